@@ -9,7 +9,7 @@ import pytest
 
 from support.simulated.autoscalers import AUTOSCALER_FIRST, autoscaled, highest_floor, is_restored, measured
 from support.simulated.clusters import in_world
-from support.simulated.deployments import completed, names, open_requests, pods, replicas
+from support.simulated.deployments import completed, names, open_requests, pods, replicas, set_size
 from support.simulated.evictions import found, turns
 from support.simulated.workloads import made
 from vacate.admission.pods.workloads import (
@@ -18,17 +18,12 @@ from vacate.admission.pods.workloads import (
     EVICTION_PRIORITY,
     REPLICASET_INTERCEPTOR,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
 
 FIRST = {EVICTION_PRIORITY: "10050"}
-
-
-def set_size(world: World) -> int:
-    (found,) = world.objects(REPLICASETS, "default")
-    return int(found["spec"]["replicas"])
 
 
 def test_the_downscaling_example() -> None:

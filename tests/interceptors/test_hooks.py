@@ -58,10 +58,10 @@ def test_calls_and_hooks_are_counted() -> None:
     async def body(world: World) -> None:
         service = service_of(world)
         await serving(world, service)
-        done, refused = await ask(world, await hooked(world)), await ask(world, await hooked(world, "other"))
-        await completed(world, done, refused)
+        done = [await request_eviction(world, await hooked(world, name)) for name in ("db", "other")]
+        await completed(world, *done)
         service.status = 403
-        await completed(world, await ask(world, await hooked(world, "third")))
+        await completed(world, await request_eviction(world, await hooked(world, "third")))
         value = world.server.metrics.registry.get_sample_value
         answers = {
             result: value(

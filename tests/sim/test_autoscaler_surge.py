@@ -131,7 +131,8 @@ def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
     the user's bounds."""
 
     async def main(sim: Sim) -> None:
-        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+        settings = WorldSettings(chances=FAULTS, replicasets_await_turns=number % 2 == 1)
+        async with World(sim, settings) as world:
             chance = sim.stream("user")
             await autoscaled(world, 3, most=8, metric="30")
             wanted, metric = [1], 30

@@ -69,9 +69,12 @@ async def cancelled(world: World) -> dict[str, Any]:
     return {"same": names(world) == before, "replicas": replicas(world), "fewest": fewest(world, 2)}
 
 
+STOCK, AWAITING = WorldSettings(evictions=()), WorldSettings(evictions=(), replicasets_await_turns=True)
+"""ReplicaSet controllers that delete at once, and those of `vacate up`, which await their turn."""
 SCRIPTS = {
-    "moved": (moved, {"gone": True, "replicas": 2, "fewest": 2}),
-    "cancelled": (cancelled, {"same": True, "replicas": 2, "fewest": 2}),
+    "moved": (STOCK, moved, {"gone": True, "replicas": 2, "fewest": 2}),
+    "cancelled": (STOCK, cancelled, {"same": True, "replicas": 2, "fewest": 2}),
+    "moved-in-turns": (AWAITING, moved, {"gone": True, "replicas": 2, "fewest": 2}),
 }
 
 
@@ -79,7 +82,7 @@ class Run:
     """A script with a manager that dies at a request."""
 
     def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
-        self._body, self.expected = SCRIPTS[script]
+        self._settings, self._body, self.expected = SCRIPTS[script]
         self._wire = CrashPoint(at, after=after)
 
     @property
@@ -95,7 +98,7 @@ class Run:
                 self._wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
             )
 
-        async with World(sim, WorldSettings(evictions=())) as world:
+        async with World(sim, self._settings) as world:
             manager = world.add("manager", build, EVICTION_CONTROLLER)
             killer = sim.loop.create_task(self._kill(world, manager))
             await manager.start()
@@ -124,12 +127,13 @@ def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
+@pytest.mark.parametrize("awaiting", [False, True], ids=["stock", "in-turns"])
+def test_a_request_may_be_cancelled_after_every_write(awaiting: bool, part: int) -> None:
     """Whatever the moment, replicas and annotations return, and there is never a pod too few."""
 
     def play(number: int) -> tuple[bool, int]:
         async def main(sim: Sim) -> tuple[bool, int]:
-            async with World(sim, WorldSettings()) as world:
+            async with World(sim, WorldSettings(replicasets_await_turns=awaiting)) as world:
                 old = await moving(world, 2)
                 await world.settle()
                 (request,) = await requested(world, old[0])
@@ -159,7 +163,8 @@ FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, 
 @pytest.mark.parametrize("number", range(SEEDS))
 def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
     async def main(sim: Sim) -> None:
-        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+        settings = WorldSettings(chances=FAULTS, replicasets_await_turns=number % 2 == 1)
+        async with World(sim, settings) as world:
             chance = sim.stream("user")
             await moving(world, 3)
             wanted = [3]

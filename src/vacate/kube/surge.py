@@ -85,6 +85,12 @@ def stands(record: SurgeRecord, deployment: Deployment) -> bool:
     )
 
 
+def is_in_surge(deployment: Deployment, uid: str) -> bool:
+    """Whether the Deployment is raised for the pod of that UID."""
+    record = record_of(deployment)
+    return record is not None and stands(record, deployment) and uid in record.pods
+
+
 def next_record(deployment: Deployment, replicas: int, pods: Mapping[str, dt.datetime]) -> SurgeRecord:
     """The record of a surge from so many replicas for these pods."""
     return SurgeRecord(

@@ -176,3 +176,6 @@ class Deps:
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
+    # Whether pods under request are deleted in the turn of replicaset.apps.k8s.io only, as the proposal says.
+    # A stock ReplicaSet controller deletes at once: there, scaling back has to await the turn.
+    replicasets_await_turns: bool = False

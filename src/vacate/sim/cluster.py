@@ -65,6 +65,7 @@ class WorldSettings:
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+    replicasets_await_turns: bool = False  # as in `vacate up`; stock ReplicaSet controllers do not
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
@@ -211,7 +212,12 @@ class World:
         clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
         chosen = self.settings
         return Environment(
-            clock, self.sim.stream(name), self.server.metrics, chosen.gates, limits=chosen.limits
+            clock,
+            self.sim.stream(name),
+            self.server.metrics,
+            chosen.gates,
+            limits=chosen.limits,
+            replicasets_await_turns=chosen.replicasets_await_turns,
         )
 
     def _link(self, name: str, peer: Peer) -> Transport:

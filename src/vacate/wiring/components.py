@@ -48,6 +48,7 @@ class Environment:
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
+    replicasets_await_turns: bool = False  # see Deps
 
 
 def component_dependencies(
@@ -77,6 +78,7 @@ def component_dependencies(
         around.gates,
         around.limits,
         around.fencing_job_namespace,
+        around.replicasets_await_turns,
     )
     return deps, recorder
 

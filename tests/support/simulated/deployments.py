@@ -56,6 +56,12 @@ def replicas(world: World) -> int:
     return int(created(world, DEPLOYMENTS, "web")["spec"]["replicas"])
 
 
+def set_size(world: World) -> int:
+    """How many pods the only ReplicaSet wants."""
+    (found,) = world.objects(REPLICASETS, "default")
+    return int(found["spec"]["replicas"])
+
+
 def record(world: World) -> str:
     """The record on the Deployment; empty where there is none."""
     return str(_annotations(created(world, DEPLOYMENTS, "web")).get(SURGE, ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
@@ -126,11 +126,13 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
     ),
 }
 
+_REQUESTS = tuple(rule(READ, kind.group, kind.plural) for kind in (EVICTIONREQUESTS, EVACUATIONS))
+
 _PATCHES: dict[str, tuple[Rule, ...]] = {
     "daemon-set-controller": (rule("patch", "apps", "daemonsets/status"),),
     "deployment-controller": (
         rule("patch", "apps", "deployments deployments/status"),
-        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+        *_REQUESTS,
     ),
     "disruption-controller": (rule("patch", "policy", "poddisruptionbudgets/status"),),
     "horizontal-pod-autoscaler": (
@@ -139,7 +141,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
         rule(READ, "apps", "deployments replicasets statefulsets"),
         rule(READ, CORE, "pods"),
         rule("create patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+        *_REQUESTS,
         rule("delete", CORE, "pods"),  # a requester of evictions must have this right
     ),
     "job-controller": (rule("patch", "batch", "jobs/status"),),
@@ -152,7 +154,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
     "replicaset-controller": (
         rule("patch", "apps", "replicasets replicasets/status"),
         rule("get", CORE, "pods"),
-        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+        *_REQUESTS,
     ),
     "statefulset-controller": (rule("patch", "apps", "statefulsets/status"),),
     "service-account-controller": (rule(READ, CORE, "namespaces serviceaccounts"),),

@@ -194,6 +194,7 @@ class LocalCluster:
             self._metrics,
             self.settings.gates,
             fencing_job_namespace=FENCING_JOB_NAMESPACE,
+            replicasets_await_turns=self.evictions,
         )
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),

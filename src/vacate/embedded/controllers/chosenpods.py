@@ -1,7 +1,8 @@
-"""Which pods an autoscaler has chosen to be scaled down, and whose turn it is in their eviction requests.
+"""Which pods a scale-down is to remove, and whose turn it is in their eviction requests.
 
-The proposal has the workload controllers wait for each other: the Deployment is scaled down in the turn of
-the autoscaler, its ReplicaSets in that of the Deployment, and pods are deleted in that of the ReplicaSet.
+The proposal has the workload controllers wait for each other. Where an autoscaler has chosen the pods, the
+Deployment is scaled down in its turn, and the ReplicaSets in that of the Deployment; a surge is taken back in
+the turn of the Deployment or autoscaler. In either case pods are deleted in the turn of the ReplicaSet.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.surge.downscale import is_downscale
+from vacate.kube.surge import LOWEST_COST, is_marked
 from vacate.runtime.controller import Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
@@ -21,11 +24,11 @@ from vacate.sdk.turnstate import is_wanted, needs_preparation
 
 
 class ChosenPods:
-    """Reads; writes nothing. Where eviction requests are not served, no pod is chosen."""
+    """Reads; writes nothing. Where no evictions are requested, no pod is chosen."""
 
     def __init__(self, deps: Deps) -> None:
-        served = deps.gates.enabled(EVICTIONREQUESTS.gate)
-        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest) if served else None
+        self._awaits_turns = deps.replicasets_await_turns
+        self._requests = {one: deps.informers.requests(one) for one in served_dialects(deps.gates)}
         self._pods = deps.informers.informer(PODS, Pod).reader
 
     def sources(self, keys: Callable[[Pod], Iterable[Key]]) -> tuple[Source[Any], ...]:
@@ -34,25 +37,36 @@ class ChosenPods:
         def of_request(request: EvictionRequest) -> Iterable[Key]:
             ref = request.spec.target.pod_ref
             pod = self._pods.get(request.metadata.namespace, ref.name) if ref else None
-            return keys(pod) if pod is not None and is_downscale(request) else ()
+            return keys(pod) if pod is not None and self._concerns(request, pod) else ()
 
-        return (Source(self._requests, of_request),) if self._requests is not None else ()
+        return tuple(Source(one, of_request) for one in self._requests.values())
 
     def request_of(self, pod: Pod) -> EvictionRequest | None:
         """The open request by which the pod was chosen; None where it was not."""
-        meta = pod.metadata
-        found = self._requests.reader.get(meta.namespace, meta.uid) if self._requests is not None else None
-        if found is None or found.complete or not is_downscale(found) or not is_wanted(found):
-            return None
-        return found if needs_preparation(found, pod) else None
+        return next((one for one in self._open_requests(pod) if is_downscale(one)), None)
+
+    def _open_requests(self, pod: Pod) -> list[EvictionRequest]:
+        """Those by which a scale-down may remove the pod, and only in its turn."""
+        meta, found = pod.metadata, []
+        for dialect, informer in self._requests.items():
+            one = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            if one is None or one.complete or not is_wanted(one) or not needs_preparation(one, pod):
+                continue
+            if self._concerns(one, pod):
+                found.append(one)
+        return found
+
+    def _concerns(self, request: EvictionRequest, pod: Pod) -> bool:
+        """Whether an autoscaler has chosen the pod, or a surge was taken back for it before its turn."""
+        return is_downscale(request) or (self._awaits_turns and is_marked(pod, LOWEST_COST))
 
     def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod], list[Pod]]:
         """The pods that may be deleted now, those whose turn is yet to come, and those not chosen."""
         due, held, others = list[Pod](), list[Pod](), list[Pod]()
         for pod in pods:
-            request = self.request_of(pod)
-            place = others if request is None else held if awaits(request, REPLICASET_INTERCEPTOR) else due
-            place.append(pod)
+            requests = self._open_requests(pod)
+            waits = all(awaits(one, REPLICASET_INTERCEPTOR) for one in requests)
+            (others if not requests else held if waits else due).append(pod)
         return due, held, others
 
     def await_autoscaler(self, pods: Iterable[Pod]) -> bool:

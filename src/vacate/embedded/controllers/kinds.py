@@ -30,10 +30,10 @@ from vacate.api.types import (
     StatefulSet,
     StorageClass,
 )
-from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
 from vacate.embedded.registry.kinds import served_kinds
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.features import FeatureGates
 from vacate.runtime.dependencies import InformerFactory
 
@@ -62,7 +62,6 @@ _KNOWN: Mapping[Kind, type[Any]] = {
     kinds.HORIZONTALPODAUTOSCALERS: HorizontalPodAutoscaler,
     kinds.PODDISRUPTIONBUDGETS: PodDisruptionBudget,
     kinds.LEASES: Lease,
-    kinds.EVICTIONREQUESTS: EvictionRequest,
     kinds.PRIORITYCLASSES: PriorityClass,
 }
 
@@ -79,4 +78,6 @@ def followed(gates: FeatureGates) -> tuple[Kind, ...]:
 
 def informer_of(informers: InformerFactory, kind: Kind) -> Informer[Any]:
     """The shared informer of a kind, in the form in which others cache it."""
+    if dialect := DIALECTS.get(kind):
+        return informers.requests(dialect)
     return informers.informer(kind, _KNOWN.get(kind, MetadataOnly))

@@ -19,6 +19,7 @@ from vacate.interceptors.autoscaler import events
 from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step, WriteFloor, plan
 from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
+from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of
@@ -57,6 +58,7 @@ class FloorController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
+        self._due = Turn.AUTOSCALER if deps.replicasets_await_turns else Turn.REPLICASET
         self._records: dict[Key, FloorRecord] = {}  # of autoscalers that are raised, should one be deleted
         self._open: dict[Key, None] = {}
         self.view = AutoscalerView(deps)
@@ -108,7 +110,7 @@ class FloorController:
             pods = await self.view.surge.live_pods(deployment)
             covered = is_covered(deployment, record.surge, pods, now)
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
-        step: Step = plan(autoscaler, deployment, requested, running, now, covered=covered)
+        step: Step = plan(autoscaler, deployment, requested, running, now, covered=covered, due=self._due)
         if isinstance(step, WriteFloor) and record is not None and not await self._is_ours(autoscaler):
             step = Remove(gave_way=True)
         match step:

@@ -62,8 +62,13 @@ def plan(
     now: dt.datetime,
     *,
     covered: bool,
+    due: Turn = Turn.REPLICASET,
 ) -> Step:
-    """The next step. `requested` are the pods under request in the order in which they came, by UID."""
+    """The next step. `requested` are the pods under request in the order in which they came, by UID.
+
+    `due` is the turn in which floor and count are taken back for a pod, beside that of the ReplicaSet. Where
+    metrics want more than the floor, the count is theirs, and it is that of the ReplicaSet only.
+    """
     record = floor_record_of(autoscaler)
     if record is None:
         return _raise(autoscaler, deployment, requested, None, now) if deployment is not None else Nothing()
@@ -78,7 +83,8 @@ def plan(
         return _give_way(autoscaler, deployment, record, now)
     known = record.surge.pods
     kept = {uid: since for uid, since in known.items() if uid in requested}
-    removed = tuple(uid for uid in kept if covered and requested[uid] is Turn.REPLICASET)
+    turns = (due, Turn.REPLICASET) if count <= record.to_floor else (Turn.REPLICASET,)
+    removed = tuple(uid for uid in kept if covered and requested[uid] in turns)
     if len(kept) < len(known) or removed:
         if not removed and count >= record.to_floor and is_to_appear(deployment, known, running, now):
             return Nothing()

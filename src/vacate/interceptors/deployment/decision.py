@@ -33,9 +33,18 @@ class Waited:
 
 
 def decide(
-    deployment: Deployment | None, uid: str, pods: Sequence[Pod] | None, waited: Waited, now: dt.datetime
+    deployment: Deployment | None,
+    uid: str,
+    pods: Sequence[Pod] | None,
+    waited: Waited,
+    now: dt.datetime,
+    *,
+    awaits_scale_down: bool = False,
 ) -> Decision:
-    """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read."""
+    """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
+
+    `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
+    """
     if deployment is None:
         return Declined("the pod belongs to no Deployment")
     if why := unsupported(deployment):
@@ -49,6 +58,10 @@ def decide(
     if record is None or not stands(record, deployment) or uid not in record.pods:
         return _outside(deployment, waited, now)
     if pods is not None and is_covered(deployment, record, pods, now):
+        if awaits_scale_down:
+            return Wait(
+                f"The replacement is available: Deployment {deployment.metadata.name} is scaled back."
+            )
         return Finished("The replacement is available.")
     missing = missing_replacement(deployment, pods)
     if is_overdue(record.pods[uid], deployment, now):
@@ -57,7 +70,12 @@ def decide(
 
 
 def left_to_autoscaler(
-    deployment: Deployment, autoscaler: HorizontalPodAutoscaler, uid: str, interceptors: Sequence[str]
+    deployment: Deployment,
+    autoscaler: HorizontalPodAutoscaler,
+    uid: str,
+    interceptors: Sequence[str],
+    *,
+    is_scaled_back: bool = False,
 ) -> Declined | Finished:
     """With an autoscaler the count is not ours to raise: it would be set back. The last listed runs first."""
     name, other = deployment.metadata.name, autoscaler.metadata.name
@@ -67,7 +85,8 @@ def left_to_autoscaler(
             f"the replacement is left to {AUTOSCALER_INTERCEPTOR}"
         )
     record = floor_record_of(autoscaler)
-    if record is not None and is_raised(autoscaler, record) and uid in record.surge.pods:
+    in_floor = record is not None and is_raised(autoscaler, record) and uid in record.surge.pods
+    if in_floor or is_scaled_back:
         return Finished(f"The replacement is there by way of HorizontalPodAutoscaler {other}.")
     return Declined(
         f"HorizontalPodAutoscaler {other} scales Deployment {name}, "

@@ -19,7 +19,7 @@ from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
 from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
-from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
+from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -62,12 +62,23 @@ class DeploymentTurns:
             return decide_replicasets(deployment, self._view.owned(deployment), turn.began, now)
         if AUTOSCALER_INTERCEPTOR in turn.interceptors:
             for autoscaler in self._view.autoscalers_of(deployment):
-                return left_to_autoscaler(deployment, autoscaler, turn.uid, turn.interceptors)
+                return left_to_autoscaler(
+                    deployment,
+                    autoscaler,
+                    turn.uid,
+                    turn.interceptors,
+                    is_scaled_back=self._view.is_scaled_back(turn.pod),
+                )
+        if self._view.is_scaled_back(turn.pod) and not is_in_surge(deployment, turn.uid):
+            return Finished(
+                f"The replacement is available, and Deployment {deployment.metadata.name} is scaled back."
+            )
         turn.see(deployment, now)
         if goes_in_batches(deployment):
             return await self._batch(turn, deployment, now)
         pods = await turn.pods.look(deployment, now) if turn.in_surge else None
-        return decide(deployment, turn.uid, pods, turn.waited, now)
+        awaits = self._deps.replicasets_await_turns
+        return decide(deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
 
     async def _batch(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> Decision:
         """Whether the pod may go now. Before it does, the pods are read anew: a list may be behind.
@@ -126,8 +137,7 @@ class _Turn:
 
     def see(self, deployment: Deployment, now: dt.datetime) -> None:
         """Note a rollout that begins or ends, and a surge that others have ended."""
-        record = record_of(deployment)
-        inside = record is not None and stands(record, deployment) and self.uid in record.pods
+        inside = is_in_surge(deployment, self.uid)
         if self.in_surge and not inside:
             self.waited = replace(self.waited, gave_way=self.waited.gave_way + 1)
         self.in_surge = inside

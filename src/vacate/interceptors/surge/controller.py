@@ -70,6 +70,7 @@ class SurgeController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
+        self._due = Turn.DEPLOYMENT if deps.replicasets_await_turns else Turn.REPLICASET
         self._open: dict[Key, None] = {}  # Deployments with pods to be moved
         self.view = SurgeView(deps)
 
@@ -114,7 +115,7 @@ class SurgeController:
             pods = await self.view.live_pods(deployment)
             covered = is_covered(deployment, record, pods, now)
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
-        step = plan(deployment, requested, running, now, covered=covered)
+        step = plan(deployment, requested, running, now, covered=covered, due=self._due)
         match step:
             case Scale() if record is not None and not await self._is_last_writer(deployment):
                 await self._clean_up(deployment, gave_way=True)
