@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from support.simulated.workloads import condition_of, created, events_of, history, in_world, made, writes
-from vacate.api.kinds import JOBS, PODS
+from vacate.api.kinds import JOBS, NAMESPACES, PODS
 from vacate.api.objects import Obj
+from vacate.api.types.batch import Job, JobSpec
+from vacate.embedded.controllers.job.plan import plan_job
 from vacate.embedded.controllers.job.tracking import FINALIZER
+from vacate.embedded.controllers.replicaset.replicas import BURST
 from vacate.sim.cluster import World
 from vacate.testing import job
 
@@ -175,3 +179,35 @@ def test_a_finished_job_goes_when_its_time_is_over() -> None:
         await world.until(lambda: world.find(JOBS, "import", "default") is None and world.objects(PODS) == [])
 
     in_world(body)
+
+
+def test_each_end_is_counted_once_although_the_controllers_crash() -> None:
+    async def body(world: World) -> None:
+        await started(world, completions=6, parallelism=2)
+        for _ in range(8):
+            await world.sim.clock.sleep(0.7)
+            await world.controllers.crash()
+            await world.controllers.start()
+        over = await until(world, "Complete")
+        assert over["status"]["succeeded"] == 6
+        assert (made(world, PODS), phases(world)) == (6, ["Succeeded"] * 6)
+        await world.until(lambda: not any("finalizers" in one["metadata"] for one in world.objects(PODS)))
+
+    in_world(body)
+
+
+def test_a_namespace_with_a_running_job_can_be_deleted() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(NAMESPACES, {"metadata": {"name": "shop"}})
+        await world.client.create(JOBS, job(namespace="shop", template=RUNS), "shop")
+        await world.until(lambda: len(world.objects(PODS)) == 1)
+        await world.client.delete(NAMESPACES, "shop")
+        await world.until(lambda: world.find(NAMESPACES, "shop") is None, 300.0)
+        assert world.objects(PODS) == []
+
+    in_world(body)
+
+
+def test_pods_are_made_in_portions() -> None:
+    wanted = Job(spec=JobSpec(parallelism=2**31 - 1, completions=None))
+    assert plan_job(wanted, [], dt.datetime(2026, 1, 1, tzinfo=dt.UTC)).create == BURST

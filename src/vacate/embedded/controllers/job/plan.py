@@ -11,6 +11,7 @@ from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
 from vacate.embedded.controllers.job.conditions import Verdict, judged, suspension, with_condition
 from vacate.embedded.controllers.job.tracking import PodCounts, count_pods, is_tracked
+from vacate.embedded.controllers.replicaset.replicas import BURST
 from vacate.kube.deletionorder import first_to_go
 
 FIRST_PAUSE, MAX_PAUSE = 10.0, 600.0
@@ -44,12 +45,12 @@ def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
     if spec.suspend:
         return Plan(status, delete=counts.active, release=counts.release)
     wanted = wanted_pods(job, counts)
-    surplus = max(len(counts.active) - wanted, 0)
+    surplus = min(max(len(counts.active) - wanted, 0), BURST)
     delete = tuple(first_to_go(counts.active, counts.active, now)[:surplus])
     occupied = len(counts.active)
     if spec.pod_replacement_policy == "Failed":
         occupied += counts.terminating
-    create, pause = max(wanted - occupied, 0), _pause_until(pods)
+    create, pause = min(max(wanted - occupied, 0), BURST), _pause_until(pods)
     if create and pause is not None and pause > now:
         create, deadline = 0, pause if deadline is None else min(pause, deadline)
     return Plan(status, create, delete, counts.release, deadline)
