@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.hooks:hooks",
         "Run the interceptor hooks.vacate.dev until Ctrl-C or SIGTERM.",
     ),
-    "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
+    "node": ("vacate.cli.node.command:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "shutdown-agent": (
         "vacate.cli.shutdown_agent:shutdown_agent",
         "End the pods of a stock kubelet's node in order when its machine shuts down.",
@@ -59,7 +59,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Take an exclusive volume from a node that cannot give it back.",
     ),
     "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
-    "delete": ("vacate.cli.delete:delete", "Delete pods; with --force only if confirmed."),
+    "delete": ("vacate.cli.delete.command:delete", "Delete pods; with --force only if confirmed."),
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
     "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
     "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),

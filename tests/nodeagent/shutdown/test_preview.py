@@ -16,8 +16,8 @@ from support.processes.cluster import ClusterProcess, environment, running_clust
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objectnames import labels
 from vacate.api.objects import Obj
-from vacate.cli.node_shutdown import shown_order
-from vacate.cli.node_shutdown_layout import order_lines
+from vacate.cli.node.shutdown import shown_order
+from vacate.cli.node.shutdownlayout import order_lines
 from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config

@@ -17,8 +17,8 @@ from vacate.cli.common.kubeletconfig import read_kubelet_config
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
-from vacate.cli.node_reboot import reboot
-from vacate.cli.node_shutdown import shutdown
+from vacate.cli.node.reboot import reboot
+from vacate.cli.node.shutdown import shutdown
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock

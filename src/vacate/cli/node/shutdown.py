@@ -17,7 +17,7 @@ from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
-from vacate.cli.node_shutdown_layout import order_lines
+from vacate.cli.node.shutdownlayout import order_lines
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
