@@ -10,7 +10,7 @@ import base64
 import contextlib
 import datetime as dt
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
+from vacate.controllers.fencing import attempt, controller, steps
 from vacate.controllers.projections import PROJECTIONS
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
@@ -50,7 +51,7 @@ case $action in
 esac
 """
 ALIVE = ("fence-alive-1", "fence-alive-2")
-LOST = "fence-lost"
+LOST, SECOND = "fence-lost", "fence-lost-too"
 
 
 @pytest.fixture
@@ -93,36 +94,75 @@ async def node(client: Client, name: str, ready: str, since: dt.datetime) -> Non
     await lease(client, name)
 
 
-async def secret(client: Client, password: str) -> None:
+async def secret(client: Client, password: str, name: str = LOST) -> None:
     with contextlib.suppress(NotFound):
-        await client.delete(SECRETS, f"bmc-{LOST}", "default")
-    data = {"passwd": password, "ip": "10.0.0.7"}
+        await client.delete(SECRETS, f"bmc-{name}", "default")
+    data = {"passwd": password, "ip": f"bmc-of-{name}"}
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    meta = {"name": f"bmc-{LOST}", "namespace": "default"}
+    meta = {"name": f"bmc-{name}", "namespace": "default"}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": encoded}
     await client.create(SECRETS, body, "default")
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nodes here report every second, and not every ten."""
+    monkeypatch.setattr(controller, "OBSERVE_LEASES_FOR", dt.timedelta(seconds=4))
+    monkeypatch.setattr(controller, "RECHECK_AFTER", dt.timedelta(seconds=5))
+    monkeypatch.setattr(attempt, "CONFIRM_WITHIN", 8.0)
+    monkeypatch.setattr(steps, "FIRST_RETRY", 3.0)
+
+
 @contextlib.asynccontextmanager
-async def living(client: Client, name: str) -> AsyncIterator[None]:
-    """The nodes that live renew their Leases; the controller runs."""
+async def living(
+    client: Client, controllers: int = 1, reporting: Callable[[], Sequence[str]] = lambda: ALIVE
+) -> AsyncIterator[None]:
+    """The nodes that report renew their Leases; so many controllers run."""
 
     async def renew() -> None:
         while True:
-            for one in ALIVE:
+            for one in reporting():
                 await lease(client, one)
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
 
     around = Environment(SystemClock(), system_entropy(), Metrics())
-    row = next(one for one in CONTROLLERS if one.component == name)
-    manager = component_manager(client._transport, "vacate-manager", [row], around, PROJECTIONS)
-    tasks = [asyncio.create_task(renew()), asyncio.create_task(manager.run())]
+    row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
+    managers = [
+        component_manager(client._transport, "vacate-manager", [row], around, PROJECTIONS)
+        for _ in range(controllers)
+    ]
+    tasks = [asyncio.create_task(one) for one in (renew(), *(manager.run() for manager in managers))]
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def cluster(client: Client, password: str, *lost: str, **more: object) -> AsyncIterator[None]:
+    """Nodes that live, nodes that are lost and that a person wants to be fenced, and a policy."""
+    long_ago = SystemClock().now() - dt.timedelta(hours=1)
+    async with serving(FENCINGPOLICIES):
+        try:
+            for name in ALIVE:
+                await node(client, name, "True", long_ago)
+            for name in lost:
+                await node(client, name, "Unknown", long_ago)
+                asked = {"metadata": {"annotations": {"vacate.dev/fence-requested": "a test"}}}
+                await client.patch(NODES, name, asked)
+                await secret(client, password, name)
+            ref = {"namespace": "default", "name": "bmc-$(NODE)"}
+            agent = {"command": {"program": "fence_reallab", "secretRef": ref}}
+            spec = {"when": "Always", "agent": agent, "minHealthy": 2, **more}
+            kind = {"apiVersion": FENCINGPOLICIES.api_version, "kind": FENCINGPOLICIES.kind}
+            await client.create(FENCINGPOLICIES, {**kind, "metadata": {"name": "rack"}, "spec": spec})
+            yield
+        finally:
+            for name in (*ALIVE, *lost):
+                with contextlib.suppress(NotFound):
+                    await client.delete(NODES, name)
 
 
 async def phase(client: Client) -> tuple[str, str]:
@@ -132,46 +172,73 @@ async def phase(client: Client) -> tuple[str, str]:
     return str(row.get("phase", "")), str(row.get("message", ""))
 
 
+async def until_phase(client: Client, wanted: str) -> str:
+    """The message of the lost node's row, when it has come so far."""
+
+    async def reached() -> bool:
+        return (await phase(client))[0] == wanted
+
+    await until(reached, 120)
+    return (await phase(client))[1]
+
+
 async def test_a_lost_node_is_fenced_only_with_the_right_credentials(client: Client, machine: Path) -> None:
-    long_ago = SystemClock().now() - dt.timedelta(hours=1)
-    async with serving(FENCINGPOLICIES):
-        try:
-            for name in ALIVE:
-                await node(client, name, "True", long_ago)
-            await node(client, LOST, "Unknown", long_ago)
-            await secret(client, "wrong-s3cret")
-            ref = {"namespace": "default", "name": "bmc-$(NODE)"}
-            agent = {"command": {"program": "fence_reallab", "secretRef": ref}}
-            spec = {"when": "Always", "agent": agent, "minHealthy": 2}
-            meta = {"name": "rack"}
-            kind = {"apiVersion": FENCINGPOLICIES.api_version, "kind": FENCINGPOLICIES.kind}
-            await client.create(FENCINGPOLICIES, {**kind, "metadata": meta, "spec": spec})
-            asked = {"metadata": {"annotations": {"vacate.dev/fence-requested": "a test"}}}
-            await client.patch(NODES, LOST, asked)
-            async with living(client, "fencing-controller"):
-
-                async def failed() -> bool:
-                    return (await phase(client))[0] == "Failed"
-
-                async def fenced() -> bool:
-                    return (await phase(client))[0] == "Fenced"
-
-                await until(failed, 120)
-                message = (await phase(client))[1]
-                assert "login with *** failed" in message
-                assert "Nothing was released" in message
-                assert not await tainted(client)
-                await secret(client, "right")
-                await until(fenced, 240)
-            assert await tainted(client)
-            assert (machine / "power").read_text() == "off\n"
-            assert "off 10.0.0.7 \n" in (machine / "calls").read_text()  # nothing on the command line
-        finally:
-            for name in (*ALIVE, LOST):
-                with contextlib.suppress(NotFound):
-                    await client.delete(NODES, name)
+    async with cluster(client, "wrong-s3cret", LOST), living(client):
+        message = await until_phase(client, "Failed")
+        assert "login with *** failed" in message
+        assert "Nothing was released" in message
+        assert not await tainted(client)
+        await secret(client, "right")
+        await until_phase(client, "Fenced")
+        assert await tainted(client)
+        assert (machine / "power").read_text() == "off\n"
+        assert f"off bmc-of-{LOST} \n" in (machine / "calls").read_text()  # nothing on the command line
 
 
-async def tainted(client: Client) -> bool:
-    found = await client.get(NODES, LOST)
+async def test_an_agent_that_switches_off_another_machine_releases_nothing(
+    client: Client, machine: Path
+) -> None:
+    def reporting() -> Sequence[str]:
+        return ALIVE if is_on(machine) else ALIVE[:1]
+
+    async with cluster(client, "right", LOST, minHealthy=1), living(client, reporting=reporting):
+        message = await until_phase(client, "Failed")
+        assert f"{ALIVE[1]} fell silent at the same time" in message
+        assert not await tainted(client)
+
+
+async def test_a_node_that_reports_while_it_is_fenced_is_not_released(client: Client, machine: Path) -> None:
+    def reporting() -> Sequence[str]:
+        return ALIVE if is_on(machine) else (*ALIVE, LOST)
+
+    async with cluster(client, "right", LOST), living(client, reporting=reporting):
+        message = await until_phase(client, "Failed")
+        assert "has reported while it was fenced" in message
+        assert not await tainted(client)
+
+
+async def test_two_controllers_fence_one_of_two_nodes(client: Client, machine: Path) -> None:
+    async with cluster(client, "right", LOST, SECOND, minHealthy=2), living(client, controllers=2):
+
+        async def one_is_fenced() -> bool:
+            return await tainted(client) or await tainted(client, SECOND)
+
+        async def the_other_is_held() -> bool:
+            rows = (await client.get(FENCINGPOLICIES, "rack"))["status"]["nodes"]
+            return any("at most 1 may be" in row.get("message", "") for row in rows)
+
+        await until(one_is_fenced, 120)
+        await until(the_other_is_held, 120)
+        assert not (await tainted(client) and await tainted(client, SECOND))
+        # A call whose record was lost to the other controller's write is repeated, for the same node.
+        switched = {line for line in (machine / "calls").read_text().splitlines() if line.startswith("off")}
+        assert len(switched) == 1
+
+
+def is_on(machine: Path) -> bool:
+    return (machine / "power").read_text() == "on\n"
+
+
+async def tainted(client: Client, name: str = LOST) -> bool:
+    found = await client.get(NODES, name)
     return any("out-of-service" in one["key"] for one in found["spec"].get("taints") or [])
