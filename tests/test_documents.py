@@ -44,10 +44,23 @@ def test_every_line_of_the_threat_model_names_attacks_that_exist() -> None:
     rows = [row for row in rows if not row.startswith("| does |")]
     assert len(rows) > 20
     assert [row for row in rows if not ATTACK.search(row)] == []
+    assert _missing(rows) == []
+
+
+def test_every_guarantee_names_tests_that_exist() -> None:
+    page = (ROOT / "docs/explanation/pod-safety.md").read_text()
+    table = page.partition("\n## Each guarantee and its tests\n")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 30
+    assert [row for row in rows if not ATTACK.search(row)] == []
+    assert _missing(rows) == []
+
+
+def _missing(rows: list[str]) -> list[str]:
+    """Tests that rows name, and that no file has."""
     named = [(file, test) for row in rows for file, test in ATTACK.findall(row)]
-    missing = [
+    return [
         f"{file}::{test}"
         for file, test in named
         if not re.search(rf"def {test}\(", (ROOT / file).read_text() if (ROOT / file).exists() else "")
     ]
-    assert missing == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -109,6 +110,17 @@ class ControlPlane:
         place = self._place()
         self._begin(API_SERVER, self._api_server())
         self._children[place] = self._children.pop()
+
+    def freeze_store(self) -> None:
+        """Let etcd stand still: the API server is cut off from what it stores."""
+        self._store().send_signal(signal.SIGSTOP)
+
+    def thaw_store(self) -> None:
+        """Let etcd go on."""
+        self._store().send_signal(signal.SIGCONT)
+
+    def _store(self) -> subprocess.Popen[bytes]:
+        return next(child for name, child in self._children if name == "etcd")
 
     def api_server_failure(self) -> str:
         """Why the API server does not serve, or nothing."""

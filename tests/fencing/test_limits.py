@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from vacate.api.types import Node
+from vacate.api.types.meta import ObjectMeta
 from vacate.client.codec import codec_for
 from vacate.errors import ConfigError
 from vacate.fencing.agentprotocol import PowerState, power_state, read_options, redacted, standard_input
 from vacate.fencing.limits import FencingLimits, refusal
+from vacate.fencing.marks import BEGUN, has_begun, mark
 
 pytestmark = pytest.mark.unit
 
@@ -69,3 +73,13 @@ def test_what_an_agent_reads_and_says() -> None:
 def test_options_that_an_agent_would_misread(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^f: "):
         read_options(text, "f")
+
+
+def test_the_mark_of_a_policy_is_not_that_of_one_whose_name_begins_alike() -> None:
+    long = "FencingPolicy " + "r" * 253
+    for mine, others in (("FencingPolicy rack", "FencingPolicy rack-2"), (long, long[:-1])):
+        for one, other in ((mine, others), (others, mine)):
+            begun = mark(one, dt.datetime(2026, 3, 1, tzinfo=dt.UTC))
+            marked = Node(metadata=ObjectMeta(name="n", annotations={BEGUN: begun}))
+            assert has_begun(marked, one)
+            assert not has_begun(marked, other)

@@ -15,7 +15,7 @@ REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved
 """A person asks for a fence, with the reason; a person approves one, naming since when the node is lost."""
 
 TAINT_VALUE = "fenced"
-_MAX_USER, _MAX_REASON = 200, 1024
+_MAX_USER, _MAX_REASON = 300, 1024  # a policy's name has up to 253 characters
 
 
 def mark(user: str, now: dt.datetime) -> str:
@@ -33,6 +33,11 @@ def begun_patch(node: Node, user: str, now: dt.datetime) -> Obj:
             "annotations": {BEGUN: mark(user, now)},
         }
     }
+
+
+def has_begun(node: Node, user: str) -> bool:
+    """Whether the fence that is begun on the node is this user's, and not one's whose name begins alike."""
+    return node.metadata.annotations.get(BEGUN, "").startswith(f"{user[:_MAX_USER]} at ")
 
 
 def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
-from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.sim
@@ -79,6 +79,23 @@ def test_a_forged_decision_fences_no_node_that_reports_and_none_without_approval
             await made.world.until(lambda: made.phase() in ("AwaitingApproval", "Failed"), 600.0)
             await made.world.sim.clock.sleep(1200)
         assert made.asked("off") == []
+        assert not made.released()
+
+    fenced(body)
+
+
+def test_a_forged_fence_of_a_machine_that_is_off_releases_nothing_without_approval() -> None:
+    """The agent says off, and that is true; but no person has approved, and no fence was begun."""
+
+    async def body(made: Fenced) -> None:
+        await made.policy(approval="Manual")
+        await made.pods("db-0")
+        made.pool.crash(LOST)
+        await made.world.until(lambda: made.phase() == "AwaitingApproval", 600.0)
+        lease = made.world.find(LEASES, LOST, "kube-node-lease") or {}
+        row = {"phase": "Confirming", "power": "off", "lastReport": lease["spec"]["renewTime"]}
+        await forge(made, {"name": LOST, "uid": uid_of(made), **row})
+        await made.world.sim.clock.sleep(1200)
         assert not made.released()
 
     fenced(body)

@@ -43,7 +43,7 @@ from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
 from vacate.fencing.decision import is_approved, is_meant, limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
-from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch
+from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch, has_begun
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -91,7 +91,7 @@ class Attempts:
     async def _fence(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
     ) -> Step:
-        mine = node.metadata.annotations.get(BEGUN, "").startswith(_user(policy))
+        mine = has_begun(node, _user(policy))
         if _has_reported(row, node, reports):
             if mine:
                 # The agent may have been called, and its answer lost: what was begun is not forgotten.
@@ -141,7 +141,7 @@ class Attempts:
         if policy.spec.approval == MANUAL and not is_approved(node):
             return "no person has approved the fence of this outage"
         begun = node.metadata.annotations.get(BEGUN, "")
-        if begun and not begun.startswith(_user(policy)):
+        if begun and not has_begun(node, _user(policy)):
             return f"a fence was begun by {begun}"
         return refusal(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
 
@@ -152,6 +152,9 @@ class Attempts:
     ) -> Step:
         if is_out_of_service(node):
             return self._fenced(row)  # written, and the answer was lost
+        if not has_begun(node, _user(policy)):
+            # The row is a record that others could have written; limits and approval come before the mark.
+            return self._failed(policy, row, f"node {row.name}: no fence of this policy is begun on it", now)
         if _has_reported(row, node, reports):
             why = (
                 f"node {row.name} has reported while it was fenced: the agent may have switched off another "

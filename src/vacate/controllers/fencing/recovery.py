@@ -27,8 +27,8 @@ from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
 from vacate.fencing.decision import MAX_PAUSE
 from vacate.fencing.limits import is_out_of_service
-from vacate.fencing.marks import BEGUN, unfenced_patch
 from vacate.fencing.marks import FENCED as FENCED_MARK
+from vacate.fencing.marks import has_begun, unfenced_patch
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -73,7 +73,7 @@ class Recovery:
             return Step(replace(row, phase=FENCED, retry_time=None, message=message[:1024]))
         if readiness(node) == "Unknown":
             return Step()  # tried again when its time has come, by the decision
-        if node.metadata.annotations.get(BEGUN, "").startswith(f"FencingPolicy {policy.metadata.name}"):
+        if has_begun(node, f"FencingPolicy {policy.metadata.name}"):
             await self._clear(row.name)
         return Step(
             gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} reports again; it is not fenced."
