@@ -60,4 +60,4 @@ def _embedded(folder: Path) -> Iterator[Path]:
         yield running.kubeconfig
         assert running.stop() == 0
         # Whatever its users did, right or wrong, there was nothing to warn its owner of.
-        assert running.output.endswith("goes on where it was.\n"), running.output
+        assert running.output.endswith("continues where it stopped.\n"), running.output

@@ -73,7 +73,7 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
         assert cluster.stop(number) == 0
         watch.close()
         assert "Traceback" not in cluster.output
-        assert cluster.output.endswith("goes on where it was.\n")
+        assert cluster.output.endswith("continues where it stopped.\n")
         assert not cluster.left_behind()
         with pytest.raises(ConnectionRefusedError):
             admin.get("/readyz")
