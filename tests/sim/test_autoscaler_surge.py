@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import Any
 
 import pytest
@@ -29,18 +27,12 @@ from support.simulated.deployments import (
     request_any,
     requested,
 )
+from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.workloads import writes
 from vacate.api.kinds import DEPLOYMENTS
-from vacate.client.transport import Transport
-from vacate.controllers.projections import PROJECTIONS
-from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
-from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
-from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -62,44 +54,10 @@ async def moved(world: World) -> dict[str, Any]:
     }
 
 
-class Run:
-    """A move with a manager that dies at a request."""
-
-    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self.wire = CrashPoint(at, after=after)
-
-    def play(self) -> dict[str, Any]:
-        return run_sim(self._main, 5, limit=86400.0)
-
-    async def _main(self, sim: Sim) -> dict[str, Any]:
-        def build(link: Transport, around: Environment) -> Any:
-            return component_manager(
-                self.wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
-            )
-
-        async with World(sim, WorldSettings(evictions=())) as world:
-            manager = world.add("manager", build, EVICTION_CONTROLLER)
-            killer = sim.loop.create_task(self._kill(world, manager))
-            await manager.start()
-            try:
-                return await moved(world)
-            finally:
-                if not self.wire.tripped.is_set():
-                    killer.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await killer
-
-    async def _kill(self, world: World, manager: Process) -> None:
-        await self.wire.tripped.wait()
-        await world.restart(manager, 1.0)
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_manager_may_die_at_every_request(after: bool) -> None:
-    undisturbed, expected = Run(), {"gone": True, "floor": 1, "fewest": 2}
-    assert undisturbed.play() == expected
-    for number in range(1 + 3 * after, undisturbed.wire.count + 1, STEP):
-        assert Run(number, after=after).play() == expected, f"request {number} of {undisturbed.wire.count}"
+    expected = {"gone": True, "floor": 1, "fewest": 2}
+    die_at_every_request(moved, expected, after=after, first=1 + 3 * after, step=STEP)
 
 
 def test_a_request_may_be_cancelled_after_every_write() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from support.effort import CRASH_STEP
 from support.simulated.deployments import completed
+from support.simulated.dyingmanager import killed
 from support.simulated.evictions import request_eviction, running_pod
 from support.simulated.hooks import ALLOWED, SimulatedService, service_of
 from support.simulated.workloads import condition_of, history
@@ -81,23 +81,12 @@ class Run:
         async with World(sim, WorldSettings(nodes=1)) as world:
             service = service_of(world)
             process = hooks(world, service, self._wire)
-            killer = sim.loop.create_task(self._kill(world, process))
-            await process.start()
-            try:
+            async with killed(sim, world, process, self._wire):
                 target = await running_pod(world, "db", interceptors=[HOOKS_INTERCEPTOR], **ANNOTATED)
                 request = await request_eviction(world, target)
                 await completed(world, request)
                 (work,) = service.works.values()
                 return len(ended_unprepared(world, service)), work.answered, work.cancelled
-            finally:
-                if not self._wire.tripped.is_set():
-                    killer.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await killer
-
-    async def _kill(self, world: World, process: Process) -> None:
-        await self._wire.tripped.wait()
-        await world.restart(process, 1.0)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

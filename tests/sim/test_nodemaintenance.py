@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 from support.effort import CRASH_STEP, seeds
 from support.eviction_scenarios.candidate import TIMINGS, Candidate
+from support.simulated.dyingmanager import Script, die_at_every_request
 from support.simulated.evictions import A, as_interceptor, running_pod
 from support.simulated.maintenances import (
     claims,
@@ -30,16 +29,13 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.metrics import Metrics
 from vacate.sim.cluster import Build, World, WorldSettings
-from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
-from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
-DOWN = 1.0
 SEEDS = seeds("VACATE_DRAIN_SEEDS", 3)
 
 
@@ -114,54 +110,17 @@ END = {
     "healthy": 4,
 }
 CALLED_OFF = {"left": ["p"], "cordoned": False, "claims": None, "maintenances": []}
-SCRIPTS = {"drained and undone": (drained_and_undone, END), "called off": (called_off, CALLED_OFF)}
-
-
-class Run:
-    """A script with a manager that dies at a request."""
-
-    def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
-        self._body, self.expected = SCRIPTS[script]
-        self._wire = CrashPoint(at, after=after)
-
-    @property
-    def count(self) -> int:
-        return self._wire.count
-
-    def play(self) -> dict[str, Any]:
-        return run_sim(self._main, 5, limit=86400.0)
-
-    async def _main(self, sim: Sim) -> dict[str, Any]:
-        def build(link: Transport, around: Environment) -> Any:
-            return component_manager(
-                self._wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
-            )
-
-        async with World(sim, WorldSettings(evictions=())) as world:
-            manager = world.add("manager", build, EVICTION_CONTROLLER)
-            killer = sim.loop.create_task(self._kill(world, manager))
-            await manager.start()
-            try:
-                return await self._body(world)
-            finally:
-                if not self._wire.tripped.is_set():
-                    killer.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await killer
-
-    async def _kill(self, world: World, manager: Process) -> None:
-        await self._wire.tripped.wait()
-        await world.restart(manager, DOWN)
+SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
+    "drained and undone": (drained_and_undone, END),
+    "called off": (called_off, CALLED_OFF),
+}
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
-    undisturbed = Run(script)
-    assert undisturbed.play() == undisturbed.expected
-    for number in range(1, undisturbed.count + 1, CRASH_STEP):
-        run = Run(script, number, after=after)
-        assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
+    body, expected = SCRIPTS[script]
+    die_at_every_request(body, expected, after=after, step=CRASH_STEP)
 
 
 FAULTS = Chances(delay=0.5, lost=0.02, unanswered=0.02, refused=0.02, cut=0.02, repeat=0.01)

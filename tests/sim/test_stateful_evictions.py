@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from typing import Any
 
 import pytest
 
 from support.effort import seeds, step
 from support.simulated.deployments import completed, requested
+from support.simulated.dyingmanager import Run, die_at_every_request
 from support.simulated.statefulsets import fewest, gone, is_whole, members, standing
 from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
-from vacate.client.transport import Transport
-from vacate.controllers.projections import PROJECTIONS
-from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.errors import NotFound
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
-from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
-from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -36,52 +28,28 @@ PARALLEL = {"podManagementPolicy": "Parallel"}
 FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 
-class Run:
-    """Both of two members are evicted, by a manager that dies at a request."""
+async def both_evicted(world: World) -> tuple[list[str], int]:
+    """Both of two members are evicted."""
+    old = await standing(world, 2, spec=PARALLEL)
+    await completed(world, *await requested(world, *old))
+    await world.until(lambda: is_whole(world, 2))
+    return gone(world), fewest(world, 2)
 
-    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self._wire = CrashPoint(at, after=after)
 
-    @property
-    def count(self) -> int:
-        return self._wire.count
+async def both_evicted_in_any_order(world: World) -> tuple[list[str], int]:
+    """A crash may come between the two."""
+    went, least = await both_evicted(world)
+    return sorted(went), least
 
-    def play(self) -> tuple[list[str], int]:
-        return run_sim(self._main, 5, limit=86400.0)
 
-    async def _main(self, sim: Sim) -> tuple[list[str], int]:
-        def build(link: Transport, around: Environment) -> Any:
-            return component_manager(
-                self._wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
-            )
-
-        async with World(sim, WorldSettings(evictions=())) as world:
-            manager = world.add("manager", build, EVICTION_CONTROLLER)
-            killer = sim.loop.create_task(self._kill(world, manager))
-            await manager.start()
-            try:
-                old = await standing(world, 2, spec=PARALLEL)
-                await completed(world, *await requested(world, *old))
-                await world.until(lambda: is_whole(world, 2))
-                return gone(world), fewest(world, 2)
-            finally:
-                if not self._wire.tripped.is_set():
-                    killer.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await killer
-
-    async def _kill(self, world: World, manager: Process) -> None:
-        await self._wire.tripped.wait()
-        await world.restart(manager, 1.0)
+def test_the_last_member_goes_first() -> None:
+    assert Run(both_evicted).play() == (["db-1", "db-0"], 1)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_manager_may_die_at_every_request(after: bool) -> None:
-    undisturbed = Run()
-    assert undisturbed.play() == (["db-1", "db-0"], 1)
-    for number in range(1 + int(after), undisturbed.count + 1, STEP):
-        went, least = Run(number, after=after).play()
-        assert (sorted(went), least) == (["db-0", "db-1"], 1), f"request {number} of {undisturbed.count}"
+    expected = (["db-0", "db-1"], 1)
+    die_at_every_request(both_evicted_in_any_order, expected, after=after, first=1 + after, step=STEP)
 
 
 def test_a_request_may_be_cancelled_after_every_write() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import Any
 
 import pytest
@@ -24,18 +22,12 @@ from support.simulated.deployments import (
     request_any,
     requested,
 )
+from support.simulated.dyingmanager import WITHOUT_MANAGER, Script, die_at_every_request
 from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
-from vacate.client.transport import Transport
-from vacate.controllers.projections import PROJECTIONS
-from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
-from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
-from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -69,61 +61,22 @@ async def cancelled(world: World) -> dict[str, Any]:
     return {"same": names(world) == before, "replicas": replicas(world), "fewest": fewest(world, 2)}
 
 
-STOCK, AWAITING = WorldSettings(evictions=()), WorldSettings(evictions=(), replicasets_await_turns=True)
+STOCK, AWAITING = WITHOUT_MANAGER, WorldSettings(evictions=(), replicasets_await_turns=True)
 """ReplicaSet controllers that delete at once, and those of `vacate up`, which await their turn."""
-SCRIPTS = {
+SCRIPTS: dict[str, tuple[WorldSettings, Script[dict[str, Any]], dict[str, Any]]] = {
     "moved": (STOCK, moved, {"gone": True, "replicas": 2, "fewest": 2}),
     "cancelled": (STOCK, cancelled, {"same": True, "replicas": 2, "fewest": 2}),
     "moved-in-turns": (AWAITING, moved, {"gone": True, "replicas": 2, "fewest": 2}),
 }
 
 
-class Run:
-    """A script with a manager that dies at a request."""
-
-    def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
-        self._settings, self._body, self.expected = SCRIPTS[script]
-        self._wire = CrashPoint(at, after=after)
-
-    @property
-    def count(self) -> int:
-        return self._wire.count
-
-    def play(self) -> dict[str, Any]:
-        return run_sim(self._main, 5, limit=86400.0)
-
-    async def _main(self, sim: Sim) -> dict[str, Any]:
-        def build(link: Transport, around: Environment) -> Any:
-            return component_manager(
-                self._wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
-            )
-
-        async with World(sim, self._settings) as world:
-            manager = world.add("manager", build, EVICTION_CONTROLLER)
-            killer = sim.loop.create_task(self._kill(world, manager))
-            await manager.start()
-            try:
-                return await self._body(world)
-            finally:
-                if not self._wire.tripped.is_set():
-                    killer.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await killer
-
-    async def _kill(self, world: World, manager: Process) -> None:
-        await self._wire.tripped.wait()
-        await world.restart(manager, 1.0)
-
-
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int) -> None:
-    undisturbed = Run(script)
-    assert undisturbed.play() == undisturbed.expected
-    for number in range(1 + part, undisturbed.count + 1, PARTS * CRASH_STEP):
-        run = Run(script, number, after=after)
-        assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
+    settings, body, expected = SCRIPTS[script]
+    step = PARTS * CRASH_STEP
+    die_at_every_request(body, expected, after=after, first=1 + part, step=step, settings=settings)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
