@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from support.yaml_text import yaml_document
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.embedded.apiserver.printers.registry import printer_of
@@ -17,7 +17,7 @@ from vacate.embedded.apiserver.printers.registry import printer_of
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-CRD = yaml.safe_load((ROOT / "deploy/crds/evictionrequests.yaml").read_text())
+CRD = yaml_document((ROOT / "deploy/crds/evictionrequests.yaml").read_text())
 (VERSION,) = CRD["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from support.certificates import Authority
+from support.yaml_text import yaml_documents
 from vacate.cli.main import cli
 from vacate.errors import VacateError
 from vacate.install import Certificates, Monitoring, Settings, objects
@@ -23,7 +23,7 @@ def run(*args: str) -> Result:
 def printed(*args: str) -> list[object]:
     result = run(*args)
     assert result.exit_code == 0, result.output
-    return list(yaml.safe_load_all(result.output))
+    return yaml_documents(result.output)
 
 
 def test_without_options_the_defaults() -> None:
@@ -155,7 +155,7 @@ def test_who_installs_the_bridge_hears_who_could_use_it(source: tuple[str, ...],
     result = run("--eviction-bridge", *source)
     assert result.exit_code == 0
     assert ("Warning: --eviction-bridge: any pod that reaches the webhook" in result.stderr) == warned
-    assert list(yaml.safe_load_all(result.stdout))
+    assert yaml_documents(result.stdout)
 
 
 def test_gates_are_written_without_the_space_around_them() -> None:

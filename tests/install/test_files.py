@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 from hack.gen_deploy import DEPLOY, outdated
 
 from support.kubectl import kubectl_or_reason
+from support.yaml_text import yaml_document, yaml_documents
 from vacate.api.objects import Obj
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.manifests.hooks import hook_accounts
@@ -42,7 +42,7 @@ def test_kustomize_renders_the_objects_of_the_settings(folder: str, settings: Se
         pytest.skip(reason)
     command = [kubectl, "kustomize", str(DEPLOY / "kustomize" / folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert _by_path(list(yaml.safe_load_all(done.stdout))) == _by_path(objects(settings))
+    assert _by_path(yaml_documents(done.stdout)) == _by_path(objects(settings))
 
 
 BRIDGED_PAGE = DEPLOY.parent / "docs/how-to/existing-drains.md"
@@ -59,7 +59,7 @@ def test_the_kustomization_of_the_page_sets_the_namespaces_and_the_wait_of_the_b
     (tmp_path / "kustomization.yaml").write_text(shown.replace("deploy/kustomize", there))
     done = subprocess.run([kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = _by_path(list(yaml.safe_load_all(done.stdout)))
+    found = _by_path(yaml_documents(done.stdout))
     expected = _by_path(objects(Settings(eviction_bridge=True)))
     # The rest of the base is as it is; what the page sets comes on top.
     webhook = expected["/apis/apps/v1/namespaces/vacate-system/deployments/vacate-webhook"]
@@ -78,7 +78,7 @@ _VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurat
 @pytest.mark.unit
 def test_kustomize_lists_every_file() -> None:
     for folder in (DEPLOY / "kustomize").iterdir():
-        listed = yaml.safe_load((folder / "kustomization.yaml").read_text()).get("resources", [])
+        listed = yaml_document((folder / "kustomization.yaml").read_text()).get("resources", [])
         there = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
         assert {name for name in listed if not name.startswith("..")} == there
 

@@ -10,10 +10,11 @@ import tempfile
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from support.yaml_text import yaml_document
 
 Obj = dict[str, Any]
 
@@ -57,7 +58,12 @@ class Https:
     @classmethod
     def from_kubeconfig(cls, path: Path) -> Https:
         """The identity of the file's only user."""
-        config = yaml.safe_load(path.read_text())
+        return cls._from_text(path.read_text())
+
+    @classmethod
+    @lru_cache(maxsize=64)  # tests ask again and again, and certificates take their time
+    def _from_text(cls, text: str) -> Https:
+        config = yaml_document(text)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         pair = _pem(user, "client-certificate-data"), _pem(user, "client-key-data")
         return cls(cluster["server"], _pem(cluster, "certificate-authority-data"), pair)

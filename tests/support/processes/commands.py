@@ -16,6 +16,7 @@ import yaml
 
 from support.processes.cluster import ClusterProcess, environment
 from support.waiting import until
+from support.yaml_text import yaml_document
 from vacate.cli.main import main
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -110,7 +111,7 @@ class Lab:
 
     def kubeconfig(self, folder: Path, user: Mapping[str, Any], name: str = "other") -> Path:
         """A kubeconfig of another user of the same cluster."""
-        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        config = yaml_document(self.cluster.kubeconfig.read_text())
         config["users"][0]["user"] = dict(user)
         path = folder / name
         path.write_text(yaml.safe_dump(config))

@@ -23,6 +23,7 @@ from support.https import Https
 from support.processes.cluster import FAST_PODS, vacate
 from support.processes.program import Program
 from support.waiting import until
+from support.yaml_text import yaml_document
 from vacate.api.kinds import Kind
 from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
@@ -112,7 +113,7 @@ class RealCluster:
 
     def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
         """A kubeconfig of someone else at the same server."""
-        config = yaml.safe_load(self.kubeconfig.read_text())
+        config = yaml_document(self.kubeconfig.read_text())
         config["users"][0]["user"] = dict(user)
         path = self.plane.layout.root / f"{name}.kubeconfig"
         path.write_text(yaml.safe_dump(config))

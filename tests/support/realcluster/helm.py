@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from hack.kubelab.peers import GIVEN
 
+from support.yaml_text import yaml_documents
 from vacate.api.objects import Obj
 
 CHART = Path(__file__).parents[3] / "deploy/helm/vacate"
@@ -65,4 +66,4 @@ class Helm:
 
 def objects_of(text: str) -> list[Obj]:
     """What a text of YAML holds."""
-    return [obj for obj in yaml.safe_load_all(text) if obj]
+    return [obj for obj in yaml_documents(text) if obj]
