@@ -15,10 +15,11 @@ from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import Any, cast
 
+from hack.deploy.manifestparts import manifest_of
+
 from vacate import __version__
 from vacate.api.objectnames import HOOKS
 from vacate.api.objects import Obj
-from vacate.install.manifest import manifest
 from vacate.install.objects import part_makers, parts
 from vacate.install.settings import (
     DEFAULT_HOOKS,
@@ -246,14 +247,14 @@ def _kept(objects: list[Obj]) -> list[Obj]:
     return objects
 
 
-@cache
-def _manifest(obj: str) -> str:
-    """Of an object in JSON. Most are the same in most of the branches, and YAML takes its time."""
-    return manifest(json.loads(obj), width=float("inf"))
-
-
 def _template(objects: list[Obj]) -> str:
-    text = "---\n".join(_manifest(json.dumps(obj)) for obj in objects).replace("{{", '{{ "{{" }}')
+    return "---\n".join(_object_template(json.dumps(obj)) for obj in objects)
+
+
+@cache
+def _object_template(obj: str) -> str:
+    """Of an object in JSON; most are the same in most of the branches."""
+    text = manifest_of(obj).replace("{{", '{{ "{{" }}')
     text = _repeated(_BRIDGE_REQUIREMENT.sub(_bridge_requirements, text))
     for mark, value in _VALUES.items():
         text = re.sub(rf": {mark}$", f": {{{{ {value} | quote }}}}", text, flags=re.MULTILINE)
