@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-# Three for two cores: tests that start processes wait a lot.
-WORKERS ?= 3
+# Two for each of two cores: tests that start processes wait a lot.
+WORKERS ?= 4
 # make test T=tests/embedded/store K=compaction SEED=7
 T    ?= tests
 K    ?=

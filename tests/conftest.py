@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
+_LEFT_OUT = "left out"
+LEFT_OUT = pytest.StashKey[int]()
+"""How many tests were left out for the sake of time."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = without_thorough(items)
     stays = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in stays])
+    config.stash[LEFT_OUT] = len(items) - len(kept)
     items[:] = kept
     groups.pytest_collection_modifyitems(items)
 
@@ -50,15 +55,23 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 50)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what was left out, and how to run it."""
-    if missing := left_out():
+    if missing := left_out(config.stash.get(LEFT_OUT, 0)):
         terminalreporter.write_line(missing)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over from a worker of pytest-xdist what it has left out: each collects all of the tests."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where no arm may be missing, a skipped test fails the run."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output[_LEFT_OUT] = session.config.stash.get(LEFT_OUT, 0)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not os.environ.get("VACATE_NO_SKIPS"):
         return

@@ -98,6 +98,7 @@ def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) 
     assert not node.running(uid)
 
 
+@pytest.mark.thorough
 def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
     names = [f"p{number}" for number in range(12)]
     made = {name: node.create(name, f"echo run; exec sleep 20000{name[1:]}") for name in names}

@@ -51,12 +51,13 @@ def _files(config: pytest.Config) -> list[str]:
     return [argument for argument in config.args if ".py" in argument]
 
 
-def left_out() -> str:
-    """What this run leaves out for the sake of time, or nothing."""
+def left_out(tests: int) -> str:
+    """What this run leaves out for the sake of time, so many tests among it; or nothing."""
     if THOROUGH:
         return ""
     return (
         f"left out to save time: {_SHARE - 1} of {_SHARE} random examples and seeds of each property and "
         f"simulation, {_ALL_SEEDS - _FEW_SEEDS} of {_ALL_SEEDS} eviction scenarios, {_EVERY - 1} of {_EVERY} "
-        f"moments of a crash, and the tests with the marker thorough; {VARIABLE}=1 adds them, as .ci/run does"
+        f"moments of a crash, and {tests} tests that take long or repeat others (marker thorough); "
+        f"{VARIABLE}=1 adds them, as .ci/run does"
     )

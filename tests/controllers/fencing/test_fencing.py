@@ -72,11 +72,11 @@ def test_nodes_that_are_only_marked_ready_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        (Behaviour.REFUSES, "login failed"),
+        pytest.param(Behaviour.REFUSES, "login failed", marks=pytest.mark.thorough),
         (Behaviour.HANGS, "no answer within 60 s"),
-        (Behaviour.LATE, "no answer within 60 s"),
+        pytest.param(Behaviour.LATE, "no answer within 60 s", marks=pytest.mark.thorough),
         (Behaviour.LIES, "its status afterwards is on"),
-        (Behaviour.MUTE, "its status afterwards is unknown"),
+        pytest.param(Behaviour.MUTE, "its status afterwards is unknown", marks=pytest.mark.thorough),
     ],
 )
 def test_an_agent_that_fails_hangs_or_lies_releases_nothing_until_it_is_mended(

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.process
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
 NOWHERE = 'pods "nowhere" not found in namespace default; name another one with -n'
 JANE, DRAIN = "jane.example.com", "drain.example.com"
+JSON = pytest.param(("-o", "json"), marks=pytest.mark.thorough)
+forms = pytest.mark.parametrize("form", [(), JSON], ids=["lines", "json"])
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +196,7 @@ def test_following_a_pod_to_its_end(lab: Lab) -> None:
     assert set(pods) == {"followed"}
 
 
-@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
+@forms
 def test_following_a_pod_that_is_not_there_ends(lab: Lab, form: tuple[str, ...]) -> None:
     following = lab.start("status", "never-there", "-w", *form)
     out, _ = following.communicate(timeout=60)
@@ -204,7 +206,7 @@ def test_following_a_pod_that_is_not_there_ends(lab: Lab, form: tuple[str, ...])
     )
 
 
-@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
+@forms
 def test_following_ends_when_a_pod_goes_without_a_request(lab: Lab, form: tuple[str, ...]) -> None:
     name = f"unasked{len(form)}"
     lab.pod(name, BACKUP)

@@ -60,17 +60,20 @@ EVERYWHERE["deschedule"] = ("deschedule",)
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 EVERYWHERE["detach"] = ("detach", "disk", "--confirm")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
+REFUSED = "evict"  # shown refused in a quick run as well, with the objects of others
 NAME_NO_PODS = {"version", "interceptors"}
 LOGS_ONLY = {"webhook", "shutdown-agent", "hooks"}  # through the same formatter as the manager
 
 
-def once_each(lines: Mapping[str, tuple[str, ...]]) -> list[object]:
-    """The names of all lines; those that only vary the options of a command are for thorough runs."""
+def once_each(
+    lines: Mapping[str, tuple[str, ...]], besides: Mapping[str, tuple[str, ...]] | None = None
+) -> list[object]:
+    """The names of all lines. Those that only vary the options of a command, and those of commands that a
+    quick run has shown in another test already, are for thorough runs."""
+    shown = {arguments[0] for arguments in (besides or {}).values()}
     first = {arguments[0]: name for name, arguments in reversed(list(lines.items()))}
-    return [
-        pytest.param(name, marks=() if first[arguments[0]] == name else pytest.mark.thorough)
-        for name, arguments in lines.items()
-    ]
+    quick = {name for command, name in first.items() if command not in shown or command == REFUSED}
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.thorough) for name in lines]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +123,7 @@ def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: 
 
 
 @places
-@pytest.mark.parametrize("command", once_each(EVERYWHERE))
+@pytest.mark.parametrize("command", once_each(EVERYWHERE, LOOKS))
 def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
     api.refusing = True
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")

@@ -25,7 +25,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield Lab(running)
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize(
+    "columns", [40, *(pytest.param(columns, marks=pytest.mark.thorough) for columns in (80, 120))]
+)
 def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
     plain, held = f"plain-{columns}", f"held-{columns}"
     lab.pod(plain)
@@ -66,7 +68,7 @@ def test_the_table_stays_on_a_terminal_of_any_width(lab: Lab) -> None:
         assert live.code == 0
 
 
-@pytest.mark.parametrize("form", [(), ("-o", "json")])
+@pytest.mark.parametrize("form", [(), pytest.param(("-o", "json"), marks=pytest.mark.thorough)])
 def test_a_server_that_goes_away_while_one_watches(tmp_path: Path, form: tuple[str, ...]) -> None:
     with running_cluster(tmp_path / "dir", *FAST_PODS) as running:
         lab = Lab(running)

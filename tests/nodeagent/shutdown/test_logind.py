@@ -63,6 +63,7 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
         assert "pod default/stubborn of priority 1000 in bucket 1000: 8s allotted" in node.agent_log
 
 
+@pytest.mark.thorough
 def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 40, 1000: 5}) as node:
         node.run_pod("low", 0, takes=20.0)  # so long the shutdown must be in its first bucket
@@ -126,6 +127,7 @@ def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
         assert node.said("low")["end"] <= node.said("high")["term"] < node.said("high")["end"]
 
 
+@pytest.mark.thorough
 def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 10}) as node:
         node.run_pod("web", 0, takes=2.0)
@@ -140,6 +142,7 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
         assert node.machine.up
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
 def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
     # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
@@ -161,6 +164,7 @@ def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage
         assert node.record["outcome"] == "finished"
 
 
+@pytest.mark.thorough
 def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 5}) as node:
         node.run_pod("web", 0)
@@ -193,6 +197,7 @@ def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) ->
         assert "end" in node.said("high")
 
 
+@pytest.mark.thorough
 def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 40, 1000: 20}) as node:
         node.run_pod("low", 0, takes=3600)
@@ -214,6 +219,7 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
         assert down - low["term"] <= 10.0 + LATE
 
 
+@pytest.mark.thorough
 def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 12, 1000: 20}) as node:
         node.run_pod("plain", 0)
