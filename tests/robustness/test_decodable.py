@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import vacate
 from embedded.registry.given import NOW, RUNNING, VALID
+from support.effort import another_part
 from support.embedded import Embedded, embedded, namespace
 from support.hostile.odd_values import NUMBERS, VALUES, changed, leaves
 from vacate.api import kinds
@@ -98,18 +99,18 @@ async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
         base = copy.deepcopy(VALID[kind])
         if kind in (kinds.PODS, kinds.NAMESPACES):
             base["metadata"]["name"] = "another"
-        for path in sorted(paths, key=lambda path: path[0] == "status"):
+        for number, path in enumerate(sorted(paths, key=lambda path: path[0] == "status")):
             if path == ("status",):
                 base["metadata"] |= {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
                 base = await server.seed(kind, base)
-            for value in VALUES:
+            for value in another_part(VALUES, number):
                 body = await accepted(server, kind, changed(base, path, value), path)
                 if body is None:
                     continue
                 taken += 1
                 for into in (*PROJECTIONS[kind], MetadataOnly):
                     codec_for(into).decode(body)
-    assert taken > len(paths)
+    assert taken > len(another_part(list(paths), 0))
 
 
 def test_every_projection_is_looked_at() -> None:

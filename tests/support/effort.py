@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 VARIABLE = "VACATE_THOROUGH"
 THOROUGH = bool(os.environ.get(VARIABLE))
@@ -35,6 +38,11 @@ def step(variable: str, full: int) -> int:
     return int(chosen) if chosen else full if THOROUGH else full * _SHARE
 
 
+def another_part(values: Sequence[T], number: int) -> Sequence[T]:
+    """Of values that are tried with each of many things: all, or for each thing in turn another part."""
+    return values if THOROUGH else values[number % _SHARE :: _SHARE]
+
+
 def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests of this run: slow ones are for thorough runs, or where the command line names their file."""
     if THOROUGH:
@@ -56,8 +64,8 @@ def left_out(tests: int) -> str:
     if THOROUGH:
         return ""
     return (
-        f"left out to save time: {_SHARE - 1} of {_SHARE} random examples and seeds of each property and "
-        f"simulation, {_ALL_SEEDS - _FEW_SEEDS} of {_ALL_SEEDS} eviction scenarios, {_EVERY - 1} of {_EVERY} "
-        f"moments of a crash, and {tests} tests that take long or repeat others (marker thorough); "
-        f"{VARIABLE}=1 adds them, as .ci/run does"
+        f"left out to save time: {_SHARE - 1} of {_SHARE} random examples, odd values and seeds of each "
+        f"property and simulation, {_ALL_SEEDS - _FEW_SEEDS} of {_ALL_SEEDS} eviction scenarios, "
+        f"{_EVERY - 1} of {_EVERY} moments of a crash, and {tests} tests that take long or repeat others "
+        f"(marker thorough); {VARIABLE}=1 adds them, as .ci/run does"
     )
