@@ -62,7 +62,7 @@ def check_alert(screen: str) -> None:
     )
     assert lowest
     assert int(lowest[3]) <= int(lowest[1]) < int(lowest[2])
-    assert 0 < float(seconds) < 60
+    assert float(seconds) > 0
     assert "Traceback" not in screen
     assert "vacate drain NODE --dry-run" in screen[screen.index("Try next") :]
 
@@ -90,7 +90,7 @@ def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
     ):
         os.close(theirs)
         shown = read_terminal(ours)
-        out, _ = piped.communicate(timeout=60)
+        out, _ = piped.communicate(timeout=110)
         assert (piped.returncode, terminal.wait(60)) == (0, 0)
     check_alert(out.decode())
     assert "\x1b" not in out.decode()

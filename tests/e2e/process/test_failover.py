@@ -24,7 +24,7 @@ pytestmark = pytest.mark.process
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = EVICTIONREQUESTS.collection_path("default")
 FIRST, SECOND = "first.example.com", "second.example.com"
-TIMINGS = ("--lease-timings", "6,4,0.5")
+TIMINGS = ("--lease-timings", "9,7,0.5")  # a busy machine must not end a leader
 LEADS = f'leader_election_master_status{{name="{LEASE}"}} 1.0'
 SEVERAL = 12
 
@@ -125,7 +125,7 @@ def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_and_ends(
     before = found(admin, slow)
 
     leader.process.send_signal(signal.SIGCONT)
-    assert leader.process.wait(20) == 1
+    assert leader.process.wait(60) == 1
     until(lambda: leader.output.count("\n") >= 2)
     assert "error: vacate-manager: " in leader.output.splitlines()[-1]
     assert found(admin, slow) == before
