@@ -114,7 +114,7 @@ class Kubectl:
             input=as_text(stdin),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=100,
             env={**self.environment, **(around or {})},
             check=False,
         )

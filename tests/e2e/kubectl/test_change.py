@@ -89,11 +89,11 @@ def test_replace(k: Kubectl) -> None:
 def test_scale(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
     k("scale deployment web --replicas=3").said("deployment.apps/web scaled")
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
     assert len(k("get pods -l app=web").rows()) == 3
     k("scale deployment web --current-replicas=7 --replicas=1").failed("Expected replicas to be 7, was 3")
     k("scale deployment web --replicas=0").ok()
-    k("wait --for=delete pod -l app=web --timeout=20s").ok()
+    k("wait --for=delete pod -l app=web --timeout=60s").ok()
     k.until("get deployment web", lambda ran: ran.row("web")["READY"] == "0/0")
 
 

@@ -27,7 +27,7 @@ def test_namespace_has_a_service_account_of_its_own(k: Kubectl) -> None:
     more("run early --image=x:1").ok()  # at once: nothing must be waited for
     more.until("get sa default").row("default")
     assert k("get ns").row(name)["STATUS"] == "Active"
-    k(f"delete namespace {name} --timeout=20s").said(f'namespace "{name}" deleted')
+    k(f"delete namespace {name} --timeout=60s").said(f'namespace "{name}" deleted')
     k(f"get namespace {name}").failed("NotFound")
     assert more("get all,cm,sa --ignore-not-found").ok() == ""
 
@@ -76,7 +76,7 @@ def test_priority_class(k: Kubectl) -> None:
 
 def test_run(k: Kubectl) -> None:
     k("run one --image=one:1 --labels=a=b --env=X=1").said("pod/one created")
-    k("wait --for=condition=Ready pod/one --timeout=20s").said("pod/one condition met")
+    k("wait --for=condition=Ready pod/one --timeout=60s").said("pod/one condition met")
     made = k("get pod one -o json").json()
     assert made["metadata"]["labels"]["a"] == "b"
     assert made["spec"]["containers"][0]["env"] == [{"name": "X", "value": "1"}]

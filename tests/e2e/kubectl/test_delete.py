@@ -17,14 +17,14 @@ def slow_pod(k: Kubectl, name: str) -> None:
     made = pod(name, terminationGracePeriodSeconds=600)
     made["metadata"].update(SLOW)
     k("create --validate=false -f -", made).ok()
-    k(f"wait --for=condition=Ready pod/{name} --timeout=20s").ok()
+    k(f"wait --for=condition=Ready pod/{name} --timeout=60s").ok()
 
 
 def test_a_pod_leaves_within_its_grace(k: Kubectl) -> None:
     slow_pod(k, "one")
     k("delete pod one --wait=false").said('pod "one" deleted')
     assert k("get pod one").row("one")["STATUS"] == "Terminating"
-    k("delete pod one --grace-period=1 --timeout=20s").said('pod "one" deleted')
+    k("delete pod one --grace-period=1 --timeout=60s").said('pod "one" deleted')
     k("get pod one").failed("NotFound")
 
 
@@ -52,33 +52,33 @@ def test_now_means_one_second(k: Kubectl) -> None:
             assert next(line for line in watching.stdout if line != "\n") == "1\n"
         finally:
             watching.kill()
-    k("wait --for=delete pod/one --timeout=20s").ok()
+    k("wait --for=delete pod/one --timeout=60s").ok()
 
 
 def test_background_takes_the_dependents_along(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
     k("delete deployment web --cascade=background").said('deployment.apps "web" deleted')
-    k("wait --for=delete rs,pod -l app=web --timeout=20s").ok()
+    k("wait --for=delete rs,pod -l app=web --timeout=60s").ok()
     assert k("get deployment,rs,pods -o name").lines() == []
 
 
 def test_foreground_ends_when_the_dependents_are_gone(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
-    k("delete deployment web --cascade=foreground --timeout=20s").said('deployment.apps "web" deleted')
+    k("rollout status deployment/web --timeout=60s").ok()
+    k("delete deployment web --cascade=foreground --timeout=60s").said('deployment.apps "web" deleted')
     assert k("get deployment,rs,pods -o name").lines() == []
 
 
 def test_orphans_stay(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
-    k("delete deployment web --cascade=orphan --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
+    k("delete deployment web --cascade=orphan --timeout=60s").ok()
     kept = k("get rs,pods -o json").json()["items"]
     assert [one["kind"] for one in kept] == ["ReplicaSet", "Pod"]
     assert "ownerReferences" not in kept[0]["metadata"]
     k("create --validate=false -f -", deployment("web", 1)).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
     adopted = k("get rs -o json").json()["items"]
     assert [one["metadata"]["uid"] for one in adopted] == [kept[0]["metadata"]["uid"]]
     assert adopted[0]["metadata"]["ownerReferences"][0]["name"] == "web"
@@ -104,4 +104,4 @@ def test_a_finalizer_holds_an_object(k: Kubectl) -> None:
     k("delete cm a --timeout=1s").failed("timed out waiting for the condition")
     k("get cm a").row("a")
     k('patch cm a --type=merge -p \'{"metadata":{"finalizers":null}}\'').ok()
-    k("wait --for=delete cm/a --timeout=20s").ok()
+    k("wait --for=delete cm/a --timeout=60s").ok()

@@ -22,7 +22,7 @@ def field(page: str, name: str) -> str:
 @pytest.fixture
 def web(k: Kubectl) -> Kubectl:
     k("create --validate=false -f -", [budget("web", minAvailable=1), deployment("web", 2)]).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
     return k
 
 
@@ -53,7 +53,7 @@ def test_pod(web: Kubectl) -> None:
 
 
 def test_budget(web: Kubectl) -> None:
-    web("wait --for=condition=DisruptionAllowed pdb/web --timeout=20s").ok()
+    web("wait --for=condition=DisruptionAllowed pdb/web --timeout=60s").ok()
     page = web("describe pdb web").ok()
     assert field(page, "Min available") == "1"
     assert field(page, "Allowed disruptions") == "1"

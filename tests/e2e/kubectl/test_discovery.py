@@ -87,5 +87,5 @@ def test_explain_needs_a_schema_that_is_not_served(k: Kubectl) -> None:
 )
 def test_what_is_not_served_fails_with_a_reason(k: Kubectl, command: str, reason: str) -> None:
     k("run one --image=x:1").ok()
-    k("wait --for=condition=Ready pod/one --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     assert k(command).failed(reason)

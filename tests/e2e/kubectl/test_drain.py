@@ -38,7 +38,7 @@ def placed(k: Kubectl, replicas: int, **pod_spec: Any) -> None:
     web = deployment("web", replicas, **on_node(NODE), **pod_spec)
     web["spec"]["template"]["metadata"]["labels"].update(mine(k))
     k("create --validate=false -f -", web).ok()
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
 
 
 def first_refusal(process: subprocess.Popen[str]) -> str:
@@ -52,9 +52,9 @@ def test_cordon_and_uncordon(k: Kubectl) -> None:
     assert k("get nodes").row(NODE)["STATUS"] == "Ready,SchedulingDisabled"
     taints = k(f"get node {NODE} -o jsonpath='{{.spec.taints[*].key}}'").ok()
     k("create --validate=false -f -", pod("one", **on_node(NODE))).ok()
-    k("wait --for=condition=PodScheduled=false pod/one --timeout=20s").ok()
+    k("wait --for=condition=PodScheduled=false pod/one --timeout=60s").ok()
     k(f"uncordon {NODE}").said(f"node/{NODE} uncordoned")
-    k("wait --for=condition=Ready pod/one --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     assert taints in ("", "node.kubernetes.io/unschedulable")
 
 
@@ -62,7 +62,7 @@ def test_a_drain_waits_for_the_budget_or_gives_up(k: Kubectl) -> None:
     """kubectl asks again after five seconds; the drain that gives up waits beside the one that does not."""
     placed(k, 1)
     k("create --validate=false -f -", budget("web", maxUnavailable=0)).ok()
-    with k.start(drain(k, "--timeout=1s")) as hasty, k.start(drain(k, "--timeout=60s")) as patient:
+    with k.start(drain(k, "--timeout=3s")) as hasty, k.start(drain(k, "--timeout=60s")) as patient:
         for process in (hasty, patient):
             refusal = first_refusal(process)
             assert "Cannot evict pod as it would violate the pod's disruption budget." in refusal
@@ -72,7 +72,7 @@ def test_a_drain_waits_for_the_budget_or_gives_up(k: Kubectl) -> None:
         _, gave_up = hasty.communicate(timeout=60)
         out, _ = patient.communicate(timeout=60)
     assert hasty.returncode == 1
-    assert "global timeout reached: 1s" in gave_up
+    assert "global timeout reached: 3s" in gave_up
     assert patient.returncode == 0
     assert "evicted" in out
     replacement = k("get pods").rows()
@@ -81,16 +81,16 @@ def test_a_drain_waits_for_the_budget_or_gives_up(k: Kubectl) -> None:
 
 def test_pods_without_a_controller_need_force(k: Kubectl) -> None:
     k("create --validate=false -f -", pod("alone", labels=mine(k), **on_node(NODE))).ok()
-    k("wait --for=condition=Ready pod/alone --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/alone --timeout=60s").ok()
     k(drain(k)).failed("use --force to override", f"{k.namespace}/alone")
-    k(drain(k, "--force --timeout=20s")).said("pod/alone evicted")
+    k(drain(k, "--force --timeout=60s")).said("pod/alone evicted")
     k("get pod alone").failed("NotFound")
 
 
 def test_pods_with_local_data_need_consent(k: Kubectl) -> None:
     placed(k, 1, volumes=[{"name": "scratch", "emptyDir": {}}])
     k(drain(k)).failed("use --delete-emptydir-data to override")
-    k(drain(k, "--delete-emptydir-data --ignore-daemonsets --timeout=20s")).said(f"node/{NODE}", "evicted")
+    k(drain(k, "--delete-emptydir-data --ignore-daemonsets --timeout=60s")).said(f"node/{NODE}", "evicted")
 
 
 def test_a_dry_run_evicts_nobody(k: Kubectl) -> None:
@@ -104,4 +104,4 @@ def test_a_dry_run_evicts_nobody(k: Kubectl) -> None:
 def test_without_eviction_pods_are_deleted(k: Kubectl) -> None:
     placed(k, 1)
     k("create --validate=false -f -", budget("web", maxUnavailable=0)).ok()
-    k(drain(k, "--disable-eviction --timeout=20s")).said("deleted")
+    k(drain(k, "--disable-eviction --timeout=60s")).said("deleted")

@@ -56,7 +56,7 @@ def test_apply(k: Kubectl) -> None:
 
 def test_a_row(k: Kubectl) -> None:
     k("create -f -", a_request(k)).ok()
-    (row,) = k("get evreq").rows()
+    (row,) = k.until("get evreq", lambda ran: ran.rows()[0]["STAGE"]).rows()
     assert (row["POD"], row["STAGE"]) == ("web", "Intercepting")
     assert {"NAME", "INTERCEPTOR", "EXPECTED FINISH", "FAILED EVICTIONS", "AGE"} <= row.keys()
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.kubectl
 def web(k: Kubectl) -> Kubectl:
     """A namespace with a Deployment of two ready replicas."""
     k("create --validate=false -f -", deployment("web", 2)).said("deployment.apps/web created")
-    k("rollout status deployment/web --timeout=20s").ok()
+    k("rollout status deployment/web --timeout=60s").ok()
     return k
 
 
@@ -101,7 +101,7 @@ def test_selectors_choose(k: Kubectl) -> None:
 def test_field_selectors_of_pods(k: Kubectl) -> None:
     nowhere = pod("nowhere", nodeSelector={"no": "such"})
     k("create --validate=false -f -", [pod("here"), nowhere]).ok()
-    k("wait --for=condition=Ready pod/here --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/here --timeout=60s").ok()
     running = "get pods --field-selector status.phase=Running -o name"
     assert k(running).lines() == ["pod/here"]
     assert k("get pods --field-selector spec.nodeName= -o name").lines() == ["pod/nowhere"]
@@ -130,7 +130,7 @@ def test_what_is_not_there(k: Kubectl) -> None:
 
 def test_events_tell_the_life_of_a_pod(k: Kubectl) -> None:
     k("run one --image=one:1").ok()
-    k("wait --for=condition=Ready pod/one --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     events = k.until(
         "get events --field-selector involvedObject.name=one", lambda ran: "Scheduled" in ran.out
     )

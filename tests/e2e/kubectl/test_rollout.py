@@ -21,7 +21,7 @@ def web(k: Kubectl) -> Kubectl:
 
 
 def rolled_out(k: Kubectl) -> None:
-    k("rollout status deployment/web --timeout=20s").said('deployment "web" successfully rolled out')
+    k("rollout status deployment/web --timeout=60s").said('deployment "web" successfully rolled out')
 
 
 def image(k: Kubectl) -> str:
@@ -52,7 +52,7 @@ def test_restart_replaces_every_pod(web: Kubectl) -> None:
     before = set(web("get pods -o name").lines())
     web("rollout restart deployment/web").said("deployment.apps/web restarted")
     rolled_out(web)
-    web("wait --for=delete --timeout=20s " + " ".join(sorted(before))).ok()
+    web("wait --for=delete --timeout=60s " + " ".join(sorted(before))).ok()
     after = set(web("get pods -o name").lines())
     assert len(after) == 2
     assert not before & after
@@ -71,7 +71,9 @@ def test_pause_and_resume(web: Kubectl) -> None:
 
 def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1, nodeSelector={"no": "such"})).ok()
-    done = k("rollout status deployment/web --timeout=1s")
+    seen = "get deployment web -o jsonpath={.status.updatedReplicas}/{.status.unavailableReplicas}"
+    k.until(seen, lambda ran: ran.out == "1/1")  # by its controller, before we give up waiting
+    done = k("rollout status deployment/web --timeout=3s")
     done.failed("timed out waiting")
     assert "0 of 1 updated replicas are available" in done.out
     assert k("get pods").rows()[0]["STATUS"] == "Pending"
@@ -80,22 +82,22 @@ def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
 
 
 def test_wait_for_conditions(web: Kubectl) -> None:
-    web("wait --for=condition=Available deployment/web --timeout=20s").said(
+    web("wait --for=condition=Available deployment/web --timeout=60s").said(
         "deployment.apps/web condition met"
     )
-    assert len(web("wait --for=condition=Ready pod -l app=web --timeout=20s").lines()) == 2
+    assert len(web("wait --for=condition=Ready pod -l app=web --timeout=60s").lines()) == 2
     web("create --validate=false -f -", pod("never", nodeSelector={"no": "such"})).ok()
     web("wait --for=condition=Ready pod/never --timeout=1s").failed("timed out waiting for the condition")
     web("wait --for=condition=Ready=false pod/never --timeout=1s").failed("timed out")
-    web("wait --for=condition=PodScheduled=false pod/never --timeout=20s").said("pod/never condition met")
-    web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=20s").said(
+    web("wait --for=condition=PodScheduled=false pod/never --timeout=60s").said("pod/never condition met")
+    web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=60s").said(
         "deployment.apps/web condition met"
     )
 
 
 def test_wait_for_deletion(k: Kubectl) -> None:
     k("run one --image=x:1").ok()
-    k("wait --for=condition=Ready pod/one --timeout=20s").ok()
+    k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     k("delete pod one --wait=false").ok()
-    k("wait --for=delete pod/one --timeout=20s").ok()
+    k("wait --for=delete pod/one --timeout=60s").ok()
     k("get pod one").failed("NotFound")

@@ -20,6 +20,7 @@ import pytest
 from hack.fencelab.session import LAB
 from hack.kubelab.ports import reserve_port
 
+from support.https import Https
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.node import NODE, NodeProcess, node_process
 from support.waiting import until
@@ -110,6 +111,11 @@ def redfish(folder: Path, notification_port: int) -> Iterator[int]:
             emulator.wait(20)
 
 
+def phases(https: Https) -> list[tuple[str, str]]:
+    status = https.get(f"{POLICIES}/rack").ok()["status"]
+    return [(row["name"], row["phase"]) for row in status["nodes"]]
+
+
 def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
     with (
         running_cluster(tmp_path / "dir", "--nodes", "2", *FAST_PODS) as cluster,
@@ -121,7 +127,7 @@ def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
             soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
             node.create("db-0", f"while :; do sleep 1; done # {MARKER}", tolerations=[soon])
             node.until("db-0", lambda one: one["status"].get("phase") == "Running")
-            assert node.running(MARKER)
+            until(lambda: node.running(MARKER))
             https = cluster.https()
             options = {
                 "ip": "127.0.0.1", "ipport": str(port), "login": "admin", "ssl_insecure": "1",
@@ -138,5 +144,4 @@ def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
             until(lambda: node.get("db-0") is None, 300)
             assert node.running(MARKER) == []
             assert machine.off == [True]
-            status = https.get(f"{POLICIES}/rack").ok()["status"]
-            assert [(row["name"], row["phase"]) for row in status["nodes"]] == [(NODE, "Fenced")]
+            until(lambda: phases(https) == [(NODE, "Fenced")])
