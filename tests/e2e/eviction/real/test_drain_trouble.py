@@ -1,4 +1,5 @@
-"""A drain on a real control plane whose API server, leading manager or webhook is killed in the middle.
+"""A drain on a real control plane whose API server, leading manager or webhook is killed in the middle, and
+one whose API server is away for longer than the lease of its manager.
 
 The drain ends all the same, and no interceptor is skipped: what was requested is in the cluster.
 """
@@ -21,6 +22,7 @@ from vacate.sdk import EvictionContext, Interceptor
 
 MOVER = "mover.example.com"
 COUNT = 6
+LEASE_SECONDS = 6
 Trouble = Callable[[RealCluster], Awaitable[None]]
 
 
@@ -34,6 +36,22 @@ async def api_server(real: RealCluster) -> None:
     real.plane.begin_api_server()
     await holds(lambda: not real.plane.api_server_failure())
     real.start_managers()  # one that lost its lease meanwhile has ended, as it should
+
+
+async def outage(real: RealCluster) -> None:
+    """Longer than a lease. Who led has ended, and who leads afterwards knows only what is in the cluster."""
+    for one in real.managers:
+        assert one.stop() == 0, one.output
+    real.start_managers("--lease-timings", f"{LEASE_SECONDS},4,1")
+    await holds(real.leader)
+    leader = real.leader()
+    assert leader is not None
+    real.plane.kill_api_server()
+    await holds(lambda: not leader.running)
+    await asyncio.sleep(LEASE_SECONDS)  # how long the server is away beyond that
+    real.plane.begin_api_server()
+    await holds(lambda: not real.plane.api_server_failure())
+    real.start_managers()  # as a kubelet does with a container that has ended
 
 
 async def manager(real: RealCluster) -> None:
@@ -50,7 +68,7 @@ async def webhook(real: RealCluster) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("trouble", [api_server, manager, webhook], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("trouble", [api_server, outage, manager, webhook], ids=lambda one: one.__name__)
 async def test_a_drain_outlives_what_is_killed(
     place: EvictionNamespace, real: RealCluster, trouble: Trouble
 ) -> None:
