@@ -9,8 +9,17 @@ import pytest
 
 from support.simulated.autoscalers import AUTOSCALER_FIRST, autoscaled, highest_floor, is_restored, measured
 from support.simulated.clusters import in_world
-from support.simulated.deployments import completed, names, open_requests, pods, replicas, set_size
-from support.simulated.evictions import found, turns
+from support.simulated.deployments import (
+    completed,
+    moving,
+    names,
+    open_requests,
+    pods,
+    record,
+    replicas,
+    set_size,
+)
+from support.simulated.evictions import found, put_past_admission, turns
 from support.simulated.workloads import made
 from vacate.admission.pods.workloads import (
     AUTOSCALER_INTERCEPTOR,
@@ -18,7 +27,9 @@ from vacate.admission.pods.workloads import (
     EVICTION_PRIORITY,
     REPLICASET_INTERCEPTOR,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS
+from vacate.eviction.registration import resolve
+from vacate.kube.surge import MARKED
 from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
@@ -83,5 +94,39 @@ def test_an_autoscaler_that_is_not_first_scales_down_at_once() -> None:
         await measured(world, "10")
         await world.until(lambda: len(pods(world)) == 1)
         assert not world.objects(EVICTIONREQUESTS, "default")
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("requester", [AUTOSCALER_INTERCEPTOR, "drain.example.com"])
+def test_a_request_that_did_not_pass_admission_moves_nothing(requester: str) -> None:
+    """Its author may have no right to delete the pod: it neither marks the pod for the next scale-down, nor
+    raises anything, nor holds a scale-down back.
+    """
+
+    async def body(world: World) -> None:
+        target, *_ = await moving(world, 3)
+        meta = target["metadata"]
+        past = {
+            "apiVersion": EVICTIONREQUESTS.api_version,
+            "kind": EVICTIONREQUESTS.kind,
+            "metadata": {"name": meta["uid"], "namespace": "default", "uid": "forged"},
+            "spec": {
+                "target": {"podRef": {"name": meta["name"], "uid": meta["uid"]}},
+                "requesters": [{"name": requester}],
+                "interceptors": [{"name": name} for name in resolve(target).interceptors],
+            },
+            "status": {
+                "activeInterceptorName": DEPLOYMENT_INTERCEPTOR,
+                "heartbeatTime": meta["creationTimestamp"],
+            },
+        }
+        await put_past_admission(world, past)
+        await world.settle(60)
+        (same,) = [one for one in pods(world) if one["metadata"]["uid"] == meta["uid"]]
+        assert MARKED not in same["metadata"].get("annotations", {})
+        assert (replicas(world), record(world)) == (3, "")
+        await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 2}}, "default")
+        await world.until(lambda: len(names(world)) == 2)
 
     in_world(body)

@@ -10,7 +10,7 @@ import pytest
 
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.types import Pod, StatefulSet
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, EvictionRequest
 from vacate.cache.indexes import CONTROLLER, by_controller
 from vacate.clock import SystemClock
 from vacate.features import FeatureGates
@@ -54,7 +54,8 @@ def request(ordinal: int, active: str, *, completed: bool = False) -> EvictionRe
         "interceptors": [{"name": LATER}, {"name": OURS}],
     }
     status = {"activeInterceptorName": active, "activeInterceptorCompleted": completed}
-    meta = {"name": f"u{ordinal}", "namespace": "n", "uid": f"r{ordinal}"}
+    stamp = {ADMITTED_STAMP: "true"}
+    meta = {"name": f"u{ordinal}", "namespace": "n", "uid": f"r{ordinal}", "annotations": stamp}
     return msgspec.convert({"metadata": meta, "spec": spec, "status": status}, EvictionRequest)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
     FORBID,
     MAX_MESSAGE,
     EvictionRequest,
@@ -31,9 +32,16 @@ NOW = dt.datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=dt.UTC)
 EARLIER = NOW - dt.timedelta(minutes=5)
 
 
-def request(requesters: int = 1, uid: str = "u", version: str = "7", **status: Any) -> EvictionRequest:
+STAMP = {ADMITTED_STAMP: "true"}
+
+
+def request(
+    requesters: int = 1, uid: str = "u", version: str = "7", stamp: dict[str, str] = STAMP, **status: Any
+) -> EvictionRequest:
     return EvictionRequest(
-        metadata=ObjectMeta(name="pod-uid", namespace="default", uid=uid, resource_version=version),
+        metadata=ObjectMeta(
+            name="pod-uid", namespace="default", uid=uid, resource_version=version, annotations=stamp
+        ),
         spec=EvictionRequestSpec(requesters=[Requester(name=f"r{n}") for n in range(requesters)]),
         status=EvictionRequestStatus(
             **{"active_interceptor_name": NAME, "heartbeat_time": EARLIER, **status}
@@ -153,6 +161,7 @@ def test_why_a_turn_is_over(seen: EvictionRequest | None, why: TurnEndReason | N
 def test_nobody_starts_on_what_nobody_wants() -> None:
     assert is_turn_of(request(), NAME)
     assert not is_turn_of(request(requesters=0), NAME)
+    assert not is_turn_of(request(stamp={}), NAME)
     assert is_turn_of(request(requesters=0, eviction_request_cancellation_policy=FORBID), NAME)
     assert not is_turn_of(request(), "another.example.com")
 

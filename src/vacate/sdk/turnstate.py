@@ -17,8 +17,12 @@ def is_turn_of(request: EvictionRequest, name: str) -> bool:
 
 
 def is_wanted(request: EvictionRequest) -> bool:
-    """Whether the pod is still to be evicted. Where it is not, the controller is about to say so."""
-    return not cancelled(process_of(request))
+    """Whether the pod is to be evicted. Where it is not any more, the controller is about to say so.
+
+    What did not pass admission never is: its author may have no right to delete the pod.
+    """
+    process = process_of(request)
+    return process.admitted and not cancelled(process)
 
 
 def ended(request: EvictionRequest | None, uid: str, name: str) -> TurnEndReason | None:
