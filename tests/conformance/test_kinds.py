@@ -8,7 +8,7 @@ from support.arms.arm import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
 from support.arms.caseapi import CaseApi, names, types_and_names
 from support.arms.kinds import PROTECTED, STORED, minimal
 from support.arms.marks import CONFORMANCE
-from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, STORAGECLASSES, Kind
+from vacate.api.kinds import JOBS, NAMESPACES, PODS, PODTEMPLATES, SERVICEACCOUNTS, STORAGECLASSES, Kind
 
 pytestmark = CONFORMANCE
 
@@ -29,6 +29,11 @@ def an_object(api: CaseApi, kind: Kind) -> Obj:
 
 def of_this(api: CaseApi) -> dict[str, str]:
     return {"labelSelector": f"of={api.namespace}"}
+
+
+def at_once(kind: Kind) -> Obj | None:
+    """Options of a deletion that no controller completes: Jobs leave their pods behind by default."""
+    return {"propagationPolicy": "Background"} if kind is JOBS else None
 
 
 @every_kind
@@ -96,8 +101,8 @@ async def test_patch(api: CaseApi, kind: Kind, form: str) -> None:
 async def test_delete(api: CaseApi, kind: Kind) -> None:
     created = await api.given(kind, an_object(api, kind))
     name = created["metadata"]["name"]
-    answer = (await api.delete(kind, name)).ok()
-    if kind in (PODS, SERVICEACCOUNTS, STORAGECLASSES):
+    answer = (await api.delete(kind, name, at_once(kind))).ok()
+    if kind in (PODS, PODTEMPLATES, SERVICEACCOUNTS, STORAGECLASSES):
         assert (answer["kind"], answer["metadata"]["uid"]) == (kind.kind, created["metadata"]["uid"])
     else:
         details = {"name": name, "kind": kind.plural, "uid": created["metadata"]["uid"]}
@@ -126,7 +131,7 @@ async def test_deletecollection(api: CaseApi, kind: Kind) -> None:
     other = an_object(api, kind)
     other["metadata"] |= {"name": api.unique("other"), "labels": {"of": "others"}}
     await api.given(kind, other)
-    answer = await api.ask("DELETE", kind, query=of_this(api))
+    answer = await api.ask("DELETE", kind, query={**of_this(api), **(at_once(kind) or {})})
     assert answer.ok()["kind"] in (kind.list_kind, "Status")
     await api.gone(kind, created["metadata"]["name"])
     await api.get(kind, other["metadata"]["name"])
@@ -138,7 +143,10 @@ async def test_watch(api: CaseApi, kind: Kind) -> None:
     created = await api.given(kind, an_object(api, kind))
     name = created["metadata"]["name"]
     changed = await api.given_patch(kind, name, {"metadata": {"annotations": {"changed": "yes"}}})
-    await api.arm.drop(api.at(kind, name))
+    if kind is JOBS:
+        await api.delete(kind, name, at_once(kind))
+    else:
+        await api.arm.drop(api.at(kind, name))
     if kind in PROTECTED:
         await api.patch(kind, name, {"metadata": {"finalizers": None}})
     # Pods that ran nowhere get their mark and go in two steps, namespaces get their mark and stay.
