@@ -25,7 +25,7 @@ _START_SECONDS = 60.0
 _DIES_WITH_ITS_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_LOG_TARGET": "console"}
 
-# Whoever is on this bus may do everything: it has no other clients than those of a test.
+# Every client of this bus may do everything: it has no other clients than those of a test.
 _CONFIG = f"""\
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">

@@ -215,7 +215,7 @@ async def test_what_is_over_stays(api: CaseApi) -> None:
 
 
 async def test_rights_come_before_knowledge(api: CaseApi) -> None:
-    """Whoever may not delete the pod learns nothing about it, not even whether it is there."""
+    """A user who may not delete the pod learns nothing about it, not even whether it is there."""
     everything = role("requesters", rule("*", "evictionrequests evictionrequests/status", GROUP))
     await api.given(ROLES, everything)
     await api.given(ROLEBINDINGS, binding("requesters", "Role", "requesters", "rob"))

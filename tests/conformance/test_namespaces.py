@@ -13,7 +13,7 @@ pytestmark = CONFORMANCE
 
 
 async def going(api: CaseApi) -> str:
-    """A namespace on its way out that cannot end: something in it is held."""
+    """A terminating namespace that cannot end: something in it is held."""
     held = config_map("held")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     await api.given(CONFIGMAPS, held)

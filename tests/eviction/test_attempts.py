@@ -63,7 +63,7 @@ CONFLICT_OF_UIDS = (
         # Priority and fairness, and other limits of the server.
         (answer(429, "TooManyRequests", "Too many requests, please try again later."), Answer.TRY_AGAIN),
         (answer(429, "", "slow down"), Answer.TRY_AGAIN),
-        # Whoever may not evict.
+        # An account that may not evict.
         (answer(403, "Forbidden", 'pods "web" is forbidden: User "x" cannot create'), Answer.REFUSED),
         # A webhook may deny with any code.
         *((answer(code, "", f"{DENIED}: not now"), Answer.REFUSED) for code in (400, 403, 418, 422, 429)),

@@ -38,7 +38,7 @@ def test_members_go_one_by_one_from_the_highest_ordinal_down() -> None:
 
 
 def test_members_of_both_apis_stand_in_one_queue() -> None:
-    """The same evacuator, statefulset.apps.k8s.io: whoever is requested, one member is down at a time."""
+    """The same evacuator, statefulset.apps.k8s.io: whichever member is requested, one is down at a time."""
 
     async def body(world: World) -> None:
         old = await standing(world, 4)

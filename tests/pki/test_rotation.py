@@ -72,7 +72,7 @@ def test_a_new_authority_is_trusted_first_and_used_later() -> None:
 
 
 def test_years_without_a_gap() -> None:
-    """Whoever read the bundle before the last change still fits those who read them after it."""
+    """A reader of the bundle before the last change still fits those who read it afterwards."""
     now, bundle = T0, renewed(None, HOSTS, T0)
     before = bundle
     changes = 0

@@ -1,4 +1,4 @@
-"""Definition and admission policies without a webhook: whoever may not delete the pod may not request."""
+"""Definition and admission policies without a webhook: who may not delete the pod may not request."""
 
 from __future__ import annotations
 

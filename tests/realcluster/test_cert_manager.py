@@ -187,7 +187,7 @@ async def _trusted(plane: Plane, authority: str) -> bool:
 
 
 async def _serves(port: int, wanted: Obj) -> bool:
-    """Whether the webhook shows this certificate to whoever comes."""
+    """Whether the webhook shows this certificate to any client."""
     shown = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
     expected = x509.load_pem_x509_certificates(base64.b64decode(wanted["data"]["tls.crt"]))[0]
     return x509.load_pem_x509_certificate(shown.encode()).serial_number == expected.serial_number

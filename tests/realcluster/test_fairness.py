@@ -61,7 +61,7 @@ _CAME_AND_WENT = ("requestReceivedTimestamp", "stageTimestamp")
 
 
 def flow(*accounts: str) -> Obj:
-    """All that these do, and whoever is called `load`, shares the level."""
+    """All that these do, and all users called `load`, share the level."""
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     subjects: list[Obj] = [{"kind": "User", "user": {"name": "load"}}]
     subjects += [

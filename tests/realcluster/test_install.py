@@ -139,7 +139,7 @@ async def test_upgrade_from_the_schema_of_0_1_0(place: Installation) -> None:
     """Requests of every stage, written under the old definition, are there under the new one and go on."""
     arm, old = place.arm, yaml.safe_load(OLD.read_text())
     interceptors = {"interceptors": named(A, B)}
-    stories = {
+    scenarios = {
         "new": ({}, []),
         "active": (interceptors, [turn(B, -60)]),
         "completed": (interceptors, [turn(B, -60), status(activeInterceptorCompleted=True)]),
@@ -151,7 +151,7 @@ async def test_upgrade_from_the_schema_of_0_1_0(place: Installation) -> None:
     }
     async with installed(arm, old):
         before = {}
-        for name, (spec, steps) in stories.items():
+        for name, (spec, steps) in scenarios.items():
             made = (await arm.call("POST", COLLECTION, body=request(**spec))).ok(201)
             path = KIND.object_path(made["metadata"]["name"], "default")
             for step in steps:

@@ -1,6 +1,6 @@
 """`vacate install` and `vacate uninstall` as processes, on a real cluster whose nodes run pods on paper.
 
-Waiting, and whatever can come between: Ctrl-C, kill -9, two at once, a namespace on its way out, missing
+Waiting, and whatever can come between: Ctrl-C, kill -9, two at once, a terminating namespace, missing
 rights.
 """
 
@@ -207,7 +207,7 @@ def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
 
 
 def test_two_at_once_take_turns(lab: Lab) -> None:
-    """Whoever is last decides; nothing of the other is left."""
+    """The last one decides; nothing of the other is left."""
     first = lab.begin("install", "--no-network-policy")
     second = lab.begin("install", "--webhook-url", "https://127.0.0.1:1")
     for one in (first, second):
@@ -224,7 +224,7 @@ def test_two_at_once_take_turns(lab: Lab) -> None:
 
 
 def one_way_and_the_other(lab: Lab) -> None:
-    """Whoever is told that the namespace goes can come again."""
+    """A user who reads that the namespace is terminating can try again."""
     away, back = lab.begin("uninstall"), lab.begin("install")
     _, err = away.communicate(timeout=100)
     assert (away.returncode, err) == (0, "")

@@ -110,7 +110,7 @@ def test_totals_name_no_pod_no_request_and_no_namespace() -> None:
 
 
 def test_many_names_share_a_series() -> None:
-    """Whoever may request evictions chooses names: they must not make every scrape endless."""
+    """Requesters choose names: they must not make every scrape endless."""
     obj = request(FIRST)
     many = [{"name": f"r{number}.example.com"} for number in range(MOST_NAMES + 20)]
     flood = {**obj, "spec": {**obj["spec"], "requesters": many}}

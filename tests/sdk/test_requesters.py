@@ -74,7 +74,7 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
 
 
 def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
-    """Written past admission, as by a server without it: whoever waits must not go on while the pod runs."""
+    """Written past admission, as by a server without it: a requester must wait while the pod runs."""
 
     async def body(stage: SdkCluster) -> None:
         await stage.program(Interceptor(BACKUP, an_hour))

@@ -1,4 +1,4 @@
-"""Whole stories of a cluster in virtual time, over several seeds and latencies."""
+"""Whole scenarios of a cluster in virtual time, over several seeds and latencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes go down, read from whoever says it: a kubelet, a `vacate node`, or the shutdown agent."""
+"""Which nodes shut down, as reported by a kubelet, a `vacate node`, or the shutdown agent."""
 
 from __future__ import annotations
 

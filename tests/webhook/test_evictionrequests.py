@@ -60,9 +60,9 @@ async def test_who_may_not_delete_the_pod_learns_nothing_about_it(stage: Stage) 
     missing = wanted()
     missing["spec"]["target"]["podRef"]["name"] = "nobody"
     gone = await stage.hook.ask(MUTATE, review("CREATE", new=missing, user=ANN))
-    for told in (there, gone):
-        assert told.refusal["code"] == 403
-        assert told.refusal["message"].endswith(
+    for answer in (there, gone):
+        assert answer.refusal["code"] == 403
+        assert answer.refusal["message"].endswith(
             'is forbidden: User "ann" cannot delete resource "pods" in API group "" in the namespace "shop"'
         )
     assert there.refusal == gone.refusal
@@ -73,9 +73,9 @@ def test_rights_are_asked_for_before_the_pod() -> None:
     path = PATHS[MUTATE]
     first = review_at(path, asked, LookupResults(), WebhookConfig(), NOW)
     assert first == AccessCheck("delete", "", "v1", "pods", "", "shop", "web")
-    told = review_at(path, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW)
-    assert isinstance(told, ReviewResult)
-    assert not told.allowed
+    answer = review_at(path, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW)
+    assert isinstance(answer, ReviewResult)
+    assert not answer.allowed
     allowed = LookupResults().with_right(first, allowed=True)
     second = review_at(path, asked, allowed, WebhookConfig(), NOW)
     assert second == ObjectLookup(PODS, "shop", "web")
@@ -100,25 +100,25 @@ async def test_groups_count(stage: Stage) -> None:
 async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
     new, old = kept(), kept()
     new["spec"]["requesters"] = []
-    told = await stage.hook.ask(path, review("UPDATE", new=new, old=old, user=ANN))
-    assert told.refusal["code"] == 403
+    answer = await stage.hook.ask(path, review("UPDATE", new=new, old=old, user=ANN))
+    assert answer.refusal["code"] == 403
     assert (await stage.hook.ask(path, review("UPDATE", new=new, old=old))).allowed
 
 
 @pytest.mark.parametrize("path", [MUTATE, VALIDATE])
 async def test_the_server_itself_refuses_what_is_not_the_newest(stage: Stage, path: str) -> None:
-    """It would be told a error of the step from a state that it has never seen."""
+    """It would be answer a error of the step from a state that it has never seen."""
     new = kept(spec__type="Hard", metadata__resourceVersion="6")
-    told = await stage.hook.ask(path, review("UPDATE", new=new, old=kept()))
-    assert told.allowed
-    assert told.patch == []
+    answer = await stage.hook.ask(path, review("UPDATE", new=new, old=kept()))
+    assert answer.allowed
+    assert answer.patch == []
 
 
 async def test_deletion_is_guarded_while_the_pod_is_there(stage: Stage) -> None:
     guarded = kept(**FORBIDS)
-    told = await stage.hook.ask(VALIDATE, review("DELETE", old=guarded))
-    assert told.refusal["code"] == 403
-    assert "status.evictionRequestCancellationPolicy is Forbid" in told.refusal["message"]
+    answer = await stage.hook.ask(VALIDATE, review("DELETE", old=guarded))
+    assert answer.refusal["code"] == 403
+    assert "status.evictionRequestCancellationPolicy is Forbid" in answer.refusal["message"]
     assert (await stage.hook.ask(VALIDATE, review("DELETE", old=kept()))).allowed
     assert (await stage.hook.ask(VALIDATE, review("DELETE", old=kept(), user=ANN))).refusal["code"] == 403
     await stage.server.ask("DELETE", PODS.object_path("web", "shop"), {"gracePeriodSeconds": 0})
@@ -139,8 +139,8 @@ async def test_a_made_up_name_is_refused_as_such(stage: Stage) -> None:
     obj = wanted()
     del obj["metadata"]["name"]
     obj["metadata"]["generateName"] = "leave-"
-    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
-    causes = told.refusal["details"]["causes"]
+    answer = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
+    causes = answer.refusal["details"]["causes"]
     assert [(one["field"], one["reason"]) for one in causes] == [
         ("metadata.generateName", "FieldValueForbidden")
     ]
@@ -160,8 +160,8 @@ async def test_a_forged_stamp_does_not_let_interceptors_in(stage: Stage) -> None
     obj = wanted()
     obj["metadata"]["annotations"] = {STAMP: "true"}
     obj["spec"]["interceptors"] = [{"name": "mine.example.com"}]
-    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
-    assert "spec.interceptors: Forbidden: must not be set on creation" in told.refusal["message"]
+    answer = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
+    assert "spec.interceptors: Forbidden: must not be set on creation" in answer.refusal["message"]
 
 
 async def test_what_others_change_after_us_is_refused(stage: Stage) -> None:
@@ -169,8 +169,8 @@ async def test_what_others_change_after_us_is_refused(stage: Stage) -> None:
     made = (await stage.hook.ask(MUTATE, sent)).applied(sent["request"]["object"])
     made["spec"]["interceptors"] = made["spec"]["interceptors"][:1]
     del made["metadata"]["annotations"][STAMP]
-    told = await stage.hook.ask(VALIDATE, review("CREATE", new=made))
-    assert [one["field"] for one in told.refusal["details"]["causes"]] == [
+    answer = await stage.hook.ask(VALIDATE, review("CREATE", new=made))
+    assert [one["field"] for one in answer.refusal["details"]["causes"]] == [
         f"metadata.annotations[{STAMP}]",
         "spec.interceptors",
     ]
@@ -182,17 +182,17 @@ async def test_the_stamp_stays_as_it_is(stage: Stage) -> None:
     new = copy.deepcopy(old)
     new["metadata"]["annotations"] = {STAMP: "true"}
     sent = review("UPDATE", new=new, old=old)
-    told = await stage.hook.ask(MUTATE, sent)
-    assert STAMP not in told.applied(sent["request"]["object"])["metadata"].get("annotations", {})
+    answer = await stage.hook.ask(MUTATE, sent)
+    assert STAMP not in answer.applied(sent["request"]["object"])["metadata"].get("annotations", {})
     assert not (await stage.hook.ask(VALIDATE, sent)).allowed
 
 
 async def test_creation_is_refused_while_the_feature_is_off(stage: Stage) -> None:
     stage.hook.terms = WebhookConfig(parse_feature_gates("EvictionRequestAPI=false"))
     for path in (MUTATE, VALIDATE):
-        told = await stage.hook.ask(path, review("CREATE", new=wanted()))
-        assert told.refusal["code"] == 403
-        assert "EvictionRequestAPI is switched off" in told.refusal["message"]
+        answer = await stage.hook.ask(path, review("CREATE", new=wanted()))
+        assert answer.refusal["code"] == 403
+        assert "EvictionRequestAPI is switched off" in answer.refusal["message"]
     new = kept(spec__requesters=[])
     assert (await stage.hook.ask(MUTATE, review("UPDATE", new=new, old=kept()))).allowed
 
@@ -200,8 +200,8 @@ async def test_creation_is_refused_while_the_feature_is_off(stage: Stage) -> Non
 async def test_a_field_of_a_newer_definition_is_left_alone(stage: Stage) -> None:
     sent = review("CREATE", new=wanted())
     sent["request"]["object"]["spec"]["later"] = {"a": 1}
-    told = await stage.hook.ask(MUTATE, sent)
-    assert told.applied(sent["request"]["object"])["spec"]["later"] == {"a": 1}
+    answer = await stage.hook.ask(MUTATE, sent)
+    assert answer.applied(sent["request"]["object"])["spec"]["later"] == {"a": 1}
 
 
 async def test_extra_allowed_names(stage: Stage) -> None:
@@ -218,16 +218,16 @@ async def test_extra_allowed_names(stage: Stage) -> None:
     assert "reserved" in ignored["metadata"]["annotations"]["vacate.dev/ignored-registration"]
     stage.hook.terms = WebhookConfig(allowed_interceptors=("actor.k8s.io",))
     sent = review("CREATE", new=obj)
-    told = await stage.hook.ask(MUTATE, sent)
-    assert told.applied(sent["request"]["object"])["spec"]["interceptors"] == [{"name": "actor.k8s.io"}]
+    answer = await stage.hook.ask(MUTATE, sent)
+    assert answer.applied(sent["request"]["object"])["spec"]["interceptors"] == [{"name": "actor.k8s.io"}]
 
 
 async def test_a_pod_that_cannot_exist_is_not_found(stage: Stage) -> None:
     obj = wanted(**{"spec.target.podRef.name": "../secrets/x"})
-    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj, user=ADMIN_INFO))
-    assert "spec.target.podRef.name: Not found" in told.refusal["message"]
+    answer = await stage.hook.ask(MUTATE, review("CREATE", new=obj, user=ADMIN_INFO))
+    assert "spec.target.podRef.name: Not found" in answer.refusal["message"]
 
 
 async def test_connect_and_the_like_are_none_of_our_business(stage: Stage) -> None:
-    told: ReviewAnswer = await stage.hook.ask(VALIDATE, review("CONNECT", new=wanted()))
-    assert told.allowed
+    answer: ReviewAnswer = await stage.hook.ask(VALIDATE, review("CONNECT", new=wanted()))
+    assert answer.allowed

@@ -84,7 +84,7 @@ async def test_a_pod_created_again_is_404(server: Embedded, hook: Hook) -> None:
 
 
 async def test_the_record_of_a_request_on_its_way_out_makes_no_pod_gone(server: Embedded, hook: Hook) -> None:
-    """Admission leaves requests that are being deleted to whoever holds their finalizers."""
+    """Admission leaves requests that are being deleted to the owners of their finalizers."""
     await evict(hook)
     path = EVICTIONREQUESTS.object_path("uid-p", "d")
     held = {"metadata": {"finalizers": ["mallory.example.com/hold"]}}

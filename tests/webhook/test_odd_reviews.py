@@ -1,4 +1,4 @@
-"""Whoever reaches the webhook may send any review: none is an internal error, and none writes elsewhere."""
+"""Clients of the webhook may send any review: none is an internal error, and none writes elsewhere."""
 
 from __future__ import annotations
 

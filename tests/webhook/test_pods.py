@@ -91,28 +91,28 @@ async def test_rules(hook: Hook, sort: Any, interceptors: tuple[str, ...]) -> No
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_what_the_author_wrote_stays(hook: Hook, prefix: str) -> None:
     for said in ({f"{prefix}/priority_mine.example.com": "7"}, {f"{prefix}/hash_x": "broken"}):
-        told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}, said)))
-        assert told.patch == []
+        answer = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}, said)))
+        assert answer.patch == []
     listed = pod({"app": "web"}, evictionInterceptors=[{"name": "mine.example.com"}])
     assert (await hook.ask(MUTATE_PODS, of_pod(listed))).patch == []
 
 
 async def test_only_new_pods_are_annotated(hook: Hook) -> None:
-    told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), "UPDATE", old=pod({"app": "web"})))
-    assert told.patch == []
+    answer = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), "UPDATE", old=pod({"app": "web"})))
+    assert answer.patch == []
 
 
 async def test_a_namespace_that_is_not_there_matches_no_rule_about_namespaces(hook: Hook) -> None:
-    told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), namespace="no"))
-    assert told.allowed
-    assert told.patch == []
+    answer = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), namespace="no"))
+    assert answer.allowed
+    assert answer.patch == []
 
 
 async def test_malformed_annotations_are_refused_unless_they_were_there(hook: Hook) -> None:
     broken = pod(annotations={f"{PREFIXES[0]}/priority_a.example.com": "first"})
-    told = await hook.ask(VALIDATE_PODS, of_pod(broken, name="web-1"))
-    assert told.refusal["code"] == 422
-    assert told.refusal["message"].startswith('Pod "web-1" is invalid: metadata.annotations[')
+    answer = await hook.ask(VALIDATE_PODS, of_pod(broken, name="web-1"))
+    assert answer.refusal["code"] == 422
+    assert answer.refusal["message"].startswith('Pod "web-1" is invalid: metadata.annotations[')
     assert not (await hook.ask(VALIDATE_PODS, of_pod(broken, "UPDATE", old=pod()))).allowed
     assert (await hook.ask(VALIDATE_PODS, of_pod(broken, "UPDATE", old=broken))).allowed
 

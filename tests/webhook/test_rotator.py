@@ -128,10 +128,10 @@ def test_one_makes_it_and_all_show_it(seed: int) -> None:
         first = stage.shown()[0]
         assert first is not None
         assert stage.shown() == [first, first, first]
-        papers = bundle_from(stage.secret())
-        assert papers is not None
-        assert first == papers.leaf.certificate
-        assert stage.trusted() == [list(papers.authorities)] * 4
+        bundle = bundle_from(stage.secret())
+        assert bundle is not None
+        assert first == bundle.leaf.certificate
+        assert stage.trusted() == [list(bundle.authorities)] * 4
         assert [keeper.trouble for keeper in stage.keepers] == ["", "", ""]
         writes = [one for one in stage.server.requests if one.method != "GET"]
         assert sum(one.method == "POST" for one in writes) <= 3
@@ -238,9 +238,9 @@ def test_a_lost_or_spoilt_secret_is_made_anew() -> None:
         await stage.sim.clock.sleep(30)
         third = stage.shown()
         assert third[0] == third[1] != second[0]
-        papers = bundle_from(stage.secret())
-        assert papers is not None
-        assert stage.trusted() == [list(papers.authorities)] * 4
+        bundle = bundle_from(stage.secret())
+        assert bundle is not None
+        assert stage.trusted() == [list(bundle.authorities)] * 4
 
     staged(body)
 

@@ -23,7 +23,7 @@ def graceful_shutdown(node: Obj) -> Obj:
 
 
 def shutdown_condition(node: Obj) -> Obj | None:
-    """The condition by which the Node says that it ends its pods to shut down, whoever does that."""
+    """The condition by which the Node says that it ends its pods to shut down, by any program."""
     for one in dig(node, "status", "conditions") or []:
         if not isinstance(one, dict):
             continue

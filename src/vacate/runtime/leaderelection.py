@@ -114,7 +114,7 @@ class LeaderElector:
             await self.release()
 
     async def regain(self) -> bool:
-        """Lead again after the renew deadline; False where somebody else has held the lease meanwhile.
+        """Lead again after the renew deadline; False where another process has held the lease meanwhile.
 
         Nobody else writes the identity of this process: while the record has it, no one else has led.
         """

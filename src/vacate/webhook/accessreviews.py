@@ -2,7 +2,7 @@
 
 A drain writes many requests as one user. So the first question is about all pods of the namespace; who may
 delete all of them may delete each one, and is not asked about again for a few seconds. Of a user who may not,
-every pod is asked about by its name, each time: that somebody may not delete one pod is never remembered.
+every pod is asked about by its name, each time: that a user may not delete one pod is never remembered.
 
 A right that is taken away is seen here up to `SECONDS` later. The API server's own admission policy
 (`vacate-right-to-delete-pod`) asks about the pod by its name at each write all the same.

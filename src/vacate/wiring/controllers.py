@@ -169,7 +169,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", DESCHEDULINGPOLICIES.group, f"{DESCHEDULINGPOLICIES.plural}/status"),
             rule("list watch", CORE, "nodes"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # Whoever requests an eviction needs the right to delete the pod.
+            # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
         ),
     ),

@@ -117,7 +117,7 @@ class WebhookParts:
 
     @property
     def reasons_port(self) -> int:
-        """Where pods are told their reasons; 0 where they are not."""
+        """The port at which pods ask for their reasons; 0 where there is none."""
         return self._reasons.port if self._reasons is not None else 0
 
     async def listening(self) -> None:

@@ -52,7 +52,7 @@ def test_when_all_nodes_lose_the_api_nobody_is_fenced() -> None:
 
 
 def test_nodes_that_are_only_marked_ready_do_not_count() -> None:
-    """Whoever marks nodes is down: they look ready for ever, and yet nobody hears of them."""
+    """The controller that marks nodes is down: they look ready for ever, although none of them reports."""
 
     async def body(made: Fenced) -> None:
         await made.policy(when="Always", maxFenced=4)

@@ -37,5 +37,5 @@ def test_an_administrator_ends_a_turn_as_the_account_that_the_refusal_names(tmp_
         account = {"Impersonate-User": found[1].rstrip(",]")}
         lab.https.call("PATCH", status, DONE, content_type=MERGE, headers=account).ok()
         until(lambda: lab.request("web")["status"]["activeInterceptorName"] == NOTIFY)
-        # Of the next one, which is bound to nobody, whoever may write statuses reports.
+        # Of the next one, which is bound to no account, all who may write statuses report.
         lab.https.call("PATCH", status, DONE, content_type=MERGE).ok()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 WHERE = Addresses(pod="10.0.0.7", host="172.16.0.2")
 
 
-def told(life: Life, view: SimulatedPod, now: float) -> Obj:
+def reported(life: Life, view: SimulatedPod, now: float) -> Obj:
     return status_of(life, view, WHERE, at(now))
 
 
@@ -31,7 +31,7 @@ def conditions(status: Obj) -> dict[str, str]:
 
 def test_a_pod_that_is_being_created() -> None:
     view = simulated_pod()
-    status = told(arrive(view, PodTimings(start=9), T0), view, 0)
+    status = reported(arrive(view, PodTimings(start=9), T0), view, 0)
     assert status["phase"] == "Pending"
     assert status["startTime"] == "2026-01-01T00:00:00Z"
     assert "podIP" not in status
@@ -51,7 +51,7 @@ def test_a_pod_that_is_being_created() -> None:
 def test_a_pod_that_runs_and_is_ready() -> None:
     view = simulated_pod(metadata={"generation": 1})
     timings = PodTimings(start=2)
-    status = told(advance(arrive(view, timings, T0), view, timings, at(3)), view, 3)
+    status = reported(advance(arrive(view, timings, T0), view, timings, at(3)), view, 3)
     assert status["phase"] == "Running"
     assert status["podIPs"] == [{"ip": "10.0.0.7"}]
     assert status["hostIP"] == "172.16.0.2"
@@ -73,10 +73,10 @@ def test_init_containers_keep_a_pod_uninitialized_until_it_starts() -> None:
     )
     timings = PodTimings(start=2)
     life = arrive(view, timings, T0)
-    before = told(life, view, 0)
+    before = reported(life, view, 0)
     assert conditions(before)["Initialized"] == "False"
     assert before["conditions"][1]["message"] == "containers with incomplete status: [prepare side]"
-    after = told(advance(life, view, timings, at(2)), view, 2)
+    after = reported(advance(life, view, timings, at(2)), view, 2)
     prepare, side = after["initContainerStatuses"]
     assert prepare["state"]["terminated"]["reason"] == "Completed"
     assert "running" in side["state"]
@@ -86,7 +86,7 @@ def test_init_containers_keep_a_pod_uninitialized_until_it_starts() -> None:
 def test_a_pod_in_back_off_names_its_wait() -> None:
     view = simulated_pod()
     timings = PodTimings(start=0, run=1, exit_code=2)
-    status = told(advance(arrive(view, timings, T0), view, timings, at(5)), view, 5)
+    status = reported(advance(arrive(view, timings, T0), view, timings, at(5)), view, 5)
     main = status["containerStatuses"][0]
     assert status["phase"] == "Running"
     assert main["restartCount"] == 1
@@ -103,7 +103,7 @@ def test_a_pod_in_back_off_names_its_wait() -> None:
 def test_a_pod_that_has_ended(code: int, phase: str, reason: str) -> None:
     view = simulated_pod(spec={"restartPolicy": "Never"})
     timings = PodTimings(start=1, run=4, exit_code=code)
-    status = told(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
+    status = reported(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
     assert status["phase"] == phase
     ended = status["containerStatuses"][0]["state"]["terminated"]
     assert ended["exitCode"] == code
@@ -115,9 +115,9 @@ def test_a_pod_that_has_ended_says_what_its_annotation_says() -> None:
     body = pod("web", node="node-1", stored=True, spec={"restartPolicy": "Never"})
     body["metadata"]["annotations"] = {"sim.vacate.dev/termination-message": "done " * 1000}
     view, timings = simulated_pod(body), PodTimings(start=1, run=4)
-    running = told(advance(arrive(view, timings, T0), view, timings, at(2)), view, 2)
+    running = reported(advance(arrive(view, timings, T0), view, timings, at(2)), view, 2)
     assert "done" not in str(running["containerStatuses"])
-    status = told(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
+    status = reported(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
     assert len(status["containerStatuses"][0]["state"]["terminated"]["message"]) == 4096
 
 
@@ -126,20 +126,20 @@ def test_readiness_gates_hold_a_pod_back() -> None:
     view = simulated_pod(spec=gates)
     timings = PodTimings(start=0)
     life = advance(arrive(view, timings, T0), view, timings, at(1))
-    ready = told(life, view, 1)["conditions"][2]
+    ready = reported(life, view, 1)["conditions"][2]
     assert ready["status"] == "False"
     assert (
         ready["message"] == 'corresponding condition of pod readiness gate "example.com/lb" does not exist.'
     )
     open_gate = {"conditions": [{"type": "example.com/lb", "status": "True"}]}
-    assert conditions(told(life, simulated_pod(spec=gates, status=open_gate), 1))["Ready"] == "True"
+    assert conditions(reported(life, simulated_pod(spec=gates, status=open_gate), 1))["Ready"] == "True"
 
 
 def test_a_condition_that_stays_keeps_its_time() -> None:
     since = "2025-12-31T00:00:00Z"
     old = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": since}]}
     view = simulated_pod(status=old)
-    made = {one["type"]: one for one in told(arrive(view, PodTimings(), T0), view, 0)["conditions"]}
+    made = {one["type"]: one for one in reported(arrive(view, PodTimings(), T0), view, 0)["conditions"]}
     assert made["PodScheduled"]["lastTransitionTime"] == since
     assert made["Ready"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
@@ -148,10 +148,10 @@ def test_a_patch_holds_differences_only_and_the_uid() -> None:
     view = simulated_pod()
     timings = PodTimings(start=1, ready=5)
     life = advance(arrive(view, timings, T0), view, timings, at(2))
-    before = told(life, view, 2)
+    before = reported(life, view, 2)
     seen = simulated_pod(status=before)
-    assert status_patch(seen.status, told(life, seen, 3), "uid-web") is None
-    patch = status_patch(seen.status, told(life, seen, 6), "uid-web")
+    assert status_patch(seen.status, reported(life, seen, 3), "uid-web") is None
+    patch = status_patch(seen.status, reported(life, seen, 6), "uid-web")
     assert patch is not None
     assert patch["metadata"] == {"uid": "uid-web"}
     assert sorted(patch["status"]) == ["conditions", "containerStatuses"]
@@ -164,7 +164,7 @@ def test_a_patch_holds_differences_only_and_the_uid() -> None:
 def test_foreign_conditions_are_never_part_of_a_patch() -> None:
     foreign = {"type": "DisruptionTarget", "status": "True"}
     view = simulated_pod(status={"conditions": [foreign]})
-    patch = status_patch(view.status, told(arrive(view, PodTimings(), T0), view, 0), "u")
+    patch = status_patch(view.status, reported(arrive(view, PodTimings(), T0), view, 0), "u")
     assert patch is not None
     assert "DisruptionTarget" not in [one["type"] for one in patch["status"]["conditions"]]
 
@@ -185,10 +185,10 @@ TIMINGS = st.builds(
 def test_a_restarted_node_reads_the_life_that_it_wrote(policy: str, now: int, timings: PodTimings) -> None:
     view = simulated_pod(spec={"restartPolicy": policy})
     life = advance(arrive(view, timings, T0), view, timings, at(now))
-    seen = simulated_pod(spec={"restartPolicy": policy}, status=told(life, view, now))
+    seen = simulated_pod(spec={"restartPolicy": policy}, status=reported(life, view, now))
     again = advance(adopt(seen, timings, at(now)), seen, timings, at(now))
     if life.running or life.ended or life.last is None:
-        assert told(again, seen, now) == seen.status
+        assert reported(again, seen, now) == seen.status
     else:  # the back-off is forgotten, so it runs at once
         assert again.running
         assert again.restarts == life.restarts + 1
@@ -198,7 +198,7 @@ def test_a_termination_begins_anew_after_a_restart() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
     life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    status = told(life, simulated_pod(obj), 50)
+    status = reported(life, simulated_pod(obj), 50)
     gone = deleted(obj | {"status": status}, 30)
     before = advance(life, gone, timings, at(100))
     assert before.kill_at == at(130)
@@ -210,7 +210,7 @@ def test_containers_die_with_the_machine() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
     life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    seen = simulated_pod(obj | {"status": told(life, simulated_pod(obj), 50)})
+    seen = simulated_pod(obj | {"status": reported(life, simulated_pod(obj), 50)})
     again = advance(adopt(seen, timings, at(90), survived=lambda _: False), seen, timings, at(90))
     assert (again.running, again.restarts, again.began) == (True, 1, at(90))
     gone = deleted(obj | {"status": seen.status}, 30)

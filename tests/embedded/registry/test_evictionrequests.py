@@ -171,7 +171,7 @@ def test_status_has_rights_of_its_own() -> None:
     "prefix", ["interceptor.evictionrequest.coordination.k8s.io", "evacuation.coordination.k8s.io"]
 )
 def test_a_malformed_registration_of_the_pod_counts_as_none(prefix: str) -> None:
-    """Whoever can write a pod's annotations must not be able to make it unevictable."""
+    """A user who can write a pod's annotations must not be able to make it unevictable."""
     key = f"{prefix}/priority_a.example.com"
     ctx = world(changes={"spec": {}, f"metadata.annotations[{key}]": "high"})
     new = made(KIND, {"metadata.annotations": {IGNORED_REGISTRATION: "mine"}}, ctx)

@@ -84,7 +84,7 @@ class Judge:
         assert 0 <= counter_of(new) - counter_of(old) <= 1, "the counter fell or leapt"
 
     def _stage(self, old: Obj, new: Obj, now: dt.datetime) -> None:
-        """Blocked is what comes after the last turn; whoever sees it need not listen on."""
+        """Blocked is what comes after the last turn; a requester that sees it need not listen on."""
         stage = condition_of(new, "Progressing")
         if stage is None or stage["reason"] != "Blocked":
             return

@@ -47,7 +47,7 @@ def open_lab(name: str, folder: Path) -> Iterator[Path]:
 
 
 class Lab:
-    """One namespace of a cluster, and what stories ask of it."""
+    """One namespace of a cluster, and what scenarios do in it."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client

@@ -77,7 +77,7 @@ class Scenario:
 
     @property
     def processes(self) -> tuple[str, ...]:
-        """Whoever can crash or be cut off."""
+        """All processes that can crash or be cut off."""
         return (*managers(self.managers), *self.by_sdk)
 
 

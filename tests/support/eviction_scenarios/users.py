@@ -119,7 +119,7 @@ class Users:
             await self._client.patch(found.kind, name, change, NAMESPACE, subresource="status")
 
     async def delete_request(self, plan: PodPlan, requester: str) -> None:
-        """Delete the request, whoever wants it."""
+        """Delete the request, whatever its requesters."""
         if found := self.request(plan.name):
             await self._client.delete(found.kind, found.metadata.name, NAMESPACE)
 

@@ -40,7 +40,7 @@ def _call(event: dict[str, Any]) -> Call:
     resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
     forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
     who = event.get("impersonatedUser", event["user"])
-    name = who.get("username", "")  # whoever was not let in has none
+    name = who.get("username", "")  # a client that was not authenticated has none
     return Call(
         name, event["verb"], about.get("apiGroup", ""), resource, about.get("namespace", ""),
         about.get("name", ""), event.get("responseStatus", {}).get("code", 0), forbidden,

@@ -97,7 +97,7 @@ class SdkCluster:
         await self.until(lambda: any(r.status.active_interceptor_name == name for r in self.requests()), 7200)
 
     async def until_complete(self, timeout: float = 7200.0) -> EvictionRequest:
-        """The request when it is over; it goes with its pod, so it is kept by whoever asks for it in time."""
+        """The request when it is over; it goes with its pod, so it must be read in time."""
         await self.until(lambda: all(one.complete for one in self.requests()), timeout)
         return self.request
 

@@ -134,7 +134,7 @@ def _owner(reference: object) -> str:
 
 
 def _labels_of(workload: Obj) -> str:
-    """What narrows the list; who really manages a pod is told by its owner."""
+    """What narrows the list; what really manages a pod is its owner reference."""
     labels = dig(workload, "spec", "selector", "matchLabels") or {}
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 

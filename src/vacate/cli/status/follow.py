@@ -154,7 +154,7 @@ class Follower:
         self._changes.notify()
 
     def _unreadable_row(self, one: Unreadable) -> Row:
-        """Under the pod's name where an earlier state told it, else under the request's."""
+        """Under the pod's name where an earlier state had it, else under the request's."""
         place = one.identity
         known = self._requests.reader.get(place.namespace, place.name)
         return unreadable_row(place, pod_of(known) if known else place.name)

@@ -54,7 +54,7 @@ class ExclusiveVolumes:
         self._deps = deps
         self._view = view
         self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
-        self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was told
+        self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was reported
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod had ended when it was removed."""
@@ -147,7 +147,7 @@ class ExclusiveVolumes:
                 return False
         return True
 
-    # What people are told
+    # What is reported
 
     def _say_who_waits(
         self, volume: PersistentVolume, attached: Attachment, users: list[Pod], why: str

@@ -121,7 +121,7 @@ class FencingPolicies:
             heard = await self._heard(name, now)
             if heard is not None:
                 made = decide(policy, self._around(heard), now)
-                # Whoever was held then looks again, but not without a pause.
+                # A policy that was held back then looks again, but not without a pause.
                 self._rest[name] = now + RECHECK_AFTER
             until = _earlier(until, max(now + OBSERVE_LEASES_FOR, self._rest.get(name, now)))
         else:

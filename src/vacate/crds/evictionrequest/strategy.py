@@ -132,7 +132,7 @@ def take_labels(obj: Obj, pod: Obj | None) -> None:
 
 
 def keep_callers(new: Obj, old: Obj, ctx: Context) -> None:
-    """The record of callers is the eviction bridge's: by it drains are told that a pod is gone."""
+    """The record of callers is the eviction bridge's: from it drains learn that a pod is gone."""
     if ctx.authority.may_record_callers(ctx.user):
         return
     set_annotation(new, CALLERS, dig(old, "metadata", "annotations", CALLERS))

@@ -71,7 +71,7 @@ class Write:
         return self.change.after
 
     async def done(self) -> Entry:
-        """Return the entry once the disk has it and watchers were told; StoreReadOnly if that failed."""
+        """Return the entry once the disk has it and watchers were notified; StoreReadOnly if that failed."""
         await self._batch.wait()
         return self.change.after
 

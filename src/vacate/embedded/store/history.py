@@ -45,7 +45,7 @@ class History:
         if changes is None:
             changes = self._by_resource[change.key.resource] = []
         changes.append(change)
-        # Twice: the value itself and the form in which watchers were told of it.
+        # Twice: the value itself and the form in which it was sent to watchers.
         self.written += CHANGE_BYTES + 2 * len(change.after.value)
         self._sizes.append((change.revision, self.written))
 

@@ -32,7 +32,7 @@ class Turn:
     async def check(self) -> None:
         """ConfigError where another one may have begun: nothing more is written on old knowledge.
 
-        After a time without contact, as with a busy server, the lease tells whether somebody else has had it.
+        After a time without contact, as with a busy server, the lease shows whether another had it.
         """
         if self._elector.leading:
             return

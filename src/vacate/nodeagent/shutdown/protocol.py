@@ -86,7 +86,7 @@ class Logind(Protocol):
 Arrange = Callable[[LogindSession, bool], Awaitable[ShutdownConfig]]
 """Says what to do in the next shutdown, from what else holds a lock; the flag: it has begun already.
 
-Raises ShutdownRefused where nothing may be done, LogindUnavailable where that cannot be told.
+Raises ShutdownRefused where nothing may be done, LogindUnavailable where that is not known.
 """
 
 

@@ -133,7 +133,7 @@ class ApiPods:
         return {uid for uid in uids if uid not in running or uid in self._prepared}
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Be told of every change of a pod."""
+        """Subscribe to every change of a pod."""
         self._changed = callback
 
     async def flush(self) -> None:

@@ -18,7 +18,7 @@ _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A write that a client was told of."""
+    """A write that a client had an answer to."""
 
     revision: int
     uid: str

@@ -1,4 +1,4 @@
-"""Roles: whoever has one can do what it is for, and nothing else."""
+"""Roles: a user who has one can do what it is for, and nothing else."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_a_viewer_only_looks(place: EvictionNamespace, real: RealCluster) 
 
 
 def needless(rights: Iterable[Right], done: list[Call]) -> set[Right]:
-    """Rights without a use, apart from lists: whoever watches lists where a server cannot stream them."""
+    """Rights without a use, apart from lists: clients that watch list where a server cannot stream them."""
     found = unused(rights, done)
     return {one for one in found if not (one.verb == "list" and replace(one, verb="watch") not in found)}
 
@@ -293,7 +293,7 @@ async def test_the_webhook_has_the_rights_that_it_uses(
         await place.until(lambda: _ruled(place), "a new pod is annotated by rule")
         await place.ask(await place.pod("web", PREPARE))
         await _bridge(place)
-        # Whoever requests an eviction must be allowed to delete the pod.
+        # A requester of an eviction must be allowed to delete the pod.
         await _compare(place, real, WEBHOOK, {Right("pods", "delete")}, USED_ELSEWHERE)
     finally:
         real.install()

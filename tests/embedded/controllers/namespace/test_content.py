@@ -1,4 +1,4 @@
-"""What a namespace on its way out says of its content."""
+"""What a terminating namespace says of its content."""
 
 from __future__ import annotations
 

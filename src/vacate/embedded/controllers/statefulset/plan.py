@@ -1,7 +1,7 @@
 """Which pods of a StatefulSet are made and deleted next.
 
 A member has its name for as long as its pod object exists: **a terminating pod, wherever it is and however
-long it takes, keeps its place**. Only its node, or somebody who knows that its processes have ended, removes
+long it takes, keeps its place**. Only its node, or a user who knows that its processes have ended, removes
 the object, and only then is the member made again. So no identity ever runs twice.
 """
 

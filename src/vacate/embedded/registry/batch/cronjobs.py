@@ -120,6 +120,6 @@ def _schedule_errors(spec: Obj) -> list[FieldError]:
 
 
 def warnings_of(obj: Obj) -> list[str]:
-    """What the client is told that the embedded cluster does not do."""
+    """Warnings about what the embedded cluster does not do."""
     found = [] if mapping(obj.get("spec")).get("suspend") is True else [NOT_RUN]
     return found + jobspec.warnings_of(_job_spec(obj))

@@ -41,7 +41,7 @@ def spec_errors(spec: Obj, ctx: Context, path: str = "spec") -> list[FieldError]
 
 
 def warnings_of(spec: Obj) -> list[str]:
-    """What the client is told that the embedded cluster does not do."""
+    """Warnings about what the embedded cluster does not do."""
     found = [f"spec.{key}: the embedded cluster ignores it" for key in NOT_RUN if spec.get(key) is not None]
     if spec.get("completionMode") == INDEXED:
         found.append("spec.completionMode: the embedded cluster does not run Indexed Jobs")
