@@ -13,6 +13,7 @@ import pytest
 
 from support.processes.cluster import FAST_PODS, environment, running_cluster
 from support.processes.commands import Lab, vacate
+from support.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -64,8 +65,9 @@ def test_commands_options_and_values(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_pods_of_the_cluster(lab: Lab, tmp_path: Path) -> None:
     config = str(lab.cluster.kubeconfig)
-    assert completed("vacate evict w", tmp_path, config) == ["web-1", "web-2"]
-    assert completed("vacate evict web-1 pod/w", tmp_path, config) == ["pod/web-2"]
+    # A cluster that does not answer within two seconds is not waited for: then one types the tab again.
+    until(lambda: completed("vacate evict w", tmp_path, config) == ["web-1", "web-2"])
+    until(lambda: completed("vacate evict web-1 pod/w", tmp_path, config) == ["pod/web-2"])
     assert completed("vacate explain -n kube-system w", tmp_path, config) == []
     assert completed("vacate evict w", tmp_path) == []
 

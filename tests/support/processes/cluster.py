@@ -56,7 +56,7 @@ class ClusterProcess:
         assert found, self.output
         return found[0]
 
-    def wait_ready(self, seconds: float = 60.0) -> ClusterProcess:
+    def wait_ready(self, seconds: float = 110.0) -> ClusterProcess:
         """Return once it says that it is up; fail with what it printed if it ended instead."""
         assert self._ready.wait(seconds), f"not up within {seconds} s: {self.output}"
         assert self.process.poll() is None or READY in self.output, self.output
