@@ -12,6 +12,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import HOME, RealCluster
 from support.waiting import until
@@ -168,6 +170,7 @@ def pod_template(name: str, node: Obj) -> Obj:
     return {"metadata": {"name": name}, "template": {"metadata": {"annotations": ends}, "spec": spec}}
 
 
+@pytest.mark.thorough  # most of a minute
 async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_elsewhere(
     place: EvictionNamespace,
 ) -> None:

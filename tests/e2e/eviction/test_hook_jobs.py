@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from support.evictions.namespace import EvictionNamespace, turns
 from support.processes.hooks import hooks_process
 from support.realcluster.evictions import HOME, RealCluster
@@ -52,6 +54,7 @@ def failure(request: EvictionRequest) -> str:
     return next((one.message for one in request.status.conditions if one.type == kind), "")
 
 
+@pytest.mark.thorough  # half a minute
 async def test_jobs_prepare_evictions(place: EvictionNamespace, tmp_path: Path) -> None:
     await hook(place, "flush", {"run-seconds": "2"})
     await hook(place, "broken", {"run-seconds": "0", "exit-code": "3"})
