@@ -112,6 +112,6 @@ async def test_a_name_does_not_lead_to_this_machine(serve: Serve) -> None:
 async def test_no_tls_where_https_is_asked_for_is_no_answer(serve: Serve) -> None:
     url = (await serve(saying(b"HTTP/1.1 200 x\r\n\r\n"))).replace("http://", "https://")
     with pytest.raises(CallFailed):
-        await post_json(url, {}, seconds=20)
+        await post_json(url, {}, seconds=1)
     with pytest.raises(CallFailed, match="SSLError"):
         await post_json(url, {}, seconds=20, authorities="no certificate")

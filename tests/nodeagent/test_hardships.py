@@ -130,7 +130,9 @@ async def test_on_a_full_disk_what_runs_goes_on_and_a_new_pod_waits_until_there_
             while True:
                 file.write(b"x" * 512)
         blocked = await place.create("blocked", "echo on; exec sleep 1000")
-        await place.until("blocked", lambda one: "No space left" in str(main_status(one)["state"]))
+        await place.until(
+            "blocked", lambda one: "No space left" in str(main_status(one))
+        )  # or its last state
         last, _ = await place.output_until_deleted(before)
         assert main_status(last)["state"]["terminated"]["exitCode"] == 3
         filler.unlink()

@@ -81,7 +81,6 @@ def test_explain_needs_a_schema_that_is_not_served(k: Kubectl) -> None:
         ("expose pod one --port=80", ""),
         ("cluster-info", 'the server doesn\'t have a resource type "services"'),
         ("get services", 'the server doesn\'t have a resource type "services"'),
-        ("create job j --image=x", "the server could not find the requested resource"),
         ("create secret generic s", "the server could not find the requested resource"),
     ],
 )
