@@ -44,19 +44,31 @@ def is_healthy(pod: Obj) -> bool:
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
-def budget_breaches(records: Iterable[Record]) -> Iterator[str]:
-    """Every eviction of a healthy pod that left fewer healthy ones than its budget's `minAvailable`.
+class BudgetHistory:
+    """Follows a server's writes, and says which evictions left a budget with too few healthy pods.
 
     Only budgets with an absolute `minAvailable` are checked: they need no arithmetic but a count.
     """
-    moment = Moment()
-    for record in records:
+
+    def __init__(self) -> None:
+        self._moment = Moment()
+
+    def apply(self, record: Record) -> Iterator[str]:
+        """Step to the record's revision: what goes against a budget there. To be read to its end."""
+        moment = self._moment
         before = moment.pods.get((record.namespace, record.name)) if record.resource == "pods" else None
         moment.apply(record)
         if before is None or not _leaves_by_eviction(before, record):
-            continue
+            return
         for budget in _budgets_of(moment, record.namespace, before):
             yield from _breach(moment, budget, record)
+
+
+def budget_breaches(records: Iterable[Record]) -> Iterator[str]:
+    """Every eviction of a healthy pod that left fewer healthy ones than its budget's `minAvailable`."""
+    history = BudgetHistory()
+    for record in records:
+        yield from history.apply(record)
 
 
 def _leaves_by_eviction(before: Obj, record: Record) -> bool:

@@ -40,6 +40,7 @@ class Network:
         self.server: Handler | None = None
         self.audit: RequestObserver | None = None
         self._links: dict[str, Link] = {}
+        self._slow: dict[str, float] = {}  # seconds by the name of a link
         self._stragglers: dict[asyncio.Task[None], None] = {}
 
     def link(self, name: str, peer: Peer) -> Link:
@@ -60,6 +61,10 @@ class Network:
     def mend(self, name: str) -> None:
         """Undo `cut`."""
         self._links[name].is_cut = False
+
+    def slow_down(self, name: str, seconds: float) -> None:
+        """From now on each way of a client takes up to so many seconds longer; 0 undoes it."""
+        self._slow[name] = seconds
 
     def kill(self, name: str) -> None:
         """Close a client's end for good; a new link of that name works again."""
@@ -94,9 +99,10 @@ class Network:
             response = await self.deliver(link.name, self.server, replace(request, peer=link.peer))
             await _discard(response)
 
-    async def travel(self) -> None:
+    async def travel(self, link: str) -> None:
         """One way through the network."""
         low, high = self._latency
+        high += self._slow.get(link, 0.0)
         if high > 0:
             await self.clock.sleep(self._entropy.uniform(low, high))
 
@@ -114,7 +120,7 @@ class Link:
     async def send(self, request: Request) -> Response:
         """There and back again; TransportError where the link is cut or the server down, at either end."""
         await self._check(request)
-        await self._network.travel()
+        await self._network.travel(self.name)
         server = self._network.server
         if server is None:
             raise TransportError(f"{request.method} {request.path}: connection refused")
@@ -122,7 +128,7 @@ class Link:
         response = await self._network.deliver(self.name, server, request)
         if not isinstance(response.body, bytes):
             response.body = LinkStream(self._network, self, server, response.body)
-        await self._network.travel()
+        await self._network.travel(self.name)
         if self._network.server is not server or self.is_cut:
             await _discard(response)
             raise TransportError(f"{request.method} {request.path}: the answer was lost")
@@ -155,7 +161,7 @@ class LinkStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         broken = False
         async for chunk in self._stream:
-            await self._network.travel()
+            await self._network.travel(self._link.name)
             broken = broken or self._link.is_cut
             if self._network.server is not self._server:
                 break

@@ -44,12 +44,17 @@ class Sim:
 
     def stream(self, name: str) -> Entropy:
         """An independent source for one part, so that one more draw here changes nothing there."""
-        mixed = hashlib.blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
-        return TracedEntropy(seeded_entropy(int.from_bytes(mixed)), self.trace, name)
+        return TracedEntropy(stream_of(self.seed, name), self.trace, name)
 
     def skewed_clock(self, seconds: float) -> LoopClock:
         """A clock that is ahead by that much, or behind."""
         return LoopClock(self.loop, self.clock.now(), seconds)
+
+
+def stream_of(seed: int, name: str) -> Entropy:
+    """What the stream of that name draws in a simulation of that seed, for those who want to know before."""
+    mixed = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return seeded_entropy(int.from_bytes(mixed))
 
 
 def run_sim(

@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
 
+from support.effort import seeds
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.outcome import Outcome
 from support.laboratory.removals.catalogue import REMOVALS, finds
 from support.laboratory.scenario import SEEDS_FOR_ALL, play
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(600)]  # a seed takes ten seconds of a core of its own
 
-SEEDS = int(os.environ.get("VACATE_LABORATORY_SEEDS", str(SEEDS_FOR_ALL)))
+SEEDS = seeds("VACATE_LABORATORY_SEEDS", SEEDS_FOR_ALL)
 MESSAGES = (
     "request: delay",
     "request: lost",
@@ -30,26 +30,35 @@ MESSAGES = (
     "watch: rewind",
     "clock more than a second off",
 )
+NEARBY = 12
+"""Further seeds that are tried where the known one does not show that a rule is missing."""
 STRAGGLERS = ("request: late", "request: twice")
 
 
 def test_nothing_goes_wrong_and_every_fault_happens(request: pytest.FixtureRequest) -> None:
     chosen = request.config.getoption("--seed")
-    seeds = range(SEEDS) if chosen is None else [chosen]
     counts = Counter[str]()
-    for seed in seeds:
+    for seed in range(SEEDS) if chosen is None else [chosen]:
         outcome: Outcome = play(seed)
         assert outcome.breaches == [], f"seed {seed}: {outcome.described()}"
         counts += outcome.counts
-    if chosen is None:
+    if chosen is None and SEEDS >= SEEDS_FOR_ALL:
         missing = [one for one in (*FAULTS, *MESSAGES) if not counts[one]]
         missing += [] if any(counts[one] for one in STRAGGLERS) else [STRAGGLERS[0]]
         assert missing == [], f"these never happened: {missing}"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("rule", "seed"), [(name, one.seed) for name, one in REMOVALS.items() if one.seed is not None]
-)
-def test_without_the_rule_the_seed_fails(rule: str, seed: int) -> None:
-    assert finds(rule, seed)
+@pytest.mark.parametrize("rule", REMOVALS)
+def test_without_the_rule_some_seed_breaks_its_invariant(rule: str) -> None:
+    """The known one, as a rule. A change of the system may give a seed another course: then one near by."""
+    found: list[str] = []
+    for seed in REMOVALS[rule].seeds(NEARBY):
+        if (breach := finds(rule, seed)) is None:
+            continue
+        if breach.invariant in REMOVALS[rule].breaks:
+            return
+        found.append(f"seed {seed}: {breach}")
+    raise AssertionError(
+        f"no seed shows that the rule is missing. What else went wrong: {found or 'nothing'}"
+    )

@@ -9,15 +9,18 @@ from typing import Any
 
 from support.laboratory.hosts import Hosts
 from support.laboratory.outcome import Outcome
-from support.laboratory.workload import MAX_FENCED
+from support.laboratory.workload import MAX_FENCED, MIN_HEALTHY, uses_storage
 from vacate.embedded.store.log import Record
 from vacate.errors import OutOfTime
+from vacate.nodeagent.adopt import POD
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.history import BudgetHistory
 from vacate.sim.invariants.durability import AcknowledgedWrites
 from vacate.sim.invariants.evictions import concerns_evictions
-from vacate.sim.invariants.fences import Fences
+from vacate.sim.invariants.fences import FenceLimits, Fences
 from vacate.sim.invariants.liveprocesses import LiveProcesses
+from vacate.sim.invariants.names import Invariant
 from vacate.sim.run import Sim
 
 
@@ -29,8 +32,10 @@ class LaboratoryCluster:
         self.outcome = outcome
         self.world = World(sim, settings)
         self.hosts = Hosts(self.world, folder, outcome, self.spawn)
-        self.fences = Fences(MAX_FENCED, sim.loop.time, outcome.breach)
+        limits = FenceLimits(MAX_FENCED, MIN_HEALTHY)
+        self.fences = Fences(limits, sim.loop.time, self.hosts.running, outcome.breach)
         self.processes = LiveProcesses(list(self.hosts.machines.values()), outcome.breach)
+        self._budgets = BudgetHistory()
         self.audit = Audit(sim.loop.time, concerns_evictions)
         self.acknowledged = AcknowledgedWrites(self.audit)
         self.world.network.audit = self.acknowledged
@@ -79,8 +84,8 @@ class LaboratoryCluster:
         async with self._server_turn:
             self.outcome.note(f"the API server crashes, for {down:.1f} s")
             await self.world.restart_server(down)
-        for text in self.acknowledged.lost(self.world.server.log.records):
-            self.outcome.breach(text)
+        lost = self.acknowledged.lost(self.world.server.log.records)
+        self.outcome.breach_all(Invariant.DURABLE, lost)
 
     async def mend(self) -> None:
         """Undo all that is wrong at once, whatever is under way."""
@@ -92,7 +97,13 @@ class LaboratoryCluster:
         self.hosts.mend()
         for process in (self.world.controllers, self.world.scheduler, *self.hosts.processes):
             self.world.network.mend(process.name)
+            self.world.network.slow_down(process.name, 0.0)
             self.spawn(self.hosts.begin(process))
+
+    def volume_users(self) -> list[str]:
+        """The names of the pods that use the exclusive volume now."""
+        living = [run for one in self.hosts.machines.values() for run in one.living]
+        return [run.labels[POD] for run in living if uses_storage(run.labels)]
 
     def check(self) -> None:
         """Raise what ended a process by itself."""
@@ -107,8 +118,9 @@ class LaboratoryCluster:
     def _written(self, record: Record) -> None:
         self.processes.written(record)
         self.fences.written(record)
+        self.outcome.breach_all(Invariant.BUDGETS, self._budgets.apply(record))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.outcome.breach(f"{type(error).__name__}: {error}")
+            self.outcome.breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")

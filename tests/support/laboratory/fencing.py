@@ -24,6 +24,7 @@ class Switches:
     switch: Callable[[str, bool], None]
     asked: Callable[[str, str, str], None]  # action, machine and behaviour, as a call arrives
     behaviours: dict[str, Behaviour] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)  # whose machine a wrong one is
 
     async def call(self, name: str, action: str, timeout: float) -> Answer:
         """Do it, or fail in the way that was drawn."""
@@ -37,12 +38,13 @@ class Switches:
             if behaviour is Behaviour.LATE and action != STATUS:
                 self.switch(name, action == ON)
             return Answer(False, PowerState.UNKNOWN, f"no answer within {timeout:g} s")
+        machine = self.others[name] if behaviour is Behaviour.WRONG_MACHINE else name
         if action == STATUS:
             mute = behaviour is Behaviour.MUTE
-            state = PowerState.UNKNOWN if mute else PowerState.ON if self.is_on(name) else PowerState.OFF
+            state = PowerState.UNKNOWN if mute else PowerState.ON if self.is_on(machine) else PowerState.OFF
             return Answer(not mute, state, f"the machine is {state}")
         if behaviour is not Behaviour.LIES:
-            self.switch(name, action == ON)
+            self.switch(machine, action == ON)
         return Answer(True, PowerState.UNKNOWN, "done")
 
 

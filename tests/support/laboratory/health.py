@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from support.laboratory.cluster import LaboratoryCluster
-from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, POLICY
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, PODS
+from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, PLAIN, PLAIN_COPIES, POLICY
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.sim.history import is_healthy
 
@@ -16,6 +18,7 @@ def is_well(lab: LaboratoryCluster) -> bool:
     return (
         len([pod for pod in healthy if _app(pod) == "db"]) == MEMBERS
         and len([pod for pod in healthy if _app(pod) == "web"]) == COPIES
+        and len([pod for pod in healthy if _app(pod) == PLAIN]) == PLAIN_COPIES
         and len([pod for pod in healthy if _app(pod) == DISK_USERS]) > 0
         and not any(pod["metadata"].get("deletionTimestamp") for pod in pods)
         and not lab.fences.out_of_service
@@ -25,6 +28,18 @@ def is_well(lab: LaboratoryCluster) -> bool:
 
 def _app(pod: Obj) -> str:
     return str(dig(pod, "metadata", "labels", "app"))
+
+
+def nodes_are_well(lab: LaboratoryCluster) -> bool:
+    """Every node is ready and takes pods: no shutdown, cordon or taint is left."""
+    found = lab.world.objects(NODES)
+    return len(found) == len(lab.hosts.machines) and all(map(_takes_pods, found))
+
+
+def _takes_pods(node: Obj) -> bool:
+    conditions = dig(node, "status", "conditions") or ()
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and not dig(node, "spec", "unschedulable") and not dig(node, "spec", "taints")
 
 
 def open_requests(lab: LaboratoryCluster) -> list[Obj]:
@@ -41,3 +56,26 @@ def _is_complete(request: Obj) -> bool:
 def all_drained(lab: LaboratoryCluster) -> bool:
     """Whether every maintenance has emptied its nodes."""
     return all(dig(one, "status", "phase") == "Drained" for one in lab.world.objects(NODEMAINTENANCES))
+
+
+def open_matters(lab: LaboratoryCluster) -> Iterator[str]:
+    """What is not well, in words, for the timeline of a seed that does not come to its end."""
+    for pod in lab.world.objects(PODS, "default"):
+        if not is_healthy(pod):
+            meta, node = pod["metadata"], dig(pod, "spec", "nodeName")
+            state = "terminating" if meta.get("deletionTimestamp") else dig(pod, "status", "phase")
+            yield f"pod {meta['name']} on {node} is {state}: {dig(pod, 'status', 'conditions')}"
+    for request in open_requests(lab):
+        yield f"{request['kind']} {request['metadata']['name']} is open: {request.get('status')}"
+    for one in lab.world.objects(NODEMAINTENANCES):
+        yield f"maintenance {one['metadata']['name']}: {one.get('status')}"
+    for row in dig(lab.world.find(FENCINGPOLICIES, POLICY), "status", "nodes") or ():
+        yield f"fence: {row}"
+    for name, machine in lab.hosts.machines.items():
+        node = lab.world.find(NODES, name) or {}
+        meta = node.get("metadata") or {}
+        ready = [one["status"] for one in dig(node, "status", "conditions") or () if one["type"] == "Ready"]
+        power = "on" if machine.on else "off"
+        yield (
+            f"{name}: {power}, ready {ready}, taints {dig(node, 'spec', 'taints')}, {meta.get('annotations')}"
+        )

@@ -27,6 +27,7 @@ from vacate.sim.cluster import World
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.runs import identity_of
 from vacate.sim.process import Process
 from vacate.wiring.components import Environment
 
@@ -48,7 +49,7 @@ class Hosts:
         self._outcome = outcome
         self._spawn = spawn
         self.network = MachineNetwork()
-        self.registering: dict[str, None] = {}  # nodes that must do so soon, and are spared meanwhile
+        self.spared: dict[str, None] = {}  # nodes that must report now: no fault silences them
         self.machines = {
             name: Machine(name, self._clock, world.sim.stream(f"machine {name}"), self.network)
             for name in NODES
@@ -88,6 +89,7 @@ class Hosts:
     def mend(self) -> None:
         """Links, switches, disks and power are well again."""
         self.switches.behaviours.clear()
+        self.spared.clear()
         self.network.mend_all()
         for name, machine in self.machines.items():
             machine.disk.full, machine.disk.seconds = False, 0.0
@@ -99,6 +101,10 @@ class Hosts:
         agent = self.agents[name]
         connected = agent.is_running and not self._world.network.is_cut(agent.name)
         return connected and self._world.find(NODE_OBJECTS, name) is not None
+
+    def running(self, name: str) -> list[str]:
+        """The pods whose processes are on the machine now, whatever the API says."""
+        return [identity_of(one) for one in self.machines[name].living]
 
     # What goes wrong
 
@@ -153,8 +159,12 @@ class Hosts:
         for process in self._on(name):
             self._world.network.cut(process.name)
 
+    def cut_agent_off(self, name: str) -> None:
+        """Only the agent loses the API server, as with an expired certificate; managers beside it do not."""
+        self._world.network.cut(self.agents[name].name)
+
     def reconnect(self, name: str) -> None:
-        """Undo `cut_off`."""
+        """Undo `cut_off` and `cut_agent_off`."""
         for process in self._on(name):
             self._world.network.mend(process.name)
 

@@ -13,10 +13,12 @@ import os
 import sys
 from collections import Counter
 
-from support.laboratory.outcome import Outcome
+from support.laboratory.outcome import Breach, Outcome
 from support.laboratory.scenario import play
+from vacate.sim.invariants.names import Invariant
 from vacate.sim.run import reproduction
 
+PROGRESS = 25
 TEST = "tests/sim/laboratory/test_seeds.py"
 
 
@@ -26,7 +28,7 @@ def played(seed: int) -> tuple[int, Outcome]:
     try:
         outcome = play(seed)
     except Exception as error:  # the other seeds go on
-        outcome = Outcome([f"{type(error).__name__}: {error}"])
+        outcome = Outcome([Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")])
     outcome.time = float  # a bound method of a loop cannot be sent
     return seed, outcome
 
@@ -47,8 +49,10 @@ def main() -> int:
     failed, counts = 0, Counter[str]()
     seeds = range(options.start, options.start + options.seeds)
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for seed, outcome in pool.imap_unordered(played, seeds):
+        for number, (seed, outcome) in enumerate(pool.imap_unordered(played, seeds), 1):
             counts += outcome.counts
+            if number % PROGRESS == 0:
+                print(f"{number} of {options.seeds} seeds", file=sys.stderr, flush=True)
             if outcome.breaches:
                 failed += 1
                 print(f"seed {seed}:\n{outcome.described()}\n  {reproduction(seed, TEST)}", flush=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from support.laboratory.cluster import LaboratoryCluster
-from vacate.sim.history import budget_breaches
+from support.laboratory.hosts import MANAGERS
+from vacate.eviction.dialects.registry import DIALECTS
+from vacate.sim.invariants.check import breaches
+from vacate.sim.invariants.history import RequestHistory
+from vacate.sim.invariants.names import Invariant
 
 
 def judge(lab: LaboratoryCluster) -> None:
     """What is read from the whole history."""
-    for text in lab.acknowledged.lost(lab.world.server.log.records):
-        lab.outcome.breach(text)
-    for text in budget_breaches(record for _, record in lab.world.server.history):
-        lab.outcome.breach(text)
+    outcome, server = lab.outcome, lab.world.server
+    outcome.breach_all(Invariant.DURABLE, lab.acknowledged.lost(server.log.records))
+    histories = [RequestHistory(server.history, one) for one in DIALECTS.values()]
+    outcome.breach_all(Invariant.REQUESTS, breaches(histories, lab.audit.heard, MANAGERS))
     evictions = [one for one in lab.audit.heard if one.method == "POST"]
     lab.outcome.counts.update(
         {

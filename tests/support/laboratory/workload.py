@@ -29,9 +29,14 @@ from vacate.testing import deployment, pdb, statefulset
 
 MEMBERS, COPIES = 3, 3
 MAX_FENCED = 2
+MIN_HEALTHY = 2
+UNREACHABLE_SECONDS = 90
+"""So long that a controller whose nodes all fell silent at once would know it by then."""
 POLICY = "rack"
 TIDY = "tidy"
 DISK_USERS = "disk"
+PLAIN, PLAIN_COPIES = "plain", 2
+"""Pods without interceptors: nothing but their budget holds an eviction up."""
 STORAGE = "storage"
 """The host on which the exclusive volume lies: machines reach it over the network between them."""
 
@@ -46,6 +51,8 @@ async def create_workload(client: Client, folder: Path) -> None:
     await client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=2), "default")
     await client.create(STATEFULSETS, _database(), "default")
     await client.create(DEPLOYMENTS, deployment("web", replicas=COPIES, template=_template("web")), "default")
+    await client.create(PODDISRUPTIONBUDGETS, pdb(PLAIN, min_available=1), "default")
+    await client.create(DEPLOYMENTS, _plain(), "default")
     await client.create(PERSISTENTVOLUMES, _volume(folder))
     await client.create(PERSISTENTVOLUMECLAIMS, _claim(), "default")
     await client.create(DEPLOYMENTS, _volume_users(), "default")
@@ -53,11 +60,11 @@ async def create_workload(client: Client, folder: Path) -> None:
 
 def _fencing() -> Obj:
     spec = {
-        "unreachableSeconds": 30,
+        "unreachableSeconds": UNREACHABLE_SECONDS,
         "agent": {"http": {"url": "https://bmc.example"}, "timeoutSeconds": 20},
         "maxFenced": MAX_FENCED,
         "powerOn": "Automatic",
-        "minHealthy": "40%",
+        "minHealthy": MIN_HEALTHY,
     }
     return {"metadata": {"name": POLICY}, "spec": spec}
 
@@ -79,6 +86,12 @@ def _template(name: str, *, probed: bool = False) -> Obj:
         check = {"exec": {"command": ["quorum"]}, "periodSeconds": 20, "failureThreshold": 2}
         container["readinessProbe"] = check
     return {"spec": {"tolerations": SOON, "containers": [container], "terminationGracePeriodSeconds": 30}}
+
+
+def _plain() -> Obj:
+    made = deployment(PLAIN, replicas=PLAIN_COPIES, template=_template(PLAIN))
+    made["metadata"]["annotations"] = {OPT_IN: "false"}
+    return made
 
 
 def _volume(folder: Path) -> Obj:

@@ -1,8 +1,9 @@
-"""Limits of fencing: never more nodes out of service than allowed, none when all others are silent."""
+"""Limits of fencing: how many nodes are out of service, what runs on them, and who reports meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import orjson
 
@@ -10,17 +11,36 @@ from vacate.api.objects import dig
 from vacate.embedded.store.log import Record
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.nodeagent.registration import LEASE_NAMESPACE
+from vacate.sim.invariants.names import BreachReport, Invariant
 
-IN_TOUCH = 120.0
-"""Seconds: a fence is only right if some other node reported so recently."""
+IN_TOUCH = 130.0
+"""Seconds: a fence is only right if enough of the other nodes reported so recently.
+
+A fencing controller looks twice who reports, within a minute, and may use what it saw for another one.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FenceLimits:
+    """What the policy of a scenario allows."""
+
+    max_fenced: int
+    min_healthy: int  # of the other nodes
 
 
 class Fences:
     """Looks at every write of a node or its lease, and at every call of a fence agent."""
 
-    def __init__(self, limit: int, time: Callable[[], float], breach: Callable[[str], None]) -> None:
-        self._limit = limit
+    def __init__(
+        self,
+        limits: FenceLimits,
+        time: Callable[[], float],
+        running: Callable[[str], Sequence[str]],
+        breach: BreachReport,
+    ) -> None:
+        self._limits = limits
         self._time = time
+        self._running = running  # what runs on a machine, whatever the API says
         self._breach = breach
         self._out: dict[str, None] = {}
         self._heard: dict[str, float] = {}
@@ -42,9 +62,11 @@ class Fences:
 
     def switched_off(self, node: str) -> None:
         """A fence agent was asked to switch a node off."""
-        others = [at for name, at in self._heard.items() if name != node]
-        if not any(self._time() - at < IN_TOUCH for at in others):
-            self._breach(f"{node} is switched off although no other node has reported for {IN_TOUCH:g} s")
+        now, others = self._time(), [at for name, at in self._heard.items() if name != node]
+        heard = sum(now - at < IN_TOUCH for at in others)
+        if heard < self._limits.min_healthy:
+            said = f"{node} is switched off although only {heard} other nodes reported in {IN_TOUCH:g} s"
+            self._breach(Invariant.FENCE_QUORUM, said)
 
     def _see(self, name: str, *, out: bool) -> None:
         if not out:
@@ -53,6 +75,9 @@ class Fences:
         if name not in self._out:
             self.released += 1
             self._out[name] = None
-        if len(self._out) > self._limit:
-            listed = ", ".join(self._out)
-            self._breach(f"{len(self._out)} nodes are out of service, and {self._limit} may be: {listed}")
+            if found := self._running(name):
+                said = f"{name} is declared out of service, and {', '.join(found)} run there"
+                self._breach(Invariant.FENCED_IS_EMPTY, said)
+        if len(self._out) > self._limits.max_fenced:
+            listed = f"{', '.join(self._out)}, and {self._limits.max_fenced} may be"
+            self._breach(Invariant.FENCE_LIMIT, f"{len(self._out)} nodes are out of service: {listed}")

@@ -9,7 +9,7 @@ The check sees what the API does not: the processes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -18,6 +18,7 @@ from vacate.api.objects import Obj, dig
 from vacate.embedded.store.log import Record
 from vacate.nodeagent.adopt import CONTAINER
 from vacate.nodeagent.runtime.protocol import ContainerState
+from vacate.sim.invariants.names import BreachReport, Invariant
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.runs import identity_of, uid_of
 
@@ -25,7 +26,7 @@ from vacate.sim.machines.runs import identity_of, uid_of
 class LiveProcesses:
     """Compares processes with the pods that the server has stored. Each breach is reported once."""
 
-    def __init__(self, machines: Sequence[Machine], breach: Callable[[str], None]) -> None:
+    def __init__(self, machines: Sequence[Machine], breach: BreachReport) -> None:
         self._machines = machines
         self._breach = breach
         self._pods: dict[str, Obj] = {}  # by uid, those that are stored
@@ -50,7 +51,8 @@ class LiveProcesses:
             for machine in self._machines:
                 for run in machine.living:
                     if uid_of(run) == uid and uid not in self._confirmed:
-                        self._report(f"{_named(run, machine)}: the pod object is gone before its processes")
+                        said = f"{_named(run, machine)}: the pod object is gone before its processes"
+                        self._report(Invariant.PROCESSES_FIRST, said)
         else:
             self._pods[uid] = pod
 
@@ -70,7 +72,7 @@ class LiveProcesses:
             self.moves += self._homes.setdefault(key[0], machine.name) != machine.name
             self._homes[key[0]] = machine.name
             if other[0] is not run:
-                self._report(f"{_named(run, machine)} runs beside {_named(*other)}")
+                self._report(Invariant.ONE_PROCESS, f"{_named(run, machine)} runs beside {_named(*other)}")
 
     def _look_at_volumes(self, living: list[tuple[ContainerState, Machine]]) -> None:
         users: dict[str, dict[str, str]] = {}
@@ -82,12 +84,13 @@ class LiveProcesses:
             self.volume_moves += self._homes.setdefault(f"claim {claim}", place) != place
             self._homes[f"claim {claim}"] = place
             if len(by_node) > 1:
-                self._report(f"claim {claim} is used on {len(by_node)} nodes: {', '.join(by_node.values())}")
+                said = f"claim {claim} is used on {len(by_node)} nodes: {', '.join(by_node.values())}"
+                self._report(Invariant.ONE_NODE, said)
 
-    def _report(self, text: str) -> None:
+    def _report(self, broken: Invariant, text: str) -> None:
         if text not in self._reported:
             self._reported[text] = None
-            self._breach(text)
+            self._breach(broken, text)
 
 
 def _named(run: ContainerState, machine: Machine) -> str:

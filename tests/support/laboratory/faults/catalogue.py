@@ -6,8 +6,10 @@ from support.laboratory.faults import controllers, machines, partitions, people,
 from support.laboratory.faults.draw import Fault
 
 FAULTS: dict[str, tuple[Fault, int]] = {
-    "node cut off from the control plane": (partitions.cut_node_off, 12),
+    "node cut off from the control plane": (partitions.cut_node_off, 8),
     "all nodes cut off": (partitions.cut_all_nodes_off, 1),
+    "several nodes cut off at once": (partitions.cut_rack_off, 1),
+    "all agents cut off, managers not": (partitions.cut_all_agents_off, 1),
     "two nodes cut off from each other": (partitions.cut_nodes_from_each_other, 2),
     "node cut off from all peers": (partitions.cut_node_from_all_peers, 2),
     "node cut off from storage": (partitions.cut_node_from_storage, 2),
@@ -24,7 +26,9 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "node disk slow": (machines.node_disk_slow, 2),
     "manager crash": (controllers.manager_crash, 2),
     "controllers crash": (controllers.controllers_crash, 1),
-    "fence agent misbehaves": (controllers.fence_agent, 3),
+    "manager slow while the volume moves": (controllers.slow_manager, 2),
+    "node lost and its fence agent faulty": (controllers.faulty_fence_agent, 3),
+    "fence agent of another machine": (controllers.wrong_fence_agent, 1),
     "force deletion without confirmation": (people.force_without_confirming, 2),
     "pod deleted": (people.delete_pod, 2),
     "node object deleted": (people.delete_node_by_mistake, 1),
@@ -32,6 +36,7 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "request withdrawn": (people.withdraw_request, 1),
     "node drained": (people.drain_node, 2),
     "direct eviction": (people.evict_directly, 1),
+    "all pods of a budget evicted at once": (people.evict_all_of_a_budget, 1),
     "node tainted": (people.taint_node, 1),
 }
 """Every fault with its weight."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.hosts import NODES
 from vacate.entropy import Entropy
+from vacate.errors import VacateError
 
 
 @dataclass(slots=True)
@@ -31,3 +33,9 @@ class Draw:
 
 
 Fault = Callable[[LaboratoryCluster, Draw], Awaitable[None]]
+
+
+async def tried(work: Awaitable[object]) -> None:
+    """Do it; a refusal or a lost answer is as good."""
+    with contextlib.suppress(VacateError):
+        await work

@@ -8,6 +8,8 @@ from support.laboratory.faults.draw import Draw
 
 async def power_loss(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
+    if name in lab.hosts.spared:
+        return
     lab.hosts.power_off(name)
     await lab.sim.clock.sleep(draw.seconds(5, 400))
     lab.hosts.power_on(name)
@@ -15,13 +17,15 @@ async def power_loss(lab: LaboratoryCluster, draw: Draw) -> None:
 
 async def shutdown(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
+    if name in lab.hosts.spared:
+        return
     lab.outcome.note(f"{name} shuts down")
     await lab.hosts.shut_down(name, draw.seconds(5, 200))
 
 
 async def agent_crash(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
-    if name in lab.hosts.registering:
+    if name in lab.hosts.spared:
         return
     lab.outcome.note(f"the agent of {name} crashes")
     await lab.hosts.restart(lab.hosts.agents[name], draw.seconds(0.1, 200), name)

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw
 from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.workload import STORAGE
 
+RACK = tuple(name for name in NODES if name not in MANAGERS.values())
+
 
 async def cut_node_off(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
-    await _cut_off(lab, (name,), draw.seconds(20, 500))
+    await cut_off(lab, (name,), draw.seconds(20, 600))
 
 
 async def cut_all_nodes_off(lab: LaboratoryCluster, draw: Draw) -> None:
-    await _cut_off(lab, NODES, draw.seconds(60, 400))
+    await cut_off(lab, NODES, draw.seconds(60, 400))
 
 
-async def _cut_off(lab: LaboratoryCluster, nodes: tuple[str, ...], seconds: float) -> None:
-    names = [name for name in nodes if name not in lab.hosts.registering]
+async def cut_rack_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    """More nodes than may be fenced; the managers are elsewhere and go on."""
+    await cut_off(lab, RACK, draw.seconds(200, 700))
+
+
+async def cut_off(lab: LaboratoryCluster, nodes: Sequence[str], seconds: float) -> None:
+    """Nothing gets through between these nodes and the control plane for so long."""
+    names = [name for name in nodes if name not in lab.hosts.spared]
     for name in names:
         lab.outcome.note(f"{name} is cut off from the control plane for {seconds:.0f} s")
         lab.hosts.cut_off(name)
+    await lab.sim.clock.sleep(seconds)
+    for name in names:
+        lab.hosts.reconnect(name)
+
+
+async def cut_all_agents_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    """The managers still reach the API server: to them all nodes look dead, and none of them is."""
+    names = [name for name in NODES if name not in lab.hosts.spared]
+    seconds = draw.seconds(120, 500)
+    lab.outcome.note(f"all agents lose the API server for {seconds:.0f} s, and the managers do not")
+    for name in names:
+        lab.hosts.cut_agent_off(name)
     await lab.sim.clock.sleep(seconds)
     for name in names:
         lab.hosts.reconnect(name)

@@ -2,48 +2,68 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable
-
 from support.laboratory.cluster import LaboratoryCluster
-from support.laboratory.faults.draw import Draw
+from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.hosts import NODES
+from support.laboratory.workload import PLAIN
 from support.simulated.maintenances import maintenance
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.api.objects import Obj, dig
-from vacate.errors import VacateError
 
 PEOPLE = "people.example.com"
+REGISTERS_WITHIN = 25.0
+"""Seconds; pod GC believes that a node is gone after forty."""
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
 
 
 async def force_without_confirming(lab: LaboratoryCluster, draw: Draw) -> None:
     if (pod := _any_pod(lab, draw)) is not None:
-        await _tried(
-            lab.world.client.delete(PODS, pod["metadata"]["name"], "default", grace_period_seconds=0)
-        )
+        await tried(lab.world.client.delete(PODS, pod["metadata"]["name"], "default", grace_period_seconds=0))
 
 
 async def delete_pod(lab: LaboratoryCluster, draw: Draw) -> None:
     if (pod := _any_pod(lab, draw)) is not None:
-        await _tried(lab.world.client.delete(PODS, pod["metadata"]["name"], "default"))
+        await tried(lab.world.client.delete(PODS, pod["metadata"]["name"], "default"))
 
 
 async def delete_node_by_mistake(lab: LaboratoryCluster, draw: Draw) -> None:
-    """It registers again before the quarantine of pod GC has ended.
+    """It registers again before the quarantine of pod GC has ended, often after its agent was started anew.
 
     Only of a node that can: to delete another one says that its machine is gone for good, which must be true.
     """
-    name = draw.node()
-    if not lab.hosts.machines[name].on or not lab.hosts.reports(name):
+    name, hosts = draw.node(), lab.hosts
+    down = draw.seconds(2, 15) if draw.below(3) else 0.0
+    if not hosts.machines[name].on or not hosts.reports(name) or name in hosts.spared:
         return
-    lab.outcome.note(f"the Node object {name} is deleted")
-    lab.hosts.registering[name] = None
-    await _tried(lab.world.client.delete(NODE_OBJECTS, name))
+    lab.outcome.note(f"the Node object {name} is deleted{', while its agent restarts' if down else ''}")
+    hosts.spared[name] = None
+    if down:
+        lab.spawn(hosts.restart(hosts.agents[name], down, name))
+    await tried(lab.world.client.delete(NODE_OBJECTS, name))
+    await _registered_again(lab, name)
+    hosts.spared.pop(name, None)
+
+
+async def _registered_again(lab: LaboratoryCluster, name: str) -> None:
+    """Return when it is; where that takes too long the machine is switched off, as its deletion says."""
+    last = lab.sim.loop.time() + REGISTERS_WITHIN
     while lab.hosts.machines[name].on and not lab.hosts.reports(name):
+        if lab.sim.loop.time() > last:
+            lab.outcome.note(f"{name} does not register in time")
+            lab.hosts.power_off(name)
+            await lab.sim.clock.sleep(60.0)
+            lab.hosts.power_on(name)
+            return
         await lab.sim.clock.sleep(1.0)
-    lab.hosts.registering.pop(name, None)
+
+
+async def evict_all_of_a_budget(lab: LaboratoryCluster, draw: Draw) -> None:
+    """As several drains at once do; each budget lets one pod go."""
+    lab.outcome.note("all pods of two budgets are evicted at once")
+    for pod in lab.world.objects(PODS, "default"):
+        if dig(pod, "metadata", "labels", "app") in ("db", PLAIN):
+            await tried(lab.world.client.evict(pod["metadata"]["name"], "default"))
 
 
 async def request_eviction(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -51,7 +71,7 @@ async def request_eviction(lab: LaboratoryCluster, draw: Draw) -> None:
     if pod is None:
         return
     lab.outcome.note(f"an eviction of {pod['metadata']['name']} is requested")
-    await _tried(lab.world.client.create(EVICTIONREQUESTS, _request(pod), "default"))
+    await tried(lab.world.client.create(EVICTIONREQUESTS, _request(pod), "default"))
 
 
 async def withdraw_request(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -59,16 +79,16 @@ async def withdraw_request(lab: LaboratoryCluster, draw: Draw) -> None:
     if found:
         name = str(found[draw.below(len(found))]["metadata"]["name"])
         patch: Obj = {"spec": {"requesters": []}}
-        await _tried(lab.world.client.patch(EVICTIONREQUESTS, name, patch, "default"))
+        await tried(lab.world.client.patch(EVICTIONREQUESTS, name, patch, "default"))
 
 
 async def drain_node(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
     lab.outcome.note(f"{name} is drained")
-    await _tried(lab.world.client.create(NODEMAINTENANCES, maintenance(f"of-{name}", {"nodes": [name]})))
+    await tried(lab.world.client.create(NODEMAINTENANCES, maintenance(f"of-{name}", {"nodes": [name]})))
     await lab.sim.clock.sleep(draw.seconds(100, 1000))
     if draw.below(2):
-        await _tried(lab.world.client.delete(NODEMAINTENANCES, f"of-{name}"))
+        await tried(lab.world.client.delete(NODEMAINTENANCES, f"of-{name}"))
 
 
 async def evict_directly(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -76,15 +96,15 @@ async def evict_directly(lab: LaboratoryCluster, draw: Draw) -> None:
     pod = _any_pod(lab, draw)
     if pod is None:
         return
-    await _tried(lab.world.client.evict(pod["metadata"]["name"], "default"))
+    await tried(lab.world.client.evict(pod["metadata"]["name"], "default"))
 
 
 async def taint_node(lab: LaboratoryCluster, draw: Draw) -> None:
     """The descheduler evicts what does not tolerate it."""
     name = draw.node()
-    await _tried(_set_taint(lab, name, present=True))
+    await tried(_set_taint(lab, name, present=True))
     await lab.sim.clock.sleep(draw.seconds(30, 300))
-    await _tried(_set_taint(lab, name, present=False))
+    await tried(_set_taint(lab, name, present=False))
 
 
 async def _set_taint(lab: LaboratoryCluster, name: str, *, present: bool) -> None:
@@ -100,12 +120,7 @@ async def _set_taint(lab: LaboratoryCluster, name: str, *, present: bool) -> Non
 async def untaint(lab: LaboratoryCluster) -> None:
     """Take away what `taint_node` may have left."""
     for name in NODES:
-        await _tried(_set_taint(lab, name, present=False))
-
-
-async def _tried(work: Awaitable[object]) -> None:
-    with contextlib.suppress(VacateError):
-        await work
+        await tried(_set_taint(lab, name, present=False))
 
 
 def _any_pod(lab: LaboratoryCluster, draw: Draw) -> Obj | None:

@@ -1,17 +1,24 @@
-"""Each safety rule, the patch that takes it out, and a seed that finds it missing where one is known."""
+"""Each safety rule, the patch that takes it out, the invariants that then break, and a seed that shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from support.laboratory.outcome import Breach
 from support.laboratory.removals import fences, pods, volumes, writes
-from support.laboratory.scenario import GATES, play
+from support.laboratory.scenario import GATES, Scenario, faults_of
 from vacate.features import FeatureGates
+from vacate.sim.invariants.names import Invariant
 
 Patch = pytest.MonkeyPatch
+MOVE, CUT = "manager slow while the volume moves", "node cut off from the control plane"
+BEGINNING = 8
+"""So many faults of a seed are played."""
+TWICE = (Invariant.PROCESSES_FIRST, Invariant.ONE_PROCESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +26,16 @@ class Removal:
     """A rule that is taken out."""
 
     plant: Callable[[Patch], None]
-    seed: int | None = None  # one that finds it, where one is known
+    breaks: tuple[Invariant, ...]  # one of these is the first that does not hold
+    fault: str  # the one that shows it
+    seed: int  # one in which it does
     gates: FeatureGates = GATES
+
+    def seeds(self, count: int) -> Iterator[int]:
+        """The known seed, and so many more that begin with the fault."""
+        yield self.seed
+        begin = (one for one in itertools.count() if one != self.seed and faults_of(one)[0] == self.fault)
+        yield from itertools.islice(begin, count)
 
 
 def _nothing(patch: Patch) -> None:
@@ -30,31 +45,67 @@ def _nothing(patch: Patch) -> None:
 UNGUARDED = FeatureGates((*GATES.overrides, ("PodForceDeleteGuard", False)))
 
 REMOVALS: dict[str, Removal] = {
-    "the record of a volume is swapped, not overwritten": Removal(volumes.overwrite_the_record, None),
-    "nodes wait until a volume is attached": Removal(volumes.nodes_do_not_wait, 0),
-    "a terminating pod keeps its volume": Removal(volumes.terminating_frees_the_volume, None),
-    "a silent node keeps its volumes": Removal(volumes.silence_frees_the_volume, 1),
-    "pod GC does not take silence for the end": Removal(pods.silence_is_the_end_for_pod_gc, 1),
-    "pod GC waits before it believes that a node is gone": Removal(pods.no_quarantine, None),
-    "no member is replaced while its old pod exists": Removal(pods.members_are_replaced_early, 0, UNGUARDED),
-    "force deletion must be confirmed": Removal(_nothing, 1, UNGUARDED),
-    "what a fence agent did is read back": Removal(fences.the_word_of_an_agent_is_enough, None),
-    "nobody is fenced when too few report": Removal(fences.no_healthy_share, None),
-    "never more fenced than allowed": Removal(fences.no_limit_of_fences, None),
-    "an agent takes over what runs": Removal(pods.an_agent_forgets_what_runs, None),
-    "a pod goes after its processes": Removal(pods.a_pod_goes_before_its_processes, None),
-    "a write is acknowledged when the disk has it": Removal(writes.acknowledged_before_the_disk_has_it, 0),
-    "budgets are asked before an eviction": Removal(writes.budgets_are_not_asked, None),
+    "the record of a volume is swapped, not overwritten": Removal(
+        volumes.overwrite_the_record, (Invariant.ONE_NODE,), MOVE, 1204
+    ),
+    "nodes wait until a volume is attached": Removal(
+        volumes.nodes_do_not_wait, (Invariant.ONE_NODE,), MOVE, 0
+    ),
+    "a terminating pod keeps its volume": Removal(
+        volumes.terminating_frees_the_volume, (Invariant.ONE_NODE,), MOVE, 0
+    ),
+    "a silent node keeps its volumes": Removal(
+        volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), CUT, 0
+    ),
+    "pod GC does not take silence for the end": Removal(pods.silence_is_the_end_for_pod_gc, TWICE, CUT, 2),
+    "pod GC waits before it believes that a node is gone": Removal(
+        pods.no_quarantine, TWICE, "node object deleted", 125
+    ),
+    "no member is replaced while its old pod exists": Removal(
+        pods.members_are_replaced_early, TWICE, "pod deleted", 0, UNGUARDED
+    ),
+    "force deletion must be confirmed": Removal(
+        _nothing, TWICE, "force deletion without confirmation", 183, UNGUARDED
+    ),
+    "an agent takes over what runs": Removal(pods.an_agent_forgets_what_runs, TWICE, "agent crash", 63),
+    "a pod goes after its processes": Removal(
+        pods.a_pod_goes_before_its_processes, TWICE, "pod deleted", 122
+    ),
+    "what a fence agent did is read back": Removal(
+        fences.the_word_of_an_agent_is_enough,
+        (Invariant.FENCED_IS_EMPTY,),
+        "node lost and its fence agent faulty",
+        270,
+    ),
+    "all others report before a fence is believed": Removal(
+        fences.silence_of_others_is_ignored,
+        (Invariant.FENCED_IS_EMPTY,),
+        "fence agent of another machine",
+        144,
+    ),
+    "nobody is fenced when too few report": Removal(
+        fences.no_healthy_share, (Invariant.FENCE_QUORUM,), "all agents cut off, managers not", 40
+    ),
+    "never more fenced than allowed": Removal(
+        fences.no_limit_of_fences, (Invariant.FENCE_LIMIT,), "several nodes cut off at once", 28
+    ),
+    "a write is acknowledged when the disk has it": Removal(
+        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 0
+    ),
+    "budgets are asked before an eviction": Removal(
+        writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 10
+    ),
 }
-"""Each rule, what takes it out, and a seed that then fails, where one is known."""
+"""Each rule, what takes it out, what breaks, and a seed that finds it."""
 
 
-def finds(rule: str, seed: int) -> list[str]:
-    """What the laboratory finds with this seed when the rule is taken out."""
+def finds(rule: str, seed: int) -> Breach | None:
+    """The first invariant that does not hold with this seed when the rule is taken out."""
     removal = REMOVALS[rule]
     with pytest.MonkeyPatch.context() as patch:
         removal.plant(patch)
         try:
-            return play(seed, removal.gates, stops=True).breaches
-        except Exception as error:  # such as a process that ended: found, too
-            return [f"{type(error).__name__}: {error}"]
+            outcome = Scenario(seed, removal.gates, stops=True, beginning=BEGINNING).play()
+        except Exception as error:  # such as a process that ended
+            return Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")
+    return outcome.breaches[0] if outcome.breaches else None

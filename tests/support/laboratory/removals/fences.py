@@ -20,8 +20,12 @@ def the_word_of_an_agent_is_enough(patch: Patch) -> None:
 
 def no_healthy_share(patch: Patch) -> None:
     patch.setattr(limits, "_too_few_healthy", lambda *_: "")
-    patch.setattr(attempt, "silent_nodes", lambda *_: [])
 
 
 def no_limit_of_fences(patch: Patch) -> None:
     patch.setattr(limits, "_too_many_fenced", lambda *_: "")
+
+
+def silence_of_others_is_ignored(patch: Patch) -> None:
+    """An agent that speaks of another machine is believed, although that one falls silent."""
+    patch.setattr(attempt, "silent_nodes", lambda *_: [])
