@@ -6,7 +6,6 @@ lost: it reports once, and never again.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -96,11 +95,12 @@ async def home_of_jobs(place: EvictionNamespace) -> AsyncIterator[str]:
         return
     real = place.cluster
     real.install("--fencing-jobs")
-    await asyncio.to_thread(restart_managers, real, "--fencing-job-namespace", HOME)
+    # Not in another thread: processes end with the thread that has started them.
+    restart_managers(real, "--fencing-job-namespace", HOME)
     try:
         yield HOME
     finally:
-        await asyncio.to_thread(restart_managers, real)
+        restart_managers(real)
         real.install()
 
 
