@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
 from support.simulated.jobs import HOME, TEMPLATE, SimulatedJobs, Work, succeeded
-from vacate.api.kinds import JOBS
+from vacate.api.kinds import JOBS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
@@ -183,6 +184,29 @@ def test_a_job_that_somebody_deletes_proves_nothing(replaced: bool) -> None:
         assert any(one in answer.said for one in ("is being deleted", "was deleted", "was replaced"))
 
     played(body, lambda _: STATUS_OFF)
+
+
+def test_an_agent_that_may_not_follow_its_job_says_so() -> None:
+    """As with the roles of an earlier version, which did not let the manager watch Jobs."""
+
+    async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
+        rules = [
+            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "delete"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+        ]
+        meta, group = {"name": "old", "namespace": HOME}, "rbac.authorization.k8s.io"
+        await jobs.client.create(ROLES, {"metadata": meta, "rules": rules})
+        binding = {
+            "metadata": meta,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "old"},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "manager"}],
+        }
+        await jobs.client.create(ROLEBINDINGS, binding)
+        answer = await replace(agent(), client=jobs.as_user("manager")).off()
+        assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
+        assert 'cannot watch resource "jobs"' in answer.said
+
+    played(body, lambda environment: None)
 
 
 class JobAgents:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import JOBS, PODS, Kind
@@ -70,7 +70,7 @@ class JobAgent:
         try:
             async with asyncio.timeout(self.timeout):
                 if call.action != STATUS:
-                    await self._end_others(call)
+                    await self._end_others(call, seen)
                 return await self._wait(await self._create(call), call, seen)
         except TimeoutError:
             return await self._give_up(call, seen)
@@ -103,7 +103,8 @@ class JobAgent:
             return (job,) if is_finished(job) or terminating(job) else None
 
         async with jobs, pods:
-            (job,) = await jobs.until(ended)
+            with self._noting(seen, pods, jobs):
+                (job,) = await jobs.until(ended)
         if job is None:
             return unclear(f"Job {call.name} was deleted before it ended")
         if dig(job, "metadata", "uid") != uid:
@@ -114,6 +115,14 @@ class JobAgent:
         # Its deadline is the time that the agent has: which of the two is over first is open.
         return unclear(f"{answer.said}: {seen[-1]}") if is_overdue(job) and seen else answer
 
+    @contextlib.contextmanager
+    def _noting(self, seen: list[str], *watches: ObjectWatch) -> Iterator[None]:
+        """Note in the end why a watch saw nothing, such as a right that is missing."""
+        try:
+            yield
+        finally:
+            seen += [self._described(one.trouble) for one in watches if one.trouble is not None]
+
     def _watch(self, kind: Kind, selector: str) -> ObjectWatch:
         return ObjectWatch(
             self.client, kind, self.namespace, selector, clock=self.clock, entropy=self.entropy
@@ -123,7 +132,7 @@ class JobAgent:
         found = await self.client.list(PODS, self.namespace, label_selector=f"{CONTROLLER_UID}={uid}")
         return found.items
 
-    async def _end_others(self, call: JobCall) -> None:
+    async def _end_others(self, call: JobCall, seen: list[str]) -> None:
         """Earlier Jobs that switch this machine end first: two at once could switch it back."""
         selector = f"{NODE_LABEL}={call.label}"
         listed = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
@@ -138,10 +147,11 @@ class JobAgent:
                 fresh = [one for one in others if dig(one, "metadata", "uid") not in asked]
                 return fresh or (None if others else [])
 
-            while unfinished := await watch.until(due):
-                for job in unfinished:
-                    asked.add(str(dig(job, "metadata", "uid")))
-                    await self._delete(job)
+            with self._noting(seen, watch):
+                while unfinished := await watch.until(due):
+                    for job in unfinished:
+                        asked.add(str(dig(job, "metadata", "uid")))
+                        await self._delete(job)
 
     async def _give_up(self, call: JobCall, seen: Sequence[str]) -> Answer:
         """A Job that hangs must not act later; its deadline ends it too, where this does not reach it."""

@@ -1,4 +1,4 @@
-"""Objects with a label, followed for as long as somebody waits for one of them."""
+"""Objects with a label, followed while one of them is awaited."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.errors import VacateError
 
 T = TypeVar("T")
 
@@ -55,9 +56,9 @@ class ObjectWatch:
                 await self._task
 
     @property
-    def trouble(self) -> str:
-        """Why nothing can be seen at present, if so."""
-        return str(self._informer.trouble or "")
+    def trouble(self) -> VacateError | None:
+        """Why changes cannot be seen at present, if so."""
+        return self._informer.trouble
 
     def get(self, name: str) -> Obj | None:
         """An object as it is now."""

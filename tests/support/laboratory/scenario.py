@@ -11,9 +11,9 @@ from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import untaint
 from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters, open_requests
+from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.outcome import Enough, Outcome
-from support.laboratory.verdict import judge
 from support.laboratory.workload import create_workload
 from support.simulated.fencing import beside
 from vacate.api.kinds import NODEMAINTENANCES
@@ -107,7 +107,7 @@ class Scenario:
                 await lab.close()
                 for one in plans:
                     outcome.counts.update(one.drawn)
-        judge(lab)
+        check_history(lab)
 
     async def _break(self, lab: LaboratoryCluster, entropy: Entropy) -> None:
         for name in _drawn_faults(self.seed, entropy)[: self.beginning]:

@@ -25,6 +25,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.errors import NotFound, TransportError
 from vacate.metrics import Metrics
+from vacate.wire.message import Peer
 from vacate.wiring.components import ControllerDescriptor, Environment, component_manager
 
 Work = Callable[[dict[str, str]], dict[str, Any] | None]
@@ -71,6 +72,7 @@ class SimulatedJobs:
         self.made: list[str] = []  # the action of each Job, in order
         self.deleted: list[str] = []
         self.client: LosingClient
+        self.as_user: Callable[[str], Client]  # a client of someone who has only the rights of that name
         self._jobs: Informer[Obj]
         self._tasks: list[asyncio.Future[None]] = []
         self._runs: dict[str, asyncio.Future[None]] = {}
@@ -86,6 +88,7 @@ class SimulatedJobs:
         metrics = Metrics()
         server = await open_server(ServerParts(MemoryLog(), self.clock, entropy, metrics))
         self._undo.push_async_callback(server.registry.store.aclose)
+        self.as_user = lambda name: Client(InProcessTransport(server, Peer(name)))
         self.client = LosingClient(InProcessTransport(server, ADMIN))
         await self.client.create(NAMESPACES, {"metadata": {"name": HOME}})
         await self.client.create(PODTEMPLATES, TEMPLATE, HOME)

@@ -16,7 +16,7 @@ SUSPENDED = "Suspended"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JobEnd:
     """How the Job ends. The interim condition says so at once, the final one when no pod is left."""
 
     failed: bool
@@ -34,17 +34,17 @@ class Verdict:
         return FAILED if self.failed else COMPLETE
 
 
-_REACHED = Verdict(False, "CompletionsReached", "Reached expected number of succeeded pods")
-_BACKOFF = Verdict(True, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-_DEADLINE = Verdict(True, "DeadlineExceeded", "Job was active longer than specified deadline")
+_REACHED = JobEnd(False, "CompletionsReached", "Reached expected number of succeeded pods")
+_BACKOFF = JobEnd(True, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_DEADLINE = JobEnd(True, "DeadlineExceeded", "Job was active longer than specified deadline")
 
 
-def judged(job: Job, counts: PodCounts, started: dt.datetime | None, now: dt.datetime) -> Verdict | None:
-    """The verdict, which stands once it is written; None while the Job runs."""
+def decide_end(job: Job, counts: PodCounts, started: dt.datetime | None, now: dt.datetime) -> JobEnd | None:
+    """How the Job ends, which stands once it is written; None while the Job runs."""
     for kind in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
         known = condition(job.status.conditions, kind)
         if known is not None and known.status == "True":
-            return Verdict(kind == FAILURE_TARGET, known.reason, known.message)
+            return JobEnd(kind == FAILURE_TARGET, known.reason, known.message)
     spec = job.spec
     if counts.failed > spec.backoff_limit or _restarted_too_often(job, counts):
         return _BACKOFF
@@ -70,13 +70,13 @@ def suspension(job: Job, now: dt.datetime) -> list[Condition]:
 
 
 def with_condition(
-    conditions: Sequence[Condition], kind: str, verdict: Verdict, now: dt.datetime
+    conditions: Sequence[Condition], kind: str, end: JobEnd, now: dt.datetime
 ) -> list[Condition]:
     """The conditions with this one, unless it is there."""
     if condition(conditions, kind) is not None:
         return list(conditions)
     added = Condition(
-        type=kind, status="True", reason=verdict.reason, message=verdict.message, last_transition_time=now
+        type=kind, status="True", reason=end.reason, message=end.message, last_transition_time=now
     )
     return [*conditions, added]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vacate.api import times
 from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
-from vacate.embedded.controllers.job.conditions import Verdict, judged, suspension, with_condition
+from vacate.embedded.controllers.job.conditions import JobEnd, decide_end, suspension, with_condition
 from vacate.embedded.controllers.job.tracking import PodCounts, count_pods, is_tracked
 from vacate.embedded.controllers.replicaset.replicas import BURST
 from vacate.kube.deletionorder import first_to_go
@@ -35,10 +35,10 @@ def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
         return Plan(job.status, release=tuple(filter(is_tracked, pods)))
     counts, spec = count_pods(job, pods), job.spec
     started = None if spec.suspend else job.status.start_time or now
-    verdict = judged(job, counts, started, now)
-    status = _status(job, counts, verdict, started, now)
-    if verdict is not None:
-        return Plan(status, delete=counts.active if verdict.failed else (), release=counts.release)
+    end = decide_end(job, counts, started, now)
+    status = _status(job, counts, end, started, now)
+    if end is not None:
+        return Plan(status, delete=counts.active if end.failed else (), release=counts.release)
     deadline = None
     if started is not None and spec.active_deadline_seconds is not None:
         deadline = times.after(started, spec.active_deadline_seconds)
@@ -65,15 +65,15 @@ def wanted_pods(job: Job, counts: PodCounts) -> int:
 
 
 def _status(
-    job: Job, counts: PodCounts, verdict: Verdict | None, started: dt.datetime | None, now: dt.datetime
+    job: Job, counts: PodCounts, end: JobEnd | None, started: dt.datetime | None, now: dt.datetime
 ) -> JobStatus:
     conditions = suspension(job, now)
     completed = None
-    if verdict is not None:
-        conditions = with_condition(conditions, verdict.interim, verdict, now)
+    if end is not None:
+        conditions = with_condition(conditions, end.interim, end, now)
         if not (counts.active or counts.terminating or counts.uncounted.succeeded or counts.uncounted.failed):
-            conditions = with_condition(conditions, verdict.final, verdict, now)
-            completed = None if verdict.failed else now
+            conditions = with_condition(conditions, end.final, end, now)
+            completed = None if end.failed else now
     return JobStatus(
         active=len(counts.active),
         ready=counts.ready,

@@ -89,8 +89,10 @@ class PodWriter:
         meta = pod.metadata
         try:
             await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except (NotFound, Conflict):
-            return None  # gone, or another pod has its name by now
+        except NotFound:
+            return None
+        except Conflict as error:
+            return error  # another pod has its name, or another write came first: the cache will say which
         except VacateError as error:
             self._deps.recorder.record(events.delete_failed(job, error))
             return error

@@ -10,8 +10,8 @@ from vacate.sim.invariants.history import RequestHistory
 from vacate.sim.invariants.names import Invariant
 
 
-def judge(lab: LaboratoryCluster) -> None:
-    """What is read from the whole history."""
+def check_history(lab: LaboratoryCluster) -> None:
+    """Check what only the whole history shows, and count how near the invariants were."""
     outcome, server = lab.outcome, lab.world.server
     outcome.breach_all(Invariant.DURABLE, lab.acknowledged.lost(server.log.records))
     histories = [RequestHistory(server.history, one) for one in DIALECTS.values()]
