@@ -32,14 +32,16 @@ def test_no_request_to_a_single_replica_fails(cluster: Cluster, arm: Arm) -> Non
     moved_unnoticed(cluster.measure(Workload.SINGLE, arm, 2))
 
 
-def test_plain_eviction_of_a_single_replica_loses_requests(cluster: Cluster) -> None:
-    """The replacement starts more slowly than the old pod ends, so there is a time when nobody answers."""
-    assert cluster.measure(Workload.SINGLE, Arm.PLAIN, 1, whole=False).seen.failed > 0
+@pytest.mark.parametrize("workload", [Workload.SINGLE, Workload.STATEFUL], ids=lambda one: one.name.lower())
+def test_plain_eviction_loses_requests(cluster: Cluster, workload: Workload) -> None:
+    """Replacements start more slowly than the old pods end, so there is a time when nobody answers."""
+    assert cluster.measure(workload, Arm.PLAIN, 1, whole=False).seen.failed > 0
 
 
 def test_no_request_to_three_replicas_with_a_budget_fails(cluster: Cluster) -> None:
     moved_unnoticed(cluster.measure(Workload.BUDGET, Arm.BRIDGE, 1, whole=False))
 
 
-def test_no_request_to_a_stateful_set_fails(cluster: Cluster) -> None:
-    moved_unnoticed(cluster.measure(Workload.STATEFUL, Arm.VACATE, 1, whole=False))
+@pytest.mark.parametrize("arm", [Arm.VACATE, Arm.BRIDGE], ids=lambda arm: arm.name.lower())
+def test_no_request_to_a_stateful_set_fails(cluster: Cluster, arm: Arm) -> None:
+    moved_unnoticed(cluster.measure(Workload.STATEFUL, arm, 1, whole=False))
