@@ -101,7 +101,10 @@ BAD = {
         "is for a webhook in the cluster",
     ),
     "a selector that is none": (["--eviction-bridge", "--bridge-namespaces", "a in b"], "no label selector"),
-    "a selector of numbers": (["--eviction-bridge", "--bridge-namespaces", "a>1"], "selected by =, !="),
+    "a selector of numbers": (
+        ["--eviction-bridge", "--bridge-namespaces", "a>1"],
+        "compares numbers, which label selectors of objects cannot",
+    ),
     "a selector without a bridge": (["--bridge-namespaces", "a=b"], "no meaning without --eviction-bridge"),
     "buckets without the agent": (["--shutdown-api", "evacuation"], "give --shutdown-agent as well"),
     "buckets behind a closed gate": (

@@ -26,6 +26,7 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.cli.main import cli
 from vacate.crds.definition import definition
+from vacate.errors import BadRequest
 from vacate.eviction.registration import ALLOWED_KUBERNETES_NAMES
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
@@ -167,6 +168,12 @@ def test_the_bridge_is_asked_for_fails_open_soon_and_never_sees_its_own_namespac
     assert hooks(Settings(eviction_bridge=True))[name]["namespaceSelector"]["matchExpressions"] == [
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": own}
     ]
+
+
+@pytest.mark.parametrize("selector", ["tier>3", "team=a,tier<3"])
+def test_no_comparison_becomes_another_condition_on_namespaces(selector: str) -> None:
+    with pytest.raises(BadRequest, match="compares numbers"):
+        hooks(Settings(eviction_bridge=True, bridge_namespaces=selector))
 
 
 def test_only_with_the_bridge_may_the_webhook_delete_pods() -> None:

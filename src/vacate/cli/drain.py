@@ -16,8 +16,7 @@ import msgspec
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
-from vacate.api.selectors.labels import parse_selector
-from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
+from vacate.api.selectors.labels import match_expressions
 from vacate.api.types.nodemaintenance import (
     EVICT,
     IGNORE,
@@ -38,7 +37,7 @@ from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, read_budgets, read_plans, read_room
-from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
+from vacate.errors import AlreadyExists, BadRequest, ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.pods import Treatment
@@ -72,6 +71,13 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     return value if value.endswith("%") else int(value)
 
 
+def _pod_selector(_ctx: click.Context, _param: click.Parameter, value: str) -> list[Obj]:
+    try:
+        return match_expressions(value)
+    except BadRequest as error:
+        raise click.BadParameter(f"{error}; write labels such as app=web,tier!=cache") from None
+
+
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
@@ -79,7 +85,13 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
 @click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
 @click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
-@click.option("--pod-selector", default="", metavar="LABELS", help="Evict only pods with these labels.")
+@click.option(
+    "--pod-selector",
+    default="",
+    callback=_pod_selector,
+    metavar="LABELS",
+    help="Evict only pods with these labels.",
+)
 @click.option(
     "--timeout", type=span_between(1.0), metavar="SPAN", help="Maximum time to follow; the drain continues."
 )
@@ -119,7 +131,7 @@ def drain(
     evict_daemonsets: bool,
     delete_emptydir_data: bool,
     force: bool,
-    pod_selector: str,
+    pod_selector: list[Obj],
     timeout: dt.timedelta | None,
     dry_run: str,
     detach: bool,
@@ -143,6 +155,10 @@ def drain(
     chosen = sum(map(bool, (nodes, selector, follow, cancel)))
     if chosen != 1:
         raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
+    if dry_run != "none" and (follow or cancel):
+        raise click.UsageError(
+            f"--dry-run previews a new drain; it has no meaning with {'--cancel' if cancel else '--follow'}"
+        )
     if ignore_daemonsets and evict_daemonsets:
         raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
     spec: Obj = {
@@ -153,7 +169,7 @@ def drain(
         }
     }
     if pod_selector:
-        spec["pods"]["selector"] = selector_object(pod_selector)
+        spec["pods"]["selector"] = {"matchExpressions": pod_selector}
     more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
     spec |= {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
@@ -344,19 +360,3 @@ def maintenance_name(nodes: list[str]) -> str:
     sum_ = zlib.crc32("\n".join(sorted(nodes)).encode())
     more = f"-and-{len(nodes) - 1}-more-{sum_:08x}" if len(nodes) > 1 else ""
     return f"drain-{min(nodes)[: MAX_NAME - 40].rstrip('.-')}{more}"
-
-
-def selector_object(text: str) -> Obj:
-    """A selector of the command line as objects carry it."""
-    words = {NOT_EQUALS: "NotIn", NOT_IN: "NotIn", EXISTS: "Exists", DOES_NOT_EXIST: "DoesNotExist"}
-    made = []
-    for one in parse_selector(text).requirements:
-        if one.operator in ("gt", "lt"):
-            raise click.BadParameter(
-                "comparisons with > and < are not possible here", param_hint="--pod-selector"
-            )
-        requirement: Obj = {"key": one.key, "operator": words.get(one.operator, "In")}
-        if one.values:
-            requirement["values"] = list(one.values)
-        made.append(requirement)
-    return {"matchExpressions": made}

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vacate.api.selectors.labels import EVERYTHING, NOTHING, Selector, parse_selector, selector_of
+from vacate.api.selectors.labels import (
+    EVERYTHING,
+    NOTHING,
+    Selector,
+    match_expressions,
+    parse_selector,
+    selector_of,
+)
 from vacate.api.selectors.labels import selector_of_labels as of_labels
 from vacate.api.selectors.requirements import Requirement
 from vacate.api.types.meta import LabelSelector
@@ -160,6 +167,33 @@ def test_bad_selectors_of_objects(source: dict[str, object], why: str) -> None:
     with pytest.raises(BadRequest) as refused:
         selector_of(source)
     assert refused.value.message == why
+
+
+def test_text_becomes_the_expressions_of_an_object() -> None:
+    assert match_expressions("") == []
+    assert match_expressions("a,!b,c=1,d==2,e!=3,f in (y,x),g notin (z),h=") == [
+        {"key": "a", "operator": "Exists"},
+        {"key": "b", "operator": "DoesNotExist"},
+        {"key": "c", "operator": "In", "values": ["1"]},
+        {"key": "d", "operator": "In", "values": ["2"]},
+        {"key": "e", "operator": "NotIn", "values": ["3"]},
+        {"key": "f", "operator": "In", "values": ["x", "y"]},
+        {"key": "g", "operator": "NotIn", "values": ["z"]},
+        {"key": "h", "operator": "In", "values": [""]},
+    ]
+
+
+@pytest.mark.parametrize("text", ["a>1", "a<1", "b=c,a>1"])
+def test_comparisons_have_no_place_in_an_object(text: str) -> None:
+    with pytest.raises(BadRequest, match="compares numbers, which label selectors of objects cannot"):
+        match_expressions(text)
+
+
+@pytest.mark.parametrize("labels", [{}, {"a": "1"}, {"a": "2", "b": ""}, {"b": "x", "c": "1"}])
+@pytest.mark.parametrize("text", ["a", "!a", "a=1", "a!=1", "a in (1,2),b", "c notin (1)", "b="])
+def test_the_expressions_select_what_the_text_selects(text: str, labels: dict[str, str]) -> None:
+    of_object = selector_of({"matchExpressions": match_expressions(text)})
+    assert of_object.matches(labels) is parse_selector(text).matches(labels)
 
 
 def test_exact_value_of_a_label() -> None:

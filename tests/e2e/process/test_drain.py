@@ -96,7 +96,10 @@ def test_events_for_programs(lab: Lab) -> None:
         (["node-5", "--max-nodes", "-3"], 2, "neither a number"),
         (["node-5", "--timeout", "soon"], 2, "no span of time"),
         (["node-5", "--ignore-daemonsets", "--evict-daemonsets"], 2, "not both"),
+        (["node-5", "--pod-selector", "a>1"], 2, "'a>1' compares numbers"),
+        (["node-5", "--pod-selector", "a b"], 2, "--pod-selector"),
         (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),
+        (["--follow", "nothing", "--dry-run"], 2, "no meaning with --follow"),
     ],
 )
 def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, said: str) -> None:
@@ -119,6 +122,18 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
     for one in (name, other.out.split()[0]):
         cancelled = lab.vacate("drain", "--cancel", one.partition("/")[2])
         assert cancelled.code == 0, cancelled.err
+
+
+@pytest.mark.parametrize("dry_run", ["--dry-run", "--dry-run=server"])
+def test_a_dry_run_cancels_nothing(lab: Lab, dry_run: str) -> None:
+    begun = lab.vacate("drain", "node-5", "--force", "--detach")
+    assert begun.code == 0, begun.err
+    refused = lab.vacate("drain", "--cancel", "drain-node-5", dry_run)
+    assert (refused.code, "no meaning with --cancel" in refused.err) == (2, True), refused.err
+    there = lab.https.get("/apis/vacate.dev/v1alpha1/nodemaintenances/drain-node-5").ok()
+    assert "deletionTimestamp" not in there["metadata"]
+    assert lab.vacate("drain", "--cancel", "drain-node-5").code == 0
+    until(lambda: lab.vacate("drain", "--follow", "drain-node-5", "--timeout", "1s").code == 1)  # gone
 
 
 def test_the_dry_run_tells_which_pods_would_find_no_node(lab: Lab) -> None:

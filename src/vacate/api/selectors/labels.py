@@ -9,13 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vacate.api.objects import Obj
 from vacate.api.selectors.parser import parse
 from vacate.api.selectors.requirements import (
     DOES_NOT_EXIST,
     DOUBLE_EQUALS,
     EQUALS,
     EXISTS,
+    GREATER,
     IN,
+    LESS,
+    NOT_EQUALS,
     NOT_IN,
     Requirement,
     requirement,
@@ -24,6 +28,10 @@ from vacate.api.types.meta import LabelSelector
 from vacate.errors import BadRequest
 
 _OPERATORS_OF_OBJECTS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
+_AS_OBJECTS_WRITE = {
+    EQUALS: "In", DOUBLE_EQUALS: "In", IN: "In", NOT_EQUALS: "NotIn", NOT_IN: "NotIn",
+    EXISTS: "Exists", DOES_NOT_EXIST: "DoesNotExist",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +88,27 @@ def selector_of(source: LabelSelector | Mapping[str, Any] | None) -> Selector:
     return _sorted(found)
 
 
+def match_expressions(text: str) -> list[Obj]:
+    """A selector's text as the `matchExpressions` of an object.
+
+    BadRequest for comparisons of numbers too: the API has no operators for them in a LabelSelector.
+    """
+    return [_expression_of(one) for one in parse_selector(text).requirements]
+
+
 def selector_of_labels(labels: Mapping[str, str]) -> Selector:
     """The selector that asks for exactly these labels, taken as they are."""
     return _sorted(Requirement(key, EQUALS, (value,)) for key, value in labels.items())
+
+
+def _expression_of(one: Requirement) -> Obj:
+    if one.operator in (GREATER, LESS):
+        raise BadRequest(
+            f"{str(one)!r} compares numbers, which label selectors of objects cannot; use =, !=, in, "
+            "notin and existence"
+        )
+    made: Obj = {"key": one.key, "operator": _AS_OBJECTS_WRITE[one.operator]}
+    return {**made, "values": list(one.values)} if one.values else made
 
 
 def _of_expression(expression: Mapping[str, Any]) -> Requirement:

@@ -15,8 +15,7 @@ import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
-from vacate.api.selectors.labels import parse_selector
-from vacate.api.selectors.requirements import GREATER, LESS
+from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
@@ -90,12 +89,10 @@ def address_range(text: str) -> str:
 def label_selector(text: str) -> str:
     """app=web,tier in (a,b),!canary; comparisons of numbers are not for selectors of objects."""
     try:
-        found = parse_selector(text)
+        match_expressions(text)
     except ApiError as error:
-        raise click.BadParameter(f"{text[:80]!r} is no label selector: {error}") from None
-    if any(one.operator in (GREATER, LESS) for one in found.requirements):
-        raise click.BadParameter(f"{text[:80]!r}: namespaces are selected by =, !=, in, notin and existence")
-    return str(found)
+        raise click.BadParameter(f"{text[:80]!r} is no label selector for objects: {error}") from None
+    return str(parse_selector(text))
 
 
 def install_options(command: F) -> F:

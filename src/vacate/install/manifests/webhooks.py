@@ -14,8 +14,7 @@ from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.objects import Obj
-from vacate.api.selectors.labels import parse_selector
-from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
+from vacate.api.selectors.labels import match_expressions
 from vacate.api.terminationreason import WRAP
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
 from vacate.crds.cel import listed
@@ -236,7 +235,7 @@ def _evictions(settings: Settings) -> Obj:
         conditions=[("not-of-the-manager", by_others), ("no-dry-run", real)],
         timeout=2,
     )
-    chosen = [_expression(one) for one in parse_selector(settings.bridge_namespaces).requirements]
+    chosen = match_expressions(settings.bridge_namespaces)
     apart = _own_namespaces_aside(settings)
     selector = {"matchExpressions": [*apart["matchExpressions"], *chosen]}
     # It makes requests, though never for a dry run.
@@ -277,14 +276,6 @@ def _deletions(settings: Settings) -> Obj:
         "namespaceSelector": _own_namespaces_aside(settings),
         "sideEffects": "NoneOnDryRun",
     }
-
-
-def _expression(one: Requirement) -> Obj:
-    """A requirement of a selector's text as objects write it."""
-    if one.operator in (EXISTS, DOES_NOT_EXIST):
-        return {"key": one.key, "operator": "Exists" if one.operator == EXISTS else "DoesNotExist"}
-    operator = "NotIn" if one.operator in (NOT_EQUALS, NOT_IN) else "In"
-    return {"key": one.key, "operator": operator, "values": list(one.values)}
 
 
 def _own_namespaces_aside(settings: Settings) -> Obj:
