@@ -15,8 +15,16 @@ from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.parameters import volume_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
+from vacate.controllers.exclusivevolumes.liveusers import running_users
 from vacate.errors import ConfigError, Conflict, InvalidAttachment, NotFound, VacateError
-from vacate.kube.exclusivevolumes import Attachment, Holder, attachment_of, attachment_patch
+from vacate.kube.exclusivevolumes import (
+    Attachment,
+    Holder,
+    attachment_of,
+    attachment_patch,
+    detached_of,
+    holder_of,
+)
 
 BROKEN = "AttachmentBroken"
 
@@ -30,7 +38,8 @@ def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connec
     """Take an exclusive volume from a node that cannot give it back.
 
     The volume is free for the next pod at once, on another node. What still runs on the old node may
-    continue to write to it. Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
+    continue to write to it; the old node gets the volume again only when its pods are known to have ended.
+    Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
@@ -55,21 +64,23 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
     """Free the volume; the rest of a sentence that begins with the volume."""
     volume = await cluster.client.get(PERSISTENTVOLUMES, name, into=PersistentVolume)
     try:
-        found = attachment_of(volume)
+        found, taken = attachment_of(volume), detached_of(volume)
     except InvalidAttachment:
-        found = Attachment("a node that is not known")
+        found, taken = Attachment("a node that is not known"), ()
     else:
         if found is None:
             return "is not attached: there is nothing to do"
     for holder in found.pods:
         await _refuse_live(cluster, holder)
+    # The record says which node has not confirmed yet; where it cannot be read, the pods say it.
+    taken += (found,) if found.pods and found.node else await _ending_users(cluster, volume)
     where = f"{_node(found)} ({_pods(found)})"
     if not confirm and not dry_run:
         raise ConfigError(_consequences(where))
     if dry_run:
         return f"would be taken from {where} (dry run)"
     try:
-        await cluster.client.patch(PERSISTENTVOLUMES, name, attachment_patch(volume, None))
+        await cluster.client.patch(PERSISTENTVOLUMES, name, attachment_patch(volume, None, taken))
     except Conflict:
         raise ConfigError("it has changed meanwhile. Nothing was changed; look again, and repeat") from None
     user = await cluster_user(cluster) or "a user of vacate detach"
@@ -88,6 +99,15 @@ async def _refuse_live(cluster: Cluster, holder: Holder) -> None:
             f"pod {holder} uses it and is not being deleted. Nothing was changed; delete the pod first: "
             f"vacate delete pod {holder.name} -n {holder.namespace}"
         )
+
+
+async def _ending_users(cluster: Cluster, volume: PersistentVolume) -> tuple[Attachment, ...]:
+    """The pods that run with the volume and are being deleted, by their nodes."""
+    by_node: dict[str, list[Holder]] = {}
+    for pod in await running_users(cluster.client, volume):
+        if pod.terminating:
+            by_node.setdefault(pod.spec.node_name, []).append(holder_of(pod))
+    return tuple(Attachment(node, tuple(pods)) for node, pods in sorted(by_node.items()))
 
 
 def _consequences(where: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types import PersistentVolume, Pod, StorageClass
 from vacate.errors import InvalidAttachment
@@ -22,6 +22,9 @@ EXCLUSIVE = "vacate.dev/exclusive"
 """On a PersistentVolume or its StorageClass, with the value true; on a volume, false overrides its class."""
 
 ATTACHMENT = "vacate.dev/attachment"
+DETACHED = "vacate.dev/detached"
+"""From which nodes a person has taken the volume, until it is certain that its pods have ended there."""
+
 GATE = "vacate.dev/exclusive-volumes"
 """The scheduling gate of pods that wait for their volumes before they get a node."""
 
@@ -81,26 +84,68 @@ def attachment_of(volume: PersistentVolume) -> Attachment | None:
     return found
 
 
+def detached_of(volume: PersistentVolume) -> tuple[Attachment, ...]:
+    """What a person has taken from nodes that have not confirmed yet; InvalidAttachment as above."""
+    text = volume.metadata.annotations.get(DETACHED)
+    if text is None:
+        return ()
+    try:
+        return decode_json(text, tuple[Attachment, ...])
+    except ValueError as error:
+        name = volume.metadata.name
+        raise InvalidAttachment(
+            f"volume {name}: its annotation {DETACHED} cannot be read ({error}), so nobody knows from which "
+            "nodes it was taken, and it stays where it is. Find out which node uses it; "
+            f"vacate detach {name} frees it"
+        ) from None
+
+
 def may_start(volume: PersistentVolume, uid: str, node: str) -> bool:
     """Whether a node may start the pod, as far as this exclusive volume goes."""
     try:
-        found = attachment_of(volume)
+        found, detached = attachment_of(volume), detached_of(volume)
     except InvalidAttachment:
         return False
+    if any(one.node == node for one in detached):
+        return False  # it has not confirmed yet that what used the volume there has ended
     return found is not None and found.node == node and found.names(uid)
 
 
-def attachment_patch(volume: PersistentVolume, new: Attachment | None) -> Obj:
-    """The write that swaps the record, refused if the volume has changed since it was read."""
+def attachment_patch(
+    volume: PersistentVolume, new: Attachment | None, detached: tuple[Attachment, ...] | None = None
+) -> Obj:
+    """The write that swaps the record, refused if the volume has changed since it was read.
+
+    `detached` replaces what was taken from nodes by hand; None leaves that as it is.
+    """
     meta = volume.metadata
-    text = None if new is None else msgspec.json.encode(new).decode()
+    annotations = {ATTACHMENT: None if new is None else msgspec.json.encode(new).decode()}
+    if detached is not None:
+        annotations[DETACHED] = msgspec.json.encode(detached).decode() if detached else None
     return {
         "metadata": {
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
-            "annotations": {ATTACHMENT: text},
+            "annotations": annotations,
         }
     }
+
+
+def has_started(pod: Obj) -> bool:
+    """Whether the status of a pod shows that something of it has run, so that its volumes are in use.
+
+    Init containers run while the phase is Pending.
+    """
+    status = pod.get("status") or {}
+    if status.get("phase") not in (None, "", "Pending"):
+        return True
+    statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    if any(dig(one, "containerID") for one in statuses):
+        return True
+    return any(
+        dig(one, "type") == "PodReadyToStartContainers" and dig(one, "status") == "True"
+        for one in status.get("conditions") or ()
+    )
 
 
 def attach(pod: Pod, now: dt.datetime) -> Attachment:

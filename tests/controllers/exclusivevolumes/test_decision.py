@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 
+from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.api.types.core import NodeSpec, NodeStatus, PodSpec, PodStatus, Taint
 from vacate.api.types.meta import Condition, ObjectMeta
@@ -14,10 +15,13 @@ from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.errors import InvalidAttachment
 from vacate.kube.exclusivevolumes import (
     ATTACHMENT,
+    DETACHED,
     GATE,
     Attachment,
     attachment_of,
     attachment_patch,
+    detached_of,
+    has_started,
     holder_of,
     may_start,
 )
@@ -79,6 +83,51 @@ def test_the_next_record(
     assert shown(next_attachment(old, users, ended, NOW)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("old", "users", "ended", "running", "wanted"),
+    [
+        (None, [TWO, ONE], [], [TWO], ("b", ["two"])),
+        (None, [ONE, pod("two", "b", going=True)], [], [pod("two", "b", going=True)], ("b", ["two"])),
+        (None, [pod("g", gated=True), TWO], [], [TWO], ("b", ["two"])),
+        (None, [ONE, TWO, BESIDE], [], [ONE], ("a", ["one", "beside"])),
+        (None, [ONE, TWO, pod("c", "c")], [], [ONE, TWO], None),
+        (at("b", pod("never")), [ONE, TWO], ["never"], [ONE], ("a", ["one"])),
+        (at("b", TWO), [ONE, TWO], [], [ONE], ("a", ["one"])),
+        (at("", pod("g", gated=True)), [ONE, pod("g", gated=True)], [], [ONE], ("a", ["one"])),
+        (at("b", TWO), [ONE, TWO], [], [ONE, TWO], ("b", ["two"])),
+        (at("a", BESIDE), [ONE, BESIDE], [], [ONE], ("a", ["beside", "one"])),
+    ],
+)
+def test_a_pod_that_runs_keeps_the_volume_whatever_the_record_says(
+    old: Attachment | None,
+    users: list[Pod],
+    ended: list[str],
+    running: list[Pod],
+    wanted: tuple[str, list[str]] | None,
+) -> None:
+    assert shown(next_attachment(old, users, ended, NOW, running=running)) == wanted
+
+
+def test_a_node_that_has_not_confirmed_gets_the_volume_for_no_other_pod() -> None:
+    assert next_attachment(None, [ONE], [], NOW, barred={"a"}) is None
+    assert shown(next_attachment(None, [ONE, TWO], [], NOW, barred={"a"})) == ("b", ["two"])
+
+
+@pytest.mark.parametrize(
+    ("status", "started"),
+    [
+        ({}, False),
+        ({"phase": "Pending", "containerStatuses": [{"name": "main"}]}, False),
+        ({"phase": "Pending", "initContainerStatuses": [{"containerID": "containerd://1"}]}, True),
+        ({"phase": "Pending", "conditions": [{"type": "PodReadyToStartContainers", "status": "True"}]}, True),
+        ({"phase": "Running"}, True),
+        ({"phase": "Unknown"}, True),
+    ],
+)
+def test_what_shows_that_a_pod_has_started(status: Obj, started: bool) -> None:
+    assert has_started({"status": status}) is started
+
+
 def test_volumes_are_taken_in_order() -> None:
     assert next_attachment(None, [ONE], [], NOW, lambda _: False) is None
 
@@ -125,3 +174,14 @@ def test_a_node_starts_a_pod_only_if_the_record_names_both() -> None:
     assert not may_start(attached, "one", "b")
     assert not may_start(attached, "two", "a")
     assert not may_start(volume(None), "one", "a")
+
+
+def test_a_node_from_which_the_volume_was_taken_starts_no_pod_with_it() -> None:
+    patch = attachment_patch(volume(None), at("a", BESIDE), (at("a", ONE),))
+    taken = PersistentVolume(ObjectMeta(name="disk", annotations=patch["metadata"]["annotations"]))
+    assert [shown(one) for one in detached_of(taken)] == [("a", ["one"])]
+    assert not may_start(taken, "beside", "a")
+    forged = {**patch["metadata"]["annotations"], DETACHED: "nonsense"}
+    assert not may_start(PersistentVolume(ObjectMeta(name="disk", annotations=forged)), "beside", "a")
+    cleared = attachment_patch(taken, at("a", BESIDE), ())["metadata"]["annotations"]
+    assert cleared[DETACHED] is None

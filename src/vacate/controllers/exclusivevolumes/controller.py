@@ -1,8 +1,9 @@
 """The attach and detach controller of exclusive volumes.
 
 Each reconcile looks at one volume: which pods does its record name, which of them have ended for certain,
-and who uses it next. Caches say what may have changed; that a pod has ended is read from the server. The
-record is swapped upon the version that was read, so that any number of these controllers may run.
+and who uses it next. Caches say what may have changed; that a pod has ended, and which pods run, is read from
+the server. The record is swapped upon the version that was read, so that any number of these controllers may
+run.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import events
 from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
 from vacate.controllers.exclusivevolumes.decision import next_attachment
+from vacate.controllers.exclusivevolumes.liveusers import LOOK_AGAIN, running_users
 from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
-from vacate.kube.exclusivevolumes import Attachment, Holder, attachment_of, attachment_patch
+from vacate.kube.exclusivevolumes import (
+    Attachment,
+    Holder,
+    attachment_of,
+    attachment_patch,
+    detached_of,
+)
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "exclusivevolumes"
 WORKERS = 4
@@ -30,6 +38,7 @@ def build(deps: Deps) -> Controller:
     view = View(deps)
     volumes = ExclusiveVolumes(deps, view)
     view.pods.subscribe(volumes.on_pod)
+    view.volumes.subscribe(volumes.on_volume)
     return Controller(
         QUEUE,
         volumes,
@@ -54,12 +63,30 @@ class ExclusiveVolumes:
         self._deps = deps
         self._view = view
         self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
+        self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
         self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was reported
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod had ended when it was removed."""
-        if old is not None and new is None and old.terminal and old.claims:
+        if old is None or new is not None or not old.claims:
+            return
+        for named in self._named.values():
+            named.discard(old.metadata.uid)
+        if old.terminal:
             self._seen_to_end.add(old.metadata.uid)
+
+    def on_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        """Remember whom a record has named: others may remove it before the node says what runs."""
+        if new is None:
+            if old is not None:
+                self._named.pop(old.metadata.uid, None)
+            return
+        try:
+            found = attachment_of(new)
+        except InvalidAttachment:
+            return
+        if found is not None:
+            self._named.setdefault(new.metadata.uid, set()).update(one.uid for one in found.pods)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Attach, detach, or say who waits for whom."""
@@ -68,33 +95,70 @@ class ExclusiveVolumes:
             self._said.pop(key.name, None)
             return Done()
         try:
-            old = attachment_of(volume)
+            old, detached = attachment_of(volume), detached_of(volume)
         except InvalidAttachment as error:
             self._say(volume, ("unreadable",), events.unreadable(volume, str(error)))
             return Done()
-        if old is None and not self._view.exclusive(volume):
+        if old is None and not detached and not self._view.exclusive(volume):
             return Done()
-        await self._swap(volume, old)
-        return Done()
+        return await self._swap(volume, old, detached)
 
-    async def _swap(self, volume: PersistentVolume, old: Attachment | None) -> None:
+    async def _swap(
+        self, volume: PersistentVolume, old: Attachment | None, detached: tuple[Attachment, ...]
+    ) -> Outcome:
         users = self._view.users(volume) if self._view.exclusive(volume) else []
         ended, reasons = await self._ended(old)
+        held = tuple([one for one in detached if (await self._ended(one))[1]])
+        running = await self._running(volume, old, users, ended, held)
         new = next_attachment(
-            old, users, ended, self._deps.clock.now(), lambda pod: self._has_those_before(pod, volume)
+            old,
+            users,
+            ended,
+            self._deps.clock.now(),
+            lambda pod: self._has_those_before(pod, volume),
+            running=running,
+            barred={one.node for one in held},
         )
-        if new != old:
+        if new != old or held != detached:
+            change = attachment_patch(volume, new, held if held != detached else None)
             try:
-                await self._deps.client.patch(
-                    PERSISTENTVOLUMES, volume.metadata.name, attachment_patch(volume, new)
-                )
+                await self._deps.client.patch(PERSISTENTVOLUMES, volume.metadata.name, change)
             except NotFound:
-                return
+                return Done()
             self._seen_to_end -= ended
             if note := events.changed(volume, old, new):
                 self._deps.recorder.record(note)
         if new is not None:
             self._say_who_waits(volume, new, users, "; ".join(sorted(set(reasons))))
+        elif running:
+            uids = sorted(pod.metadata.uid for pod in running)
+            self._say(volume, ("contested", *uids), events.contested(volume, running))
+            return Later(self._deps.clock.now() + LOOK_AGAIN)
+        return Done()
+
+    async def _running(
+        self,
+        volume: PersistentVolume,
+        old: Attachment | None,
+        users: list[Pod],
+        ended: set[str],
+        held: tuple[Attachment, ...],
+    ) -> list[Pod]:
+        """The pods that run with the volume, where it is about to be given away or the record is in doubt.
+
+        Those from which a person has taken it do not count: the person has confirmed that it was safe.
+        """
+        kept = old is not None and any(one.uid not in ended for one in old.pods)
+        doubt = any(
+            pod.status.phase == "Running" and not (old is not None and old.names(pod.metadata.uid))
+            for pod in users
+        )
+        if not users or (kept and not doubt):
+            return []
+        # While a record stands, whom it names is no proof: it may be the one that somebody else wrote.
+        named = set[str]() if kept else self._named.get(volume.metadata.uid, set())
+        found = await running_users(self._deps.client, volume, named)
+        return [pod for pod in found if not any(one.names(pod.metadata.uid) for one in held)]
 
     async def _ended(self, old: Attachment | None) -> tuple[set[str], list[str]]:
         """The pods of the record that have ended for certain, and why the others have not."""

@@ -4,7 +4,8 @@
      ^                                                                │ other pods of the same node join
      └──────── every pod that it names is confirmed to have ended ────┘
 
-A pod that has not been confirmed to have ended keeps the volume, whatever else is true of it.
+A pod that has not been confirmed to have ended keeps the volume, whatever else is true of it. The record may
+be lost or written by others: a pod that runs keeps the volume although no record names it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
+from vacate.api.times import format_time
 from vacate.api.types import Pod
 from vacate.kube.exclusivevolumes import MAX_HOLDERS, Attachment, attach, holder_of, waits_at_gate
 
@@ -28,11 +30,20 @@ def next_attachment(
     ended: Collection[str],
     now: dt.datetime,
     eligible: Eligible = lambda _: True,
+    *,
+    running: Sequence[Pod] = (),
+    barred: Collection[str] = (),
 ) -> Attachment | None:
-    """The record that follows, given the pods that use the volume and the UIDs of those that have ended."""
-    kept = _kept(old, users, ended)
+    """The record that follows, given the pods that use the volume and the UIDs of those that have ended.
+
+    `running` are the pods that the server shows to run with the volume, `barred` the nodes from which it was
+    taken by hand and which have not confirmed that yet.
+    """
+    kept = _of_those_that_run(_kept(old, users, ended), running, now)
+    if kept is None and running:
+        return None  # on several nodes: nobody else may join them
     waiting = [pod for pod in users if _wants(pod) and not (kept and kept.names(pod.metadata.uid))]
-    waiting = [pod for pod in waiting if eligible(pod)]
+    waiting = [pod for pod in waiting if pod.spec.node_name not in barred and eligible(pod)]
     if kept is None:
         first = min(waiting, key=_order, default=None)
         if first is None:
@@ -53,6 +64,21 @@ def _kept(old: Attachment | None, users: Sequence[Pod], ended: Collection[str]) 
         (pod.spec.node_name for pod in users if pod.spec.node_name and old.names(pod.metadata.uid)), ""
     )
     return replace(old, node=node, pods=pods)
+
+
+def _of_those_that_run(
+    kept: Attachment | None, running: Sequence[Pod], now: dt.datetime
+) -> Attachment | None:
+    """The record of the one node where pods run, unless the record already names one of them."""
+    if kept is not None and (not running or any(kept.names(pod.metadata.uid) for pod in running)):
+        return kept
+    nodes = {pod.spec.node_name for pod in running}
+    if len(nodes) != 1:
+        return kept
+    if kept is not None and kept.node in nodes:
+        return kept  # they join
+    holders = tuple(map(holder_of, sorted(running, key=_order)))[:MAX_HOLDERS]
+    return Attachment(nodes.pop(), holders, format_time(now))
 
 
 def _join(kept: Attachment, waiting: Sequence[Pod]) -> Attachment:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.types import PersistentVolume, Pod
@@ -34,6 +36,15 @@ def waiting(pod: Pod, volume: PersistentVolume, held_by: Attachment, why: str) -
     )
     text = f"{message}: {why}" if why else message
     return EventNote(regarding(PODS, pod), WARNING, "WaitingForVolume", text[:MAX_MESSAGE])
+
+
+def contested(volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:
+    """Pods on several nodes run with the volume, and no record says whose it is."""
+    where = ", ".join(
+        f"{pod.metadata.namespace}/{pod.metadata.name} on {pod.spec.node_name}" for pod in running
+    )
+    message = f"Is attached to nobody: pods run with it on several nodes ({where})"
+    return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
 
 
 def unreadable(volume: PersistentVolume, why: str) -> EventNote:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.types import PersistentVolume, Pod
+from vacate.controllers.exclusivevolumes.liveusers import LOOK_AGAIN, running_users
 from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
-from vacate.kube.exclusivevolumes import GATE, attachment_of, waits_at_gate
+from vacate.kube.exclusivevolumes import GATE, attachment_of, detached_of, waits_at_gate
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "exclusivevolumegates"
 
@@ -52,10 +53,24 @@ class Gates:
             volume = self._view.bound_volume(pod.metadata.namespace, claim)
             if volume is None:
                 return Done()  # not bound yet
-            if self._view.exclusive(volume) and not _is_for(volume, pod):
+            if not self._view.exclusive(volume):
+                continue
+            if not _is_for(volume, pod):
                 return Done()
+            if await self._used_elsewhere(volume, pod):
+                return Later(self._deps.clock.now() + LOOK_AGAIN)
         await self._open(pod)
         return Done()
+
+    async def _used_elsewhere(self, volume: PersistentVolume, pod: Pod) -> bool:
+        """Whether another pod runs with the volume, whatever the record says: others may have written it."""
+        found, taken = attachment_of(volume), detached_of(volume)
+        return any(
+            other.metadata.uid != pod.metadata.uid
+            and not (found is not None and found.names(other.metadata.uid))
+            and not any(one.names(other.metadata.uid) for one in taken)
+            for other in await running_users(self._deps.client, volume)
+        )
 
     async def _open(self, pod: Pod) -> None:
         try:
@@ -78,6 +93,7 @@ def opening_patch(whole: Obj) -> Obj:
 def _is_for(volume: PersistentVolume, pod: Pod) -> bool:
     try:
         found = attachment_of(volume)
+        detached_of(volume)
     except InvalidAttachment:
         return False
     return found is not None and found.names(pod.metadata.uid)

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import Attachment, attachment_of, is_exclusive, waits_at_gate
+from vacate.kube.exclusivevolumes import (
+    Attachment,
+    attachment_of,
+    detached_of,
+    is_exclusive,
+    waits_at_gate,
+)
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
@@ -129,18 +135,17 @@ def _claims(pod: Pod) -> Iterable[str]:
 
 
 def _holders(volume: PersistentVolume) -> Iterable[str]:
-    found = _readable_attachment(volume)
-    return [one.uid for one in found.pods] if found is not None else ()
+    return [holder.uid for found in _readable_records(volume) for holder in found.pods]
 
 
 def _nodes(volume: PersistentVolume) -> Iterable[str]:
-    found = _readable_attachment(volume)
-    return (found.node,) if found is not None and found.node else ()
+    return [found.node for found in _readable_records(volume) if found.node]
 
 
-def _readable_attachment(volume: PersistentVolume) -> Attachment | None:
-    """What the volume's record says; None where there is none, or one that nobody can read."""
+def _readable_records(volume: PersistentVolume) -> list[Attachment]:
+    """Where the volume is attached and from where it was taken, as far as that can be read."""
     try:
-        return attachment_of(volume)
+        found = attachment_of(volume)
+        return [*detached_of(volume), *([found] if found is not None else ())]
     except InvalidAttachment:
-        return None
+        return []

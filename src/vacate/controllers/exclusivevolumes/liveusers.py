@@ -1,0 +1,45 @@
+"""The pods that run with a volume, as the server has them now.
+
+The record of a volume is an annotation: whoever may write volumes may remove it or write another. And a cache
+may lag. So before a volume is given to a node, the server is asked which pods run with it elsewhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+
+from vacate.api.kinds import PODS
+from vacate.api.types import PersistentVolume, Pod
+from vacate.client.client import Client
+from vacate.client.codec import codec_for
+from vacate.errors import UnreadableObject
+from vacate.kube.exclusivevolumes import has_started
+
+LOOK_AGAIN = dt.timedelta(seconds=15)
+"""When a volume is looked at again that pods run with against its record."""
+
+_PAGE = 500
+
+
+async def running_users(client: Client, volume: PersistentVolume, named: Collection[str] = ()) -> list[Pod]:
+    """The pods of the volume's claim that run on a node, or may, and have not ended.
+
+    `named` are the UIDs of pods that a record has named: their node may have started them and not said so.
+    """
+    claim = volume.spec.claim_ref
+    found, token = list[Pod](), ""
+    while claim is not None:
+        page = await client.list(PODS, claim.namespace, limit=_PAGE, continue_token=token)
+        for whole in page.items:
+            try:
+                pod = codec_for(Pod).convert(whole)
+            except UnreadableObject:
+                continue  # as in caches: one that cannot be read harms only itself
+            uses = pod.spec.node_name and not pod.terminal and claim.name in pod.claims
+            if uses and (has_started(whole) or pod.metadata.uid in named):
+                found.append(pod)
+        token = page.continue_token
+        if not token:
+            break
+    return found
