@@ -7,7 +7,9 @@ import pytest
 from support.simulated.workloads import condition_of, created, events_of, in_world, node_of, running, writes
 from vacate.api.kinds import NODES, PODS
 from vacate.sim.cluster import World
+from vacate.sim.faults.transport import NO_FAULT, Fault, Script
 from vacate.testing import pod
+from vacate.wire.message import Request
 
 pytestmark = pytest.mark.sim
 
@@ -119,3 +121,42 @@ def test_a_scheduler_that_crashes_leaves_nobody_behind() -> None:
         assert max(counts) - min(counts) <= 2
 
     in_world(body)
+
+
+class RefusedBindings:
+    """A plan under which the server refuses bindings for a while."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.refused = 0
+
+    def fault(self, request: Request) -> Fault:
+        if not self.active or not request.path.endswith("/binding"):
+            return NO_FAULT
+        self.refused += 1
+        return Fault(status=503)
+
+
+def test_nobody_who_waits_in_line_is_forgotten_when_bindings_fail() -> None:
+    """A wake serves whoever is first in line, and not the pod whose key it has."""
+    plan = RefusedBindings()
+    urgent = asking("urgent", "100m", priorityClassName="system-cluster-critical")
+
+    async def body(world: World) -> None:
+        plan.active = True
+        await world.client.create(PODS, asking("first", "100m"), "default")
+        await world.until(lambda: plan.refused > 0)
+        await world.client.create(PODS, urgent, "default")
+        await world.until(lambda: plan.refused > 2)
+        plan.active = False
+        await world.until(lambda: node_of(created(world, PODS, "urgent")))
+        plan.active = True  # the key of the urgent pod, which is tried again, stands for the first one now
+        await world.client.delete(PODS, "urgent", "default")
+        await world.until(lambda: world.find(PODS, "urgent", "default") is None)
+        before = plan.refused
+        await world.client.create(PODS, urgent, "default")
+        await world.until(lambda: plan.refused > before)
+        plan.active = False
+        await world.until(lambda: len(world.healthy_pods()) == 2)
+
+    in_world(body, plans=lambda name: plan if name == "scheduler" else Script(()))

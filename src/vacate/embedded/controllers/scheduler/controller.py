@@ -7,6 +7,7 @@ another pod changes in a way that could help. There is no preemption.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from vacate.api.kinds import NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
@@ -55,7 +56,11 @@ def build(deps: Deps) -> Controller:
 
 
 class Scheduler:
-    """Reconciles pods without a node. Which key wakes it does not matter: the first in line is served."""
+    """Reconciles pods without a node. Which key wakes it does not matter: all who wait in line are served.
+
+    One wake serves all of them, since there may be fewer wakes than pods: a key that is tried again after it
+    stood for another pod is not given out twice for its own.
+    """
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
@@ -133,18 +138,22 @@ class Scheduler:
         return [key for key, _ in stuck]
 
     async def reconcile(self, _: Key) -> Outcome:
-        """Serve the first in line."""
-        key = self._pending.next()
-        pod = self._pods.get(*key) if key is not None else None
-        if key is None or pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
-            return Done()
+        """Serve the line, the first in it first; after a failure whoever is left waits for the next try."""
+        while (key := self._pending.next()) is not None:
+            await self._serve(key)
+            await asyncio.sleep(0)  # a look that needs no answer never waits, and others must come to work
+        return Done()
+
+    async def _serve(self, key: Key) -> None:
+        pod = self._pods.get(*key)
+        if pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
+            return
         match place(pod, self._view):
             case Placed(node):
                 await self._bind(key, pod, node)
             case NoFit(message):
                 self._pending.set_aside(key, pod)
                 await self._report(pod, message)
-        return Done()
 
     async def _bind(self, key: Key, pod: Pod, node: str) -> None:
         meta = pod.metadata
