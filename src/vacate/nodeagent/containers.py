@@ -211,12 +211,18 @@ class ContainerManager:
         return True
 
     async def _resume(self, held: HeldPod, container: AgentContainer) -> None:
-        run = held.progress.of(container.name).run
-        if run is None or run.exit is not None:
+        while (run := held.progress.of(container.name).run) is not None and run.exit is None:
+            try:
+                await self._environment_of(held, container, run)
+            except ContainerError as error:  # such as a config map that is gone: it runs on without
+                log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
+            except (VacateError, OSError) as error:  # such as a server that is away, or a full disk
+                log.warning("pod %s: %s is not probed yet: %s", held.key, container.name, error)
+                await self._clock.sleep(RETRY_SECONDS)
+                continue
+            self._begin_probes(held, container, run)
+            self._wake(held)
             return
-        await self._environment_of(held, container, run)
-        self._begin_probes(held, container, run)
-        self._wake(held)
 
     def _pre_stop(
         self, held: HeldPod, container: AgentContainer | None, run: Run, cause: EndCause
@@ -231,8 +237,8 @@ class ContainerManager:
         async def hook(timeout: float) -> None:
             try:
                 env = await self._environment_of(held, container, run)
-            except VacateError as error:
-                # Such as a config map that is gone: a hook with less to go by is better than none.
+            except (VacateError, OSError) as error:
+                # Such as a config map that is gone, or a full disk: a hook with less is better than none.
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
                 env = dict(self._settings.base_env)
             target = HookTarget(run.id, container, env, held.where.pod)
@@ -253,7 +259,9 @@ class ContainerManager:
         state = held.progress.of(container.name)
         if state.run is None or state.run.id != run.id or state.run.exit is not None:
             return
-        target = ProbeTarget(run.id, container, held.envs.get(container.name, {}), held.where.pod)
+        target = ProbeTarget(
+            run.id, container, held.envs.get(container.name, self._settings.base_env), held.where.pod
+        )
         held.end_probes(container.name)
         held.probes[container.name] = []
         if container.startup_probe is None:

@@ -7,31 +7,52 @@ from typing import Any
 
 import pytest
 
-from vacate.api.kinds import NODES, PODS
-from vacate.api.objects import dig
+from vacate.api.kinds import CONFIGMAPS, NODES, PODS
+from vacate.api.objects import Obj, dig
 from vacate.embedded.bootstrap.identities import node
+from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Fault, Script
+from vacate.sim.faults.transport import Fault, Plan, Script
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
+from vacate.wire.message import Request
 
 pytestmark = pytest.mark.sim
 
 NAME = "laptop"
 
 
+class Lost:
+    """Faults of certain requests, and others in a fixed order."""
+
+    def __init__(self, paths: list[str], script: Script) -> None:
+        self._paths = paths
+        self._script = script
+
+    def fault(self, request: Request) -> Fault:
+        for path in self._paths:
+            if request.path.endswith(path):
+                self._paths.remove(path)
+                return Fault(status=503)
+        return self._script.fault(request)
+
+
 class Place:
     """A world with one machine."""
 
     def __init__(self, sim: Sim, folder: Path, faults: tuple[Fault, ...] = ()) -> None:
-        settings = WorldSettings(
-            nodes=0, schedulers=(), evictions=(), plans=lambda name: Script(faults if name == NAME else ())
-        )
+        self.lost: list[str] = []  # paths whose next request is answered with an error, each once
+
+        def plan(name: str) -> Plan:
+            return Lost(self.lost, Script(faults)) if name == NAME else Script(())
+
+        settings = WorldSettings(nodes=0, schedulers=(), evictions=(), plans=plan)
         self.sim = sim
         self.world = World(sim, settings)
         self.network = MachineNetwork()
@@ -45,9 +66,10 @@ class Place:
         )
         await self.agent.start()
 
-    async def run_pod(self, name: str, **spec: Any) -> None:
+    async def run_pod(self, name: str, container: Obj | None = None, **spec: Any) -> None:
         made = pod(name, spec={"nodeName": NAME, **spec})
-        made["spec"]["containers"] = [{"name": "main", "image": "none", "command": ["main"]}]
+        main = {"name": "main", "image": "none", "command": ["main"]}
+        made["spec"]["containers"] = [{**main, **(container or {})}]
         await self.world.client.create(PODS, made, "default")
 
     def phase(self, name: str) -> str:
@@ -127,6 +149,67 @@ def test_a_process_that_waits_for_a_lost_host_keeps_its_pod(tmp_path: Path) -> N
         assert len(place.machine.living) == 1
         place.network.mend(NAME, "storage")
         await place.world.until(lambda: place.world.find(PODS, "db-0", "default") is None)
+        assert place.machine.living == []
+
+    in_place(body, tmp_path)
+
+
+SETTINGS = {"metadata": {"name": "settings"}, "data": {"COLOUR": "blue"}}
+FROM_SETTINGS = {"envFrom": [{"configMapRef": {"name": "settings"}}]}
+
+
+def test_a_restarted_agent_probes_a_container_although_an_answer_was_lost(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        probes = 0
+
+        def ready(_: ContainerState) -> bool:
+            nonlocal probes
+            probes += 1
+            return True
+
+        place.machine.ready = ready
+        await place.world.client.create(CONFIGMAPS, SETTINGS, "default")
+        check = {"exec": {"command": ["check"]}, "periodSeconds": 5}
+        await place.run_pod("db-0", {**FROM_SETTINGS, "readinessProbe": check})
+        await place.world.until(lambda: len(place.world.healthy_pods()) == 1)
+        place.lost.append("/configmaps/settings")
+        assert place.agent is not None
+        await place.world.restart(place.agent, 1.0)
+        await place.world.until(lambda: not place.lost)
+        before = probes
+        await place.world.until(lambda: probes > before)
+        await place.world.until(lambda: len(place.world.healthy_pods()) == 1)
+
+    in_place(body, tmp_path)
+
+
+def test_a_hook_runs_although_a_restarted_agent_finds_the_disk_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(place: Place) -> None:
+        hooks = 0
+
+        def ready(_: ContainerState) -> bool:
+            nonlocal hooks
+            hooks += 1
+            return True
+
+        place.machine.ready = ready  # asked by each command in a container
+        await place.world.client.create(CONFIGMAPS, SETTINGS, "default")
+        hook = {"preStop": {"exec": {"command": ["say-goodbye"]}}}
+        await place.run_pod("db-0", {**FROM_SETTINGS, "lifecycle": hook}, terminationGracePeriodSeconds=30)
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        assert place.agent is not None
+        await place.agent.crash()
+
+        def full(_: PodFolder) -> None:
+            raise OSError(28, "No space left on device", "pods")
+
+        monkeypatch.setattr(PodFolder, "make", full)
+        await place.agent.start()
+        await place.world.client.delete(PODS, "db-0", "default")
+        await place.world.until(lambda: place.world.find(PODS, "db-0", "default") is None)
+        assert hooks == 1
         assert place.machine.living == []
 
     in_place(body, tmp_path)
