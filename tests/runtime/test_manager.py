@@ -199,3 +199,31 @@ def test_cancelling_run_stops_everything() -> None:
         assert diary == ["+only", "-only"]
 
     run_sim(main)
+
+
+def test_a_second_cancellation_leaves_nothing_running() -> None:
+    async def main(sim: Sim) -> None:
+        server, diary = TinyServer(), list[str]()
+        deps = make_deps(sim, server)
+        one, _ = controller(deps)
+
+        async def ends_slowly() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await sim.clock.sleep(5)
+
+        manager = Manager(
+            deps.informers, [one], runnables=[Part("first", diary), Part("slow", diary, ends_slowly)]
+        )
+        running = asyncio.create_task(manager.run())
+        await manager.wait_ready()
+        running.cancel()
+        await sim.clock.sleep(1)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert diary == ["+first", "+slow", "-slow", "-first"]
+        assert server.streams == []
+
+    run_sim(main)
