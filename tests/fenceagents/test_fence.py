@@ -173,6 +173,24 @@ async def test_a_node_that_reports_meanwhile_is_not_released(server: Embedded, m
     assert not released(server)
 
 
+async def test_a_node_that_says_that_it_is_not_ready_meanwhile_is_not_released(
+    server: Embedded, machine: Path
+) -> None:
+    """Its agent is alive and reports, although it has no Lease here: the machine that is off is another."""
+    made = fencing(server, machine)
+
+    class Reporting(FenceAgent):
+        async def call(self, action: str) -> AgentResult:
+            status = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+            await made.client.patch(NODES, "n1", status, subresource="status")
+            return await FenceAgent.call(self, action)
+
+    agent = Reporting(made.agent.program, made.agent.options, 20.0)
+    with pytest.raises(FencingFailed, match=r"reports again \(Ready=False\).*Nothing was released"):
+        await replace(made, agent=agent).fence("n1")
+    assert not released(server)
+
+
 async def test_of_two_who_fence_one_loses(server: Embedded, machine: Path) -> None:
     made = fencing(server, machine)
     seen = await made.check("n1")

@@ -114,8 +114,11 @@ class Fencing:
             node = await self.client.get(NODES, name, into=Node)
             if node.metadata.uid != uid:
                 raise FencingFailed(f"node {name} was replaced by another of its name meanwhile. {_NOTHING}")
-            if fenced and readiness(node) == "True":
-                raise FencingFailed(f"node {name} reports again although its machine is off. {_NOTHING}")
+            if fenced and (ready := readiness(node)) != "Unknown":
+                # One that is not ready says so itself: it is alive.
+                raise FencingFailed(
+                    f"node {name} reports again (Ready={ready}) although its machine is off. {_NOTHING}"
+                )
             patch = fenced_patch(whole, self.user, self.clock.now()) if fenced else unfenced_patch(whole)
             try:
                 await self.client.patch(NODES, name, patch)

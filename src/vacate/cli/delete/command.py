@@ -17,7 +17,7 @@ from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
-from vacate.cli.delete.nodes import NODE_TYPES, delete_node, lost_pods
+from vacate.cli.delete.nodes import NODE_TYPES, check_lost, delete_node, lost_pods
 from vacate.cli.delete.poddeletions import DeletionOptions, PodDeletions
 from vacate.errors import ConfigError, VacateError
 
@@ -159,6 +159,7 @@ async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> lis
     codes: list[int] = []
     for place, name in await lost_pods(cluster, node):
         try:
+            await check_lost(cluster, node)  # it may be back since the last one
             said = await PodDeletions(place, options).delete(name)
         except VacateError as error:
             codes.append(complain(name, error))

@@ -40,14 +40,27 @@ async def pods_on(cluster: Cluster, node: str) -> list[Pod]:
     return [pod for pod in found.items if not pod.terminal]
 
 
-async def lost_pods(cluster: Cluster, node: str) -> list[tuple[Cluster, str]]:
-    """The pods of a lost node that are being deleted, by namespace; ConfigError where the node reports."""
-    found = await cluster.client.get(NODES, node, into=Node)
-    if readiness(found) == "True":
+async def check_lost(cluster: Cluster, node: str) -> None:
+    """ConfigError unless the node has stopped to report: one that is not ready says so itself."""
+    ready = readiness(await cluster.client.get(NODES, node, into=Node))
+    if ready == "Unknown":
+        return
+    if ready == "True":
         raise ConfigError(
             f"--on-node: node {node} is ready: it ends its pods itself. Nothing was deleted; delete the pods "
             "without --force"
         )
+    said = f"it reports Ready={ready}" if ready else "nobody has found it to be unreachable"
+    raise ConfigError(
+        f"--on-node: node {node} is not lost: {said}, so processes of its pods may run. Nothing was deleted; "
+        "only a node that does not report (Ready=Unknown) is released by hand. Mend the node, or switch its "
+        "machine off and wait until it is unreachable"
+    )
+
+
+async def lost_pods(cluster: Cluster, node: str) -> list[tuple[Cluster, str]]:
+    """The pods of a lost node that are being deleted, by namespace; ConfigError where the node reports."""
+    await check_lost(cluster, node)
     held = [pod for pod in await pods_on(cluster, node) if pod.terminating]
     if not held:
         terminal.echo(f"No pods of node {node} wait to be released.", err=True)
@@ -60,7 +73,10 @@ def _its(pods: int) -> str:
 
 def _consequences(node: Node, pods: int) -> str:
     name = node.metadata.name
-    state = "it is ready and would go on running" if readiness(node) == "True" else "it does not report"
+    ready = readiness(node)
+    state = {"True": "it is ready and would go on running", "Unknown": "it does not report"}.get(
+        ready, f"it reports Ready={ready} and would go on running" if ready else "it has never reported"
+    )
     return (
         f"deleting node {name} says that the machine is gone for good ({state}): {_its(pods)} would be "
         "removed without waiting for processes to end, and replacements with the same identities and "
