@@ -27,12 +27,18 @@ from support.simulated.deployments import (
     request_any,
     requested,
 )
-from support.simulated.dyingmanager import die_at_every_request
+from support.simulated.dyingmanager import Run, die_at_every_request
 from support.simulated.workloads import writes
-from vacate.api.kinds import DEPLOYMENTS
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, NODES, PODS
+from vacate.api.objects import Obj
+from vacate.client.transport import Transport
+from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.surge import LOWEST_COST
 from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
 from vacate.sim.run import Sim, run_sim
+from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
 
@@ -83,6 +89,40 @@ def test_a_request_may_be_cancelled_after_every_write() -> None:
     assert number > 10
 
 
+class BeforeLowering(CrashPoint):
+    """Trips when the floor is about to be lowered: the pods that are to go are marked already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patches = 0
+
+    async def pass_over(self, transport: Transport, request: Request) -> Response:
+        """Count the patches of autoscalers alone."""
+        if request.method == "PATCH" and HORIZONTALPODAUTOSCALERS.plural in request.path:
+            self._patches += 1
+            self._at = self.count + 1 if self._patches == 2 else None
+        return await super().pass_over(transport, request)
+
+
+def test_a_request_cancelled_after_its_pod_was_marked_keeps_the_pod() -> None:
+    """The old pods share a node, so that of two with the same deletion cost an old one would go first."""
+
+    async def script(world: World) -> None:
+        home, other = (node["metadata"]["name"] for node in world.objects(NODES))
+        await _cordon(world, other, wanted=True)
+        old = await autoscaled(world, 2)
+        before = names(world)
+        await _cordon(world, other, wanted=False)
+        await _cordon(world, home, wanted=True)
+        (request,) = await requested(world, old[0])
+        await world.until(lambda: LOWEST_COST in _costs(world, old[0]))
+        await cancel(world, request)
+        await world.until(lambda: is_restored(world) and replicas(world) == 2)
+        assert (floor(world), names(world)) == (1, before)
+
+    Run(script, wire=BeforeLowering(), settings=WorldSettings(evictions=(), nodes=2)).play()
+
+
 @pytest.mark.parametrize("number", range(SEEDS))
 def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
     """Floor and annotations return to what the user last set; the count is what the metric wants, or within
@@ -119,6 +159,16 @@ def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
             assert highest_floor(world) <= 8
 
     run_sim(main, number, limit=7 * 86400.0)
+
+
+async def _cordon(world: World, node: str, *, wanted: bool) -> None:
+    await world.client.patch(NODES, node, {"spec": {"unschedulable": wanted or None}})
+
+
+def _costs(world: World, pod: Obj) -> set[str]:
+    """The deletion cost of the pod as it is now."""
+    found = world.find(PODS, pod["metadata"]["name"], "default")
+    return {found["metadata"]["annotations"].get(DELETION_COST)} if found else set()
 
 
 async def _set_floor(world: World, count: int, wanted: list[int]) -> None:

@@ -36,9 +36,10 @@ class Run(Generic[T]):
         *,
         after: bool = False,
         settings: WorldSettings = WITHOUT_MANAGER,
+        wire: CrashPoint | None = None,
     ) -> None:
         self._script, self._settings = script, settings
-        self._wire = CrashPoint(at, after=after)
+        self._wire = wire or CrashPoint(at, after=after)
 
     @property
     def count(self) -> int:

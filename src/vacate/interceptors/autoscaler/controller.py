@@ -21,9 +21,10 @@ from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record
+from vacate.interceptors.surge.view import pod_uid
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of
-from vacate.kube.surge import SURGE, is_covered
+from vacate.kube.surge import SURGE, is_covered, is_settled
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -143,6 +144,10 @@ class FloorController:
             going = [pod for pod in pods if pod.metadata.uid in step.removed]
             if surge is not None:
                 going += surplus_pods(surge, pods, record.surge.pods, step.surplus)
+            if is_settled(deployment):
+                requests = {pod_uid(one) for one in self.view.surge.open_requests(deployment)}
+                staying = [pod for pod in pods if is_active(pod) and pod not in going]
+                await self._marks.spare(staying, requests)
             for pod in going:
                 await self._marks.set(pod)
             uids = {pod.metadata.uid for pod in going}
