@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.processes.cluster import FAST_PODS, running_cluster
-from support.processes.commands import PODS, Lab
+from support.processes.commands import PODS, REQUESTS, Lab
 from support.processes.screens import run
 from support.waiting import until
 
@@ -122,6 +122,30 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
     for one in (name, other.out.split()[0]):
         cancelled = lab.vacate("drain", "--cancel", one.partition("/")[2])
         assert cancelled.code == 0, cancelled.err
+
+
+def test_a_request_of_a_drain_is_cancelled_with_the_drain_and_not_before(lab: Lab) -> None:
+    lab.pod("drained", BACKUP, labels={"app": "drained"}, nodeName="node-5")
+    assert lab.vacate("drain", "node-5", "--force", "--detach").code == 0
+    until(lambda: lab.https.get(f"{REQUESTS}?labelSelector=app%3Ddrained").ok()["items"])
+    before = lab.until_active("drained")["spec"]["requesters"]
+    own = "drain-node-5.nodemaintenance.vacate.dev"
+    assert [one["name"] for one in before] == [own]
+    others = (["drained", "--requester", own], ["drained", "--override"], ["-l", "app=drained", "--override"])
+    for arguments in (["drained"], *others):
+        refused = lab.vacate("cancel", *arguments)
+        assert (refused.code, refused.out) == (1, ""), arguments
+        assert "is requested by nodemaintenance/drain-node-5, which requests it again" in refused.err
+        assert "vacate drain --cancel drain-node-5" in refused.err
+    assert lab.request("drained")["spec"]["requesters"] == before
+    assert lab.vacate("evict", "drained", "--requester", "jane.example.com").code == 0
+    joined = lab.vacate("cancel", "drained", "--requester", "jane.example.com")
+    assert (joined.code, f"but still by {own}" in joined.out) == (0, True), joined.err
+    assert lab.vacate("drain", "--cancel", "drain-node-5").code == 0
+    until(lambda: not lab.request("drained")["spec"].get("requesters"))
+    assert lab.ready("drained")
+    lab.https.delete(f"{PODS}/drained")
+    until(lambda: lab.vacate("drain", "--follow", "drain-node-5", "--timeout", "1s").code == 1)  # gone
 
 
 @pytest.mark.parametrize("dry_run", ["--dry-run", "--dry-run=server"])

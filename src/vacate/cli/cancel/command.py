@@ -8,6 +8,7 @@ import click
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.cancel.drains import check_no_drain
 from vacate.cli.cancel.override import STAYS, override
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
@@ -55,7 +56,8 @@ def cancel(
 
     Without --override only your own requester name is removed; the request continues for other requesters.
     With it every requester is removed. Where an interceptor has forbidden cancellation, it is allowed again
-    first, and an Event records who did that.
+    first, and an Event records who did that. A request that a drain made is not cancelled, since the drain
+    would make it again: cancel the drain.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
@@ -112,6 +114,10 @@ class Cancelling:
             raise ConfigError(f"there is no eviction request for pod {pod}")
         if request.complete:
             return _over(request, there)
+        on_it, own = [one.name for one in request.spec.requesters], self._own[dialect_of(request)]
+        # Without the own name among them, the drain is whom one has to turn to as well.
+        meant = [own] if own in on_it and not self._overriding else on_it
+        await check_no_drain(self._cluster, request, meant)
         result = await (self._override(request) if self._overriding else self._withdraw(request))
         # Once an eviction is accepted, cancelling changes only the request.
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
