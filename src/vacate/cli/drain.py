@@ -7,8 +7,8 @@ import datetime as dt
 import re
 import sys
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import click
 import msgspec
@@ -22,7 +22,6 @@ from vacate.api.types.nodemaintenance import (
     IGNORE,
     MAX_NAME,
     REFUSE,
-    Blocker,
     NodeMaintenance,
     NodeMaintenanceSpec,
 )
@@ -36,12 +35,12 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, read_budgets, read_plans, read_room
+from vacate.cli.drain_ends import CANCELLED_END, REPLACED_END
+from vacate.cli.drain_plan import find_nodes
+from vacate.cli.drain_preview import preview
 from vacate.errors import AlreadyExists, BadRequest, ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.maintenance.pods import Treatment
-from vacate.views.maintenance import blocker_lines
 from vacate.views.phrases import counted, span
 
 _SET_BY_OPTIONS = {
@@ -61,6 +60,14 @@ class DrainOptions:
     dry_run: bool
     timeout: dt.timedelta | None
     output: str
+
+
+@dataclass(slots=True)
+class Begun:
+    """How far the command has come, for those who interrupt it."""
+
+    asked: str = ""  # the maintenance whose creation was sent
+    name: str = ""  # the maintenance that exists
 
 
 def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
@@ -175,7 +182,7 @@ def drain(
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
     options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
-    names: list[str] = []
+    begun = Begun()
     codes: list[int] = []
 
     async def work() -> None:
@@ -184,15 +191,15 @@ def drain(
                 if cancel:
                     codes.append(await _cancel(cluster, cancel))
                 elif follow:
-                    names.append(follow)
+                    begun.name = follow
                     codes.append(await _follow(cluster, follow, options))
                 else:
-                    codes.append(await _drain(cluster, options, names))
+                    codes.append(await start_drain(cluster, options, begun))
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
 
     if run_until_signalled(work):
-        _detached(names)
+        detach_from(begun)
     sys.exit(codes[0] if codes else 0)
 
 
@@ -211,11 +218,18 @@ def _said(value: object) -> str:
     return json_text(msgspec.to_builtins(value), indent=False).strip() if value else "unset"
 
 
-def _detached(names: list[str]) -> None:
-    if not names:
-        terminal.echo("Interrupted; nothing was changed.", err=True)
+def detach_from(begun: Begun) -> NoReturn:
+    """Say what goes on without this command, which was interrupted."""
+    if begun.name:
+        terminal.echo(f"Detached: the drain goes on. {_ways(begun.name)}", err=True)
+    elif begun.asked:
+        terminal.echo(
+            f"Interrupted while nodemaintenance/{begun.asked} was being created: it may exist, and then the "
+            f"drain goes on. Look: kubectl get nodemaintenance {begun.asked}. {_ways(begun.asked)}",
+            err=True,
+        )
     else:
-        terminal.echo(f"Detached: the drain goes on. {_ways(names[0])}", err=True)
+        terminal.echo("Interrupted; nothing was changed.", err=True)
     sys.exit(INTERRUPTED)
 
 
@@ -224,7 +238,8 @@ def _ways(name: str) -> str:
     return f"Return: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
 
 
-async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> int:
+async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> int:
+    """Create the maintenance, or find it, and follow it where that is wanted; the exit code."""
     nodes = await find_nodes(cluster, options.nodes, options.selector)
     found = [node.metadata.name for node in nodes]
     name = maintenance_name(found)
@@ -234,10 +249,13 @@ async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> i
         "metadata": {"name": name},
         "spec": {**options.spec, "nodes": found},
     }
-    if not await _preview(cluster, msgspec.convert(body, NodeMaintenance), options):
+    typed = msgspec.convert(body, NodeMaintenance)
+    pods = await preview(cluster, typed, dry_run=options.dry_run, output=options.output)
+    if pods is None:
         return FAILED
     if options.dry_run:
         return 0
+    begun.asked = name
     try:
         await cluster.client.create(NODEMAINTENANCES, body)
     except AlreadyExists:
@@ -248,84 +266,25 @@ async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> i
             ) from None
         if sorted(existing.spec.nodes) != sorted(found):
             raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
-        if other := _other_settings(existing.spec, msgspec.convert(body, NodeMaintenance).spec):
+        if other := _other_settings(existing.spec, typed.spec):
             raise ConfigError(
                 f"nodemaintenance/{name} drains these nodes already, with other settings: {other}. "
                 f"{_ways(name)}"
             ) from None
         _say(options, f"nodemaintenance/{name} drains these nodes already.")
     else:
-        _say(options, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
-    names.append(name)
+        what = f"{counted(len(found), 'node')} to drain, {counted(pods, 'pod')} to evict"
+        _say(options, f"nodemaintenance/{name} created: {what}.")
+    begun.name = name
     if options.detach:
         _say(options, _ways(name))
         return 0
     return await _follow(cluster, name, options)
 
 
-async def _preview(cluster: Cluster, maintenance: NodeMaintenance, options: DrainOptions) -> bool:
-    """Say what would happen where that is wanted; False where pods are refused, and nothing must be done."""
-    nodes, refused = maintenance.spec.nodes, False
-    budgets = await read_budgets(cluster) if options.dry_run else []
-    plans = await read_plans(cluster, maintenance)
-    crowded: dict[str, str] = {}
-    if options.dry_run:
-        crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
-    for node, pods in plans.items():
-        held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
-        blockers = foreseen(pods if options.dry_run else held, budgets, crowded)
-        if options.dry_run and options.output == JSON:
-            _preview_event(node, pods, blockers)
-        elif options.dry_run:
-            terminal.echo(f"node/{node} would be cordoned and drained (dry run):")
-            for number, one in enumerate(pods, 1):
-                terminal.echo(f"  {number}. {_planned_line(one)}")
-            for blocker in blockers:
-                terminal.echo_lines(blocker_lines(blocker, terminal.width()))
-        elif held:
-            terminal.error(f"node/{node} has {counted(len(held), 'pod')} that may not be evicted:")
-            for blocker in blockers:
-                terminal.echo_lines(blocker_lines(blocker, terminal.width(err=True)), err=True)
-        refused = refused or bool(held)
-    if refused and not options.dry_run:
-        terminal.echo("Nothing was changed.", err=True)
-    return not refused
-
-
-def _planned_line(one: PlannedPod) -> str:
-    meta, verdict = one.pod.metadata, one.verdict
-    what = f"pod {meta.namespace}/{meta.name}"
-    if verdict.treatment is Treatment.HOLD:
-        return f"{what}: refused"
-    if verdict.treatment is Treatment.STAY:
-        return f"{what}: stays, {verdict.message}"
-    how = "deleted last" if verdict.treatment is Treatment.EVICT_LAST else "evicted"
-    if one.interceptors:
-        return f"{what}: {how}, after {', '.join(one.interceptors)}"
-    return f"{what}: {how}"
-
-
-def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blocker]) -> None:
-    made = {
-        "type": "plan",
-        "node": node,
-        "pods": [
-            {
-                "namespace": one.pod.metadata.namespace,
-                "pod": one.pod.metadata.name,
-                "treatment": one.verdict.treatment.value,
-                "interceptors": list(one.interceptors),
-            }
-            for one in pods
-        ],
-        "blockers": [msgspec.to_builtins(one) for one in blockers],
-    }
-    terminal.echo_document(json_text(made, indent=False))
-
-
 async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
     # Loaded here, while the controller begins already: it takes as long as the rest of the command.
-    from vacate.cli.drain_follow import CANCELLED_END, Follower  # noqa: PLC0415
+    from vacate.cli.drain_follow import Follower  # noqa: PLC0415
 
     seconds = None if options.timeout is None else options.timeout.total_seconds()
     try:
@@ -337,7 +296,7 @@ async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
         return TIMED_OUT
     except NotFound:
         raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
-    return CANCELLED if end == CANCELLED_END else 0
+    return {CANCELLED_END: CANCELLED, REPLACED_END: FAILED}.get(end, 0)
 
 
 async def _cancel(cluster: Cluster, name: str) -> int:

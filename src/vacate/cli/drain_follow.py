@@ -6,18 +6,20 @@ import asyncio
 import contextlib
 import datetime as dt
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
+from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON, json_text
+from vacate.cli.drain_ends import CANCELLED_END, DRAINED_END, REPLACED_END, Ends
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
@@ -25,12 +27,11 @@ from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import Watched, watched
-from vacate.views.maintenance import blocker_lines, node_line, overview, summary
+from vacate.views.maintenance import blocker_lines, node_line, overview, standing, summary
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-DRAINED_END, CANCELLED_END = "drained", "cancelled"
 _TICK_SECONDS = 1.0
 _PREPARING = 8
 _EVICTED, _UNDER_WAY = "evicted", "is being evicted"  # outcomes of pods
@@ -48,6 +49,8 @@ class Follower:
         self._ends: dict[str, str] = {}  # by pod: what became of it
         self._told: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, str, str], Blocker] = {}
+        self._outage = Outage(cluster.clock)
+        self._ending = Ends()
 
     async def run(self) -> str:
         """Return how it ended; NotFound where there is no such maintenance."""
@@ -65,8 +68,26 @@ class Follower:
                 end = await self._draw(one)
             else:
                 end = await self._print(one)
-        self._sum_up(one.current or one.last, end)
+        last = one.current or one.last
+        self._sum_up(last, end)
+        if end == REPLACED_END and last is not None:
+            for row in self._ending.replaced(last):
+                terminal.error(f"node/{row.name}: {row.message}")
         return end
+
+    async def _change(self, one: Watched[NodeMaintenance], since: int) -> None:
+        """Wait for more changes than so many, no longer than a moment; see whether changes still arrive."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TICK_SECONDS):
+                await one.change(since)
+        if self._output != JSON:
+            self._outage.report([one])
+        elif self._outage.check([one]):
+            text = self._outage.text
+            self._write_event("connection", state="Lost" if text else "Restored", message=text or FOUND)
+
+    def _end(self, one: Watched[NodeMaintenance]) -> str | None:
+        return self._ending.note(one.current)
 
     # On a terminal
 
@@ -80,10 +101,8 @@ class Follower:
             ) as live,
             terminal.drawing(console),
         ):
-            while (end := _end(one)) is None:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_TICK_SECONDS):
-                        await one.change(one.changes)
+            while (end := self._end(one)) is None:
+                await self._change(one, one.changes)
                 live.update(self._screen(one, console.width, console.height), refresh=True)
         return end
 
@@ -113,11 +132,13 @@ class Follower:
     # In a pipe
 
     async def _print(self, one: Watched[NodeMaintenance]) -> str:
-        while (end := _end(one)) is None:
+        if one.current is not None and one.current.status.nodes:  # else its creation was just said
+            terminal.echo(f"nodemaintenance/{self._name}: {standing(one.current)}")
+        while (end := self._end(one)) is None:
             seen = one.changes
             if one.current is not None:
                 self._print_changes(one.current)
-            await one.change(seen)
+            await self._change(one, seen)
         if one.current is not None:
             self._print_changes(one.current)
         return end
@@ -138,18 +159,19 @@ class Follower:
     # For programs
 
     async def _events(self, one: Watched[NodeMaintenance]) -> str:
-        while (end := _end(one)) is None:
+        shown = -1
+        while (end := self._end(one)) is None:
             seen = one.changes
-            if one.current is not None:
-                self._event(one.current)
-            await one.change(seen)
+            if one.current is not None and seen != shown:
+                self._write_event("progress", **msgspec.to_builtins(one.current.status))
+            shown = seen
+            await self._change(one, seen)
         if one.current is not None:
-            self._event(one.current)
+            self._write_event("progress", **msgspec.to_builtins(one.current.status))
         return end
 
-    def _event(self, current: NodeMaintenance) -> None:
-        status = msgspec.to_builtins(current.status)
-        made = {"type": "progress", "maintenance": self._name, "time": _time(self._cluster), **status}
+    def _write_event(self, type_: str, **fields: Any) -> None:
+        made = {"type": type_, "maintenance": self._name, "time": _time(self._cluster), **fields}
         terminal.echo_document(json_text(made, indent=False))
 
     # The end
@@ -159,8 +181,7 @@ class Follower:
             self._ends = {pod: _EVICTED if said == _UNDER_WAY else said for pod, said in self._ends.items()}
         pods = [{"pod": pod, "outcome": said} for pod, said in sorted(self._ends.items())]
         if self._output == JSON:
-            made = {"type": "end", "maintenance": self._name, "time": _time(self._cluster), "result": end}
-            terminal.echo_document(json_text({**made, "pods": pods}, indent=False))
+            self._write_event("end", result=end, pods=pods)
             return
         if end == CANCELLED_END:
             terminal.echo(f"nodemaintenance/{self._name} was deleted: what it did is undone.")
@@ -214,14 +235,6 @@ class Follower:
             self._ends[pod] = "not evicted: the request was cancelled" if cancelled else _EVICTED
         else:
             self._ends[pod] = _UNDER_WAY
-
-
-def _end(one: Watched[NodeMaintenance]) -> str | None:
-    current = one.current
-    if current is None or current.metadata.deletion_timestamp is not None:
-        return CANCELLED_END
-    seen = current.status.observed_generation >= current.metadata.generation
-    return DRAINED_END if seen and current.status.phase == DRAINED else None
 
 
 def _time(cluster: Cluster) -> str:

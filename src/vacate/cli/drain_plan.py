@@ -23,7 +23,7 @@ from vacate.views.budgets import covering, would_refuse
 
 T = TypeVar("T")
 _READS_AT_ONCE = 8
-_GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
+GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:
         meta = one.pod.metadata
         order = order_of(one.pod, one.verdict, by_priority=by_priority)
-        return one.verdict.treatment not in _GOING, order, meta.namespace, meta.name
+        return one.verdict.treatment not in GOING, order, meta.namespace, meta.name
 
     return sorted(made, key=place)
 
 
 def _planned(pod: Pod, verdict: Verdict, dialect: Dialect) -> PlannedPod:
-    if verdict.treatment not in _GOING:
+    if verdict.treatment not in GOING:
         return PlannedPod(pod, verdict)
     registered = dialect.registration(msgspec.to_builtins(pod)).interceptors
     return PlannedPod(pod, verdict, tuple(reversed(registered)))
@@ -115,7 +115,7 @@ async def read_room(
         pods = await list_pods(cluster, "")
     except Forbidden:
         return {}
-    going = [one.pod for one in planned if one.verdict.treatment in _GOING]
+    going = [one.pod for one in planned if one.verdict.treatment in GOING]
     return without_room(going, drained, nodes, pods)
 
 
@@ -129,7 +129,7 @@ def foreseen(
             found.append(from_verdict(one.pod, one.verdict))
             continue
         meta = one.pod.metadata
-        held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in _GOING else ()
+        held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in GOING else ()
         why = would_refuse(one.pod, held) if held else ""
         if why:
             names = ",".join(budget.metadata.name for budget in held)

@@ -12,7 +12,7 @@ from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import UnreadableObject
+from vacate.errors import UnreadableObject, VacateError
 
 T = TypeVar("T")
 
@@ -39,6 +39,11 @@ class Watched(Generic[T]):
         if found is None and unreadable is not None:
             raise UnreadableObject(unreadable.reason)
         return found
+
+    @property
+    def trouble(self) -> VacateError | None:
+        """Why no changes arrive; None while they do."""
+        return self._informer.trouble
 
     async def change(self, since: int) -> None:
         """Return when there were more changes than so many."""

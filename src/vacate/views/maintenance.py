@@ -9,6 +9,7 @@ from vacate.api.types.nodemaintenance import (
     BLOCKED,
     DRAINED,
     DRAINING,
+    PENDING,
     Blocker,
     NodeMaintenance,
     NodeProgress,
@@ -74,6 +75,13 @@ def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, he
     if hidden > 0:
         lines.append(f"  … and {counted(hidden, 'more blocker')}")
     return lines
+
+
+def standing(maintenance: NodeMaintenance) -> str:
+    """How far the whole is, in one line."""
+    status = maintenance.status
+    pods = f"{status.pods_evicted} of {counted(status.pods_total, 'pod')} evicted so far"
+    return f"{status.phase or PENDING}, {status.message}; {pods}" if status.message else pods
 
 
 def summary(maintenance: NodeMaintenance, now: dt.datetime) -> list[str]:

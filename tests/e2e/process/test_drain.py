@@ -68,7 +68,7 @@ def test_a_drain_in_a_pipe_ends_with_a_summary(lab: Lab) -> None:
     done = lab.vacate("drain", "node/node-3", "--force", "--reason", "kernel update")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain."
+    assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain, 1 pod to evict."
     assert "pod/default/simple evicted" in lines
     assert lines[-1].startswith("node/node-3 drained in ")
     assert "1 pod evicted" in lines[-1]

@@ -10,7 +10,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
-from vacate.cli.status.outage import Outage
+from vacate.cli.common.outage import Outage
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect

@@ -18,11 +18,11 @@ from vacate.cache.store import key_of
 from vacate.cli.common import terminal
 from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import WIDE
 from vacate.cli.common.queries import list_budgets
 from vacate.cli.status.lines import ChangeLines, WatchEvents
 from vacate.cli.status.order import in_order
-from vacate.cli.status.outage import Outage
 from vacate.cli.status.presence import NamedPods, left_over, nothing_to_follow
 from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View

@@ -13,9 +13,9 @@ from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
 from vacate.cli.common.queries import named_pod
-from vacate.cli.status.outage import Outage
 from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
 from vacate.clock import Clock

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from vacate.cache.informer import Informer
-from vacate.cli.status.outage import FOUND, Outage
+from vacate.cli.common.outage import FOUND, Outage
 from vacate.clock import SystemClock
 from vacate.errors import TransportError, VacateError
 

@@ -1,0 +1,83 @@
+"""What a drain would do, as text or JSON; and the pods for which it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.output import JSON, json_text
+from vacate.cli.drain_plan import GOING, PlannedPod, foreseen, read_budgets, read_plans, read_room
+from vacate.maintenance.pods import Treatment
+from vacate.views.maintenance import blocker_lines
+from vacate.views.phrases import counted
+
+
+async def preview(
+    cluster: Cluster, maintenance: NodeMaintenance, *, dry_run: bool, output: str
+) -> int | None:
+    """Say what would happen where that is wanted; how many pods would go.
+
+    None where pods are refused, and nothing must be done.
+    """
+    nodes, refused = maintenance.spec.nodes, False
+    budgets = await read_budgets(cluster) if dry_run else []
+    plans = await read_plans(cluster, maintenance)
+    crowded: dict[str, str] = {}
+    if dry_run:
+        crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
+    for node, pods in plans.items():
+        held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
+        blockers = foreseen(pods if dry_run else held, budgets, crowded)
+        if dry_run and output == JSON:
+            _preview_event(node, pods, blockers)
+        elif dry_run:
+            terminal.echo(f"node/{node} would be cordoned and drained (dry run):")
+            for number, one in enumerate(pods, 1):
+                terminal.echo(f"  {number}. {_planned_line(one)}")
+            for blocker in blockers:
+                terminal.echo_lines(blocker_lines(blocker, terminal.width()))
+        elif held:
+            terminal.error(f"node/{node} has {counted(len(held), 'pod')} that may not be evicted:")
+            for blocker in blockers:
+                terminal.echo_lines(blocker_lines(blocker, terminal.width(err=True)), err=True)
+        refused = refused or bool(held)
+    if refused and not dry_run:
+        terminal.echo("Nothing was changed.", err=True)
+    if refused:
+        return None
+    return sum(one.verdict.treatment in GOING for pods in plans.values() for one in pods)
+
+
+def _planned_line(one: PlannedPod) -> str:
+    meta, verdict = one.pod.metadata, one.verdict
+    what = f"pod {meta.namespace}/{meta.name}"
+    if verdict.treatment is Treatment.HOLD:
+        return f"{what}: refused"
+    if verdict.treatment is Treatment.STAY:
+        return f"{what}: stays, {verdict.message}"
+    how = "deleted last" if verdict.treatment is Treatment.EVICT_LAST else "evicted"
+    if one.interceptors:
+        return f"{what}: {how}, after {', '.join(one.interceptors)}"
+    return f"{what}: {how}"
+
+
+def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blocker]) -> None:
+    made = {
+        "type": "plan",
+        "node": node,
+        "pods": [
+            {
+                "namespace": one.pod.metadata.namespace,
+                "pod": one.pod.metadata.name,
+                "treatment": one.verdict.treatment.value,
+                "interceptors": list(one.interceptors),
+            }
+            for one in pods
+        ],
+        "blockers": [msgspec.to_builtins(one) for one in blockers],
+    }
+    terminal.echo_document(json_text(made, indent=False))

@@ -1,0 +1,107 @@
+"""`vacate drain` against a server without controllers: replaced nodes, and Ctrl-C at an awkward moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from support.embedded import ADMIN, Embedded, embedded
+from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.cli.common.connection import Cluster
+from vacate.cli.drain import Begun, DrainOptions, detach_from, start_drain
+from vacate.client.client import Client
+from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.unit
+
+PODS_REFUSED = {"daemonSetPods": "Refuse", "unmanagedPods": "Refuse", "localDataPods": "Refuse"}
+OPTIONS = DrainOptions(
+    ("n1",), "", {"pods": PODS_REFUSED}, detach=False, dry_run=False, timeout=None, output=""
+)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Embedded]:
+    async with embedded() as running:
+        await running.seed(NODES, {"metadata": {"name": "n1", "uid": "second"}, "spec": {}, "status": {}})
+        yield running
+
+
+class Reached(InProcessTransport):
+    """Loses the answer to the creation of a maintenance, before or after the server has it."""
+
+    def __init__(self, server: Embedded, *, arrives: bool) -> None:
+        super().__init__(server.server, ADMIN)
+        self._arrives = arrives
+        self.sent = asyncio.Event()
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "POST" and request.path == NODEMAINTENANCES.collection_path(""):
+            if self._arrives:
+                await super().send(request)
+            self.sent.set()
+            await asyncio.Event().wait()
+        return await super().send(request)
+
+
+def over(transport: InProcessTransport) -> Cluster:
+    return Cluster(Client(transport), "d", SystemClock())
+
+
+async def seed_maintenance(server: Embedded, **row: Any) -> None:
+    status = {"observedGeneration": 1, "phase": "Drained", "nodes": [{"name": "n1", "uid": "first", **row}]}
+    body = {
+        "metadata": {"name": "drain-n1", "uid": "m", "generation": 1},
+        "spec": {"nodes": ["n1"], "pods": PODS_REFUSED},
+        "status": status,
+    }
+    await server.seed(NODEMAINTENANCES, body)
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_whoever_interrupts_the_creation_hears_that_it_may_exist(
+    server: Embedded, capsys: pytest.CaptureFixture[str], arrives: bool
+) -> None:
+    begun, transport = Begun(), Reached(server, arrives=arrives)
+    work = asyncio.create_task(start_drain(over(transport), OPTIONS, begun))
+    await transport.sent.wait()
+    work.cancel()
+    await asyncio.wait([work])
+    with pytest.raises(SystemExit, match="130"):
+        detach_from(begun)
+    said = capsys.readouterr().err
+    assert "nothing was changed" not in said
+    assert "nodemaintenance/drain-n1 was being created: it may exist" in said
+    assert "kubectl get nodemaintenance drain-n1" in said
+    assert "drain --cancel drain-n1" in said
+
+
+async def test_whoever_interrupts_before_that_has_changed_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="130"):
+        detach_from(Begun())
+    assert capsys.readouterr().err == "Interrupted; nothing was changed.\n"
+
+
+async def test_a_node_that_was_replaced_is_a_failure_and_said(
+    server: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await seed_maintenance(server, phase="Replaced", percent=50, message="the node was replaced by a new one")
+    begun = Begun()
+    code = await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, begun)
+    assert (code, begun.name) == (1, "drain-n1")
+    assert "error: node/n1: the node was replaced by a new one" in capsys.readouterr().err
+
+
+async def test_a_node_that_is_drained_is_a_success(
+    server: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await seed_maintenance(server, phase="Drained", percent=100, podsTotal=3, podsEvicted=3)
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, Begun()) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "node/n1 drained: 3 pods evicted" in said.out
