@@ -54,10 +54,10 @@ async def opened(folder: Path, **more: bool) -> AsyncIterator[tuple[ProcessRunti
 
 async def clean(folder: Path) -> None:
     """End what a failed test left, and fail where something had to be ended."""
-    for _ in range(200):
+    for _ in range(600):  # a minute: on a busy machine the end of a process takes its time
         if not processes_of(folder):
             break
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
     left = processes_of(folder)
     for pid in left:
         with contextlib.suppress(ProcessLookupError):

@@ -18,6 +18,7 @@ from support.arms.kube import KubeArm
 from support.processes.program import Program
 from support.processes.webhook import WebhookProcess, running_webhook
 from support.realcluster.definitions import asking, installed, until
+from support.realcluster.evictions import REVIEW_SECONDS
 from support.waiting import until as wait_until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
@@ -156,6 +157,8 @@ def _everything(settings: Settings) -> tuple[Obj, list[Obj]]:
     rights = asking(STRANGER.name)
     roles = [one for one in made["roles"] if one["metadata"]["name"] != rights[0]["metadata"]["name"]]
     hooks = made["webhook-configurations"]
+    for one in (hook for configuration in hooks for hook in configuration["webhooks"]):
+        one["timeoutSeconds"] = REVIEW_SECONDS
     return definition, [*made["namespace"], *roles, *rights, *hooks]
 
 

@@ -49,7 +49,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 def test_upgrade_and_removal(plane: ControlPlane) -> None:
     admin = Https.from_kubeconfig(plane.kubeconfig)
     before = with_old_requests(admin)
-    cluster = RealCluster(plane)  # which installs over what is there
+    cluster = RealCluster(plane, as_installed=True)  # which installs over what is there
     try:
         assert requests(admin) == before
         the_old_ones_are_attended_to(admin, cluster)
