@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -44,10 +45,22 @@ def another_part(values: Sequence[T], number: int) -> Sequence[T]:
 
 
 def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The tests of this run: slow ones are for thorough runs, or where the command line names their file."""
+    """The tests of this run: slow ones are for thorough runs, or where the command line names their file.
+
+    Of a test with `thorough(beyond=n)` the first n cases always run: the others try the same again.
+    """
     if THOROUGH:
         return list(items)
-    return [item for item in items if item.get_closest_marker("thorough") is None or _is_named(item)]
+    cases: Counter[str] = Counter()
+    return [item for item in items if _is_for_every_run(item, cases) or _is_named(item)]
+
+
+def _is_for_every_run(item: pytest.Item, cases: Counter[str]) -> bool:
+    if (marker := item.get_closest_marker("thorough")) is None:
+        return True
+    test = item.nodeid.partition("[")[0]
+    cases[test] += 1
+    return cases[test] <= marker.kwargs.get("beyond", 0)
 
 
 def _is_named(item: pytest.Item) -> bool:

@@ -1,0 +1,48 @@
+"""A quick run takes the first cases of a test that repeats itself, and says how many it left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.effort import VARIABLE
+
+pytestmark = pytest.mark.process
+
+CASES = """
+import pytest
+
+@pytest.mark.thorough(beyond=2)
+@pytest.mark.parametrize("number", range(5))
+def test_repeats(number):
+    pass
+
+@pytest.mark.thorough
+def test_long():
+    pass
+
+def test_short():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("thorough", "runs", "left_out"), [("", 3, "and 4 tests"), ("1", 7, "")])
+def test_cases_beyond_a_number_are_for_thorough_runs(
+    tmp_path: Path, thorough: str, runs: int, left_out: str
+) -> None:
+    (tmp_path / "test_some.py").write_text(CASES)
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-p", "conftest", "--collect-only", "-q"]
+    done = subprocess.run(
+        [*command, "-o", f"pythonpath={here}", "--rootdir", str(tmp_path), str(tmp_path)],
+        capture_output=True, text=True, timeout=60, check=True, cwd=here,
+        env={**os.environ, VARIABLE: thorough},
+    )  # fmt: skip
+    assert len(re.findall(r"::test_", done.stdout)) == runs, done.stdout
+    assert left_out in done.stdout
+    assert ("left out" in done.stdout) is bool(left_out)
