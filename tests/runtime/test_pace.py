@@ -15,7 +15,7 @@ from vacate.api.status import to_status
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
-from vacate.errors import ConfigError, TooManyRequests
+from vacate.errors import ConfigError, TooManyRequests, TransportError
 from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeadershipLost
@@ -43,10 +43,14 @@ class Counter:
         self._clock = clock
         self._refusal = Response(429, body, "text/plain", {"Retry-After": after} if after else {})
         self.busy = busy
+        self.broken = 0  # so many requests get no answer
         self.times: list[float] = []
 
     async def send(self, request: Request) -> Response:
         self.times.append(self._clock.monotonic())
+        if self.broken:
+            self.broken -= 1
+            raise TransportError("no answer")
         if self.busy:
             self.busy -= 1
             return self._refusal
@@ -166,6 +170,94 @@ def test_nobody_asks_for_anything_while_the_server_wants_quiet() -> None:
         async with client.watch(PODS) as watch:
             await watch.open()
         assert since(start, server.times) == [0.0, 3.0, 3.0, 3.0]
+
+    simulate(main)
+
+
+class Seats:
+    """A server that answers so many requests at once, each in a hundredth of a second, and refuses more."""
+
+    def __init__(self, clock: Clock, seats: int) -> None:
+        self._inner = InProcessTransport(TinyServer())
+        self._clock = clock
+        self.free = seats
+        self.refused = 0
+        self.served: list[str] = []
+
+    async def send(self, request: Request) -> Response:
+        if not self.free:
+            self.refused += 1
+            return Response(429, BUSY, "text/plain", {"Retry-After": "1"})
+        self.free -= 1
+        try:
+            await self._clock.sleep(0.01)
+            self.served.append(request.path)
+            return await self._inner.send(request)
+        finally:
+            self.free += 1
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+async def insist(sim: Sim, client: Client, name: str) -> None:
+    """Write until it is done, as a work queue does."""
+    while True:
+        try:
+            await client.create(CONFIGMAPS, {"metadata": {"name": name}}, "default")
+        except TooManyRequests:
+            await sim.clock.sleep(0.01)
+        else:
+            return
+
+
+@pytest.mark.parametrize(("seats", "most_refused", "most_seconds"), [(1, 40, 15.0), (8, 50, 6.0)])
+def test_writes_that_waited_for_a_pause_do_not_all_come_at_once(
+    seats: int, most_refused: int, most_seconds: float
+) -> None:
+    """Of 25 that come together all but the first few are refused once, and few of them again."""
+
+    async def main(sim: Sim) -> None:
+        server, start = Seats(sim.clock, seats), sim.clock.monotonic()
+        client = Client(PacedTransport(server, sim.clock))
+        async with asyncio.TaskGroup() as group:
+            for number in range(25):
+                group.create_task(insist(sim, client, f"a-{number}"))
+        assert len(server.served) == 25
+        assert server.refused <= most_refused
+        assert sim.clock.monotonic() - start <= most_seconds  # of virtual time
+
+    simulate(main)
+
+
+def test_whoever_gives_up_in_the_line_takes_no_place_from_others() -> None:
+    async def main(sim: Sim) -> None:
+        server = Seats(sim.clock, 0)
+        client = Client(PacedTransport(server, sim.clock))
+        with pytest.raises(TooManyRequests):
+            await client.create(CONFIGMAPS, {"metadata": {"name": "first"}}, "default")
+        tasks = [asyncio.create_task(insist(sim, client, f"a-{number}")) for number in range(6)]
+        await sim.clock.sleep(0.5)  # one has the place and waits for the end of the pause, five stand in line
+        for one in tasks[:3]:
+            one.cancel()
+        server.free = 1
+        await asyncio.wait(tasks)
+        assert [one.cancelled() for one in tasks] == [True] * 3 + [False] * 3
+        assert len(server.served) == 3
+
+    simulate(main)
+
+
+def test_a_request_that_fails_leaves_its_place() -> None:
+    async def main(sim: Sim) -> None:
+        server = Counter(sim.clock, busy=1)
+        transport = PacedTransport(server, sim.clock)
+        client = Client(transport)
+        with pytest.raises(TooManyRequests):
+            await client.create(CONFIGMAPS, {"metadata": {"name": "first"}}, "default")
+        server.broken = 1
+        ends = await asyncio.gather(*(client.list(PODS) for _ in range(3)), return_exceptions=True)
+        assert [isinstance(one, TransportError) for one in ends] == [True, False, False]
 
     simulate(main)
 

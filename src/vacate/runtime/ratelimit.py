@@ -2,7 +2,8 @@
 
 Two things hold a request back. Where a rate is set, requests are sent no faster than that. And when the
 server answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down),
-nobody who shares the transport asks for anything until the time that it named is over.
+nobody who shares the transport asks for anything until the time that it named is over. Afterwards requests
+begin one by one and become more with each good answer (`slowstart`), in the order in which they came.
 
 A read is then tried again in place: a listing of many pages must not start anew for one page. So is a
 question in the form of a write, such as a SubjectAccessReview. A write goes back to the caller with its
@@ -18,6 +19,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections import deque
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from vacate.api.integers import parse_integer
@@ -26,6 +29,7 @@ from vacate.clock import Clock
 from vacate.errors import ConfigError
 from vacate.metrics import Metrics
 from vacate.queue.limits import TokenBucket
+from vacate.runtime.slowstart import SlowStart
 from vacate.wire.message import Request, Response
 
 READS = 5
@@ -77,6 +81,8 @@ class PacedTransport:
         self._metrics = metrics
         self._bucket = (pace or Pace()).bucket()
         self._quiet_until = -math.inf  # the server asked for nothing before that moment
+        self._slow = SlowStart()
+        self._line: deque[asyncio.Future[None]] = deque()  # those who wait for a place, in their order
         self._under_way = 0  # requests that were sent and not answered, Events and open watches aside
         self._calm = asyncio.Event()  # set exactly while that is not much
         self._calm.set()
@@ -104,29 +110,76 @@ class PacedTransport:
     async def _persist(self, request: Request) -> Response:
         attempts = READS if _only_asks(request) else 1
         while True:
-            await self._turn(request)
-            response = await self._transport.send(request)
-            wish = _requested_pause(response)
+            response, wish = await self._attempt(request)
             if wish is None:
                 return response
             attempts -= 1
             if self._metrics is not None:
                 self._metrics.throttled.labels(request.method).inc()
-            self._quiet_until = max(self._quiet_until, self._clock.monotonic() + wish)
             if not attempts:
                 return response
+
+    async def _attempt(self, request: Request) -> tuple[Response, float | None]:
+        """Send it once, when its turn has come; also the pause that the server wants."""
+        watch = request.query.get("watch") == "true"
+        await self._rate(watch=watch)
+        async with contextlib.nullcontext() if watch else self._place():
+            await self._pause()
+            sent = self._slow.sent()
+            response = await self._transport.send(request)
+            wish = _requested_pause(response)
+            if wish is not None:
+                self._slow.refused(sent)
+                self._quiet_until = max(self._quiet_until, self._clock.monotonic() + wish)
+            elif response.status < 500 and not watch:
+                self._slow.answered(sent)
+            return response, wish
 
     async def aclose(self) -> None:
         """Close what is wrapped."""
         await self._transport.aclose()
 
-    async def _turn(self, request: Request) -> None:
-        if self._bucket is not None and request.query.get("watch") != "true":
+    async def _rate(self, *, watch: bool) -> None:
+        if self._bucket is not None and not watch:
             wait = self._bucket.take(self._clock.monotonic())
             if wait > 0:
                 await self._clock.sleep(wait)
+
+    async def _pause(self) -> None:
         while (left := self._quiet_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
+
+    @contextlib.asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """One of the places that there are, for the length of the block."""
+        if self._line or not self._slow.has_room:
+            await self._stand_in_line()
+        else:
+            self._slow.take()
+        try:
+            yield
+        finally:
+            self._slow.leave()
+            self._let_in()
+
+    async def _stand_in_line(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was let in at the same moment
+                self._slow.leave()
+                self._let_in()
+            raise
+
+    def _let_in(self) -> None:
+        """Give free places to the first in the line."""
+        while self._line and self._slow.has_room:
+            turn = self._line.popleft()
+            if not turn.done():  # else whoever waited has gone
+                self._slow.take()
+                turn.set_result(None)
 
 
 def _only_asks(request: Request) -> bool:
