@@ -1,4 +1,4 @@
-"""A quick run takes the first cases of a test that repeats itself, and says how many it left out."""
+"""A quick run takes the first cases of a test or file that repeats itself, and says how many it left out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,25 @@ def test_short():
     pass
 """
 
+FILE = """
+import pytest
 
-@pytest.mark.parametrize(("thorough", "runs", "left_out"), [("", 3, "and 4 tests"), ("1", 7, "")])
+pytestmark = pytest.mark.thorough(beyond=1)
+
+def test_first():
+    pass
+
+def test_second():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("thorough", "runs", "left_out"), [("", 4, "and 5 tests"), ("1", 9, "")])
 def test_cases_beyond_a_number_are_for_thorough_runs(
     tmp_path: Path, thorough: str, runs: int, left_out: str
 ) -> None:
     (tmp_path / "test_some.py").write_text(CASES)
+    (tmp_path / "test_others.py").write_text(FILE)
     here = Path(__file__).parent
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "--collect-only", "-q"]
     done = subprocess.run(

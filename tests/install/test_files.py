@@ -34,6 +34,7 @@ def test_the_committed_files_are_current() -> None:
     assert outdated() == [], "run python -m hack.gen_deploy"
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.kubectl
 @pytest.mark.parametrize(("folder", "settings"), FOLDERS)
 def test_kustomize_renders_the_objects_of_the_settings(folder: str, settings: Settings) -> None:

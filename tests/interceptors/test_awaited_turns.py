@@ -81,6 +81,7 @@ def test_a_deployment_is_scaled_back_before_its_turn_ends_and_the_pod_goes_after
     in_world(body, replicasets_await_turns=True)
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize("metric", [None, "10"], ids=["without metrics", "with metrics"])
 @pytest.mark.parametrize("order", [DEFAULT_ORDER, AUTOSCALER_FIRST], ids=["default", "autoscaler first"])
 def test_an_autoscaler_scales_back_before_its_turn_ends(order: tuple[str, ...], metric: str | None) -> None:

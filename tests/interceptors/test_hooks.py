@@ -92,6 +92,7 @@ def test_an_evacuation_runs_the_same_hook() -> None:
     in_world(body, gates=GATES)
 
 
+@pytest.mark.thorough(beyond=3)
 @pytest.mark.parametrize(
     ("annotations", "options", "why", "pending"),
     [

@@ -44,6 +44,7 @@ async def costs(world: World, pod: Obj, value: str | None) -> None:
     await world.client.patch(PODS, pod["metadata"]["name"], patch, "default")
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("number", range(3))
 def test_a_scale_down_by_the_user_takes_the_pod_under_request(number: int) -> None:
     """In the turn of another interceptor, so that nothing was raised for it."""

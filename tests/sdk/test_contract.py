@@ -167,6 +167,7 @@ def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
     in_sdk_cluster(body)
 
 
+@pytest.mark.thorough(beyond=1)
 def test_over_a_bad_network(sim_seed: int) -> None:
     async def body(stage: SdkCluster) -> None:
         async def works(context: EvictionContext) -> None:

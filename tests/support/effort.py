@@ -47,7 +47,8 @@ def another_part(values: Sequence[T], number: int) -> Sequence[T]:
 def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests of this run: slow ones are for thorough runs, or where the command line names their file.
 
-    Of a test with `thorough(beyond=n)` the first n cases always run: the others try the same again.
+    Of a test with `thorough(beyond=n)` the first n cases always run, of a file with it the first n tests: the
+    others try the same again.
     """
     if THOROUGH:
         return list(items)
@@ -56,11 +57,13 @@ def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def _is_for_every_run(item: pytest.Item, cases: Counter[str]) -> bool:
-    if (marker := item.get_closest_marker("thorough")) is None:
+    marked = next(item.iter_markers_with_node("thorough"), None)
+    if marked is None:
         return True
-    test = item.nodeid.partition("[")[0]
-    cases[test] += 1
-    return cases[test] <= marker.kwargs.get("beyond", 0)
+    node, marker = marked
+    place = node.nodeid.partition("[")[0]
+    cases[place] += 1
+    return cases[place] <= int(marker.kwargs.get("beyond", 0))
 
 
 def _is_named(item: pytest.Item) -> bool:

@@ -112,6 +112,7 @@ def test_a_controller_that_starts_late_gives_interceptors_a_tenth_of_the_deadlin
     on_simulated_cluster(body)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> None:
     async def body(world: World) -> None:
@@ -135,6 +136,7 @@ def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> No
     on_simulated_cluster(body, seed)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_requests_end_well_over_a_bad_network(seed: int) -> None:
     async def body(world: World) -> None:

@@ -66,6 +66,7 @@ def test_a_fence_hands_the_volume_over_and_the_member_runs_on_another_node() -> 
     fenced(body, beside_it=VOLUMES)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("behaviour", [Behaviour.LIES, Behaviour.HANGS])
 def test_a_fence_that_is_not_confirmed_leaves_pod_and_volume_where_they_are(behaviour: Behaviour) -> None:
     async def body(made: Fenced) -> None:

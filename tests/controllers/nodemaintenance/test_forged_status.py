@@ -20,6 +20,7 @@ async def forge(world: World, **given: Obj | list[Obj] | int) -> None:
     await world.client.patch(NODEMAINTENANCES, "kernel", {"status": given}, subresource="status")
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(("count", "edge"), [(1, FIRST), (2**31 - 1, LAST), (-(2**31), FIRST)])
 def test_a_drain_goes_on_from_whatever_stands_in_its_status(count: int, edge: str) -> None:
     async def body(world: World) -> None:

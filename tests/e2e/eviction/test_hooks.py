@@ -25,6 +25,7 @@ def allow_list(place: EvictionNamespace, service: HookService) -> dict[str, obje
     return {"targets": [target]}
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.both_dialects
 async def test_a_pod_waits_for_its_hook_across_a_crash(
     place: EvictionNamespace, service: HookService, tmp_path: Path

@@ -6,7 +6,7 @@ import pytest
 
 from support.kubectl import Kubectl
 
-pytestmark = pytest.mark.kubectl
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 
 
 def test_a_job_is_created_awaited_and_deleted_with_its_pods(k: Kubectl) -> None:

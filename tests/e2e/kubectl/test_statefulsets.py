@@ -7,7 +7,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import daemonset, statefulset
 
-pytestmark = pytest.mark.kubectl
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 
 
 def rolled_out(k: Kubectl, what: str) -> None:

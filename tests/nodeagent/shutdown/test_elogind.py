@@ -84,6 +84,7 @@ async def test_a_lock_delays_a_power_off_and_is_listed(bus: Path, session: DBusS
     await eventually((bus / OFF).exists)
 
 
+@pytest.mark.thorough
 async def test_pods_end_in_order_before_it_powers_off(bus: Path, logind: DBusLogind) -> None:
     clock, holder = SystemClock(), LockHolder()
     pods = {name: ShutdownPod(name, "default", name, value, 30.0) for name, value in (("a", 0), ("b", 1000))}
