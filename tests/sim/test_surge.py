@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.effort import CRASH_STEP, seeds
+from support.effort import CRASH_STEP, THOROUGH, seeds
 from support.simulated.deployments import (
     cancel,
     completed,
@@ -32,7 +32,7 @@ from vacate.sim.run import Sim, run_sim
 pytestmark = pytest.mark.sim
 
 
-PARTS = 4
+PARTS = 4 if THOROUGH else 1
 """Into how many tests the long runs are split, so that each is short also on a busy machine."""
 SEEDS = seeds("VACATE_SURGE_SEEDS", 10)
 DECLINED = "deployment.apps.k8s.io/Declined"

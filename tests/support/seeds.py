@@ -1,4 +1,4 @@
-"""Parametrises `sim_seed`: two seeds, or the one of --seed.
+"""Parametrises `sim_seed`: a seed, two in a thorough run, or the one of --seed.
 
 A folder takes part by importing `pytest_generate_tests` in its conftest.py.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-SEEDS = 2
+from support.effort import THOROUGH
+
+SEEDS = 2 if THOROUGH else 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
