@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from support.simulated.workloads import condition_of, created, in_world, node_of, running, writes
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
-from vacate.api.types import Pod
+from vacate.api.types import Node, Pod
+from vacate.api.types.core import NodeSpec, NodeStatus, Taint
+from vacate.api.types.meta import Condition
 from vacate.client.codec import codec_for
+from vacate.embedded.controllers.podgc.controller import PodGarbageCollector
 from vacate.embedded.controllers.podgc.reasons import surplus
+from vacate.runtime.dependencies import Deps
 from vacate.sim.cluster import World
 from vacate.testing import pod
 
@@ -82,6 +89,75 @@ def test_a_node_that_only_the_cache_misses_keeps_its_pods() -> None:
         assert on(world, "node-1") == kept
 
     in_world(body)
+
+
+class OldNodes:
+    """The cache of nodes, which has stopped at what it was told last."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def get(self, namespace: str, name: str) -> Node | None:
+        found: Node | None = self._cache.get(namespace, name)
+        return STOPPED.get(name, found)
+
+
+STOPPED: dict[str, Node | None] = {}
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Node | None]]:
+    """What pod GC's cache of nodes has, by the name of the node."""
+    begin = PodGarbageCollector.__init__
+
+    def with_old_nodes(self: PodGarbageCollector, deps: Deps, threshold: int) -> None:
+        begin(self, deps, threshold)
+        self._nodes = OldNodes(self._nodes)  # type: ignore[assignment]
+
+    monkeypatch.setattr(PodGarbageCollector, "__init__", with_old_nodes)
+    yield STOPPED
+    STOPPED.clear()
+
+
+def test_a_node_that_a_cache_misses_for_ever_keeps_its_pods(stopped: dict[str, Node | None]) -> None:
+    async def body(world: World) -> None:
+        await running(world, replicas=3)
+        kept = on(world, "node-1")
+        stopped["node-1"] = None
+        for name in kept:  # each change wakes pod GC
+            await world.client.patch(PODS, name, {"metadata": {"labels": {"woken": "yes"}}}, "default")
+        await world.restart(world.controllers)
+        await world.sim.clock.sleep(600)
+        assert on(world, "node-1") == kept
+
+    in_world(body)
+
+
+def test_a_node_that_only_the_cache_has_out_of_service_ends_its_pods_itself(
+    stopped: dict[str, Node | None],
+) -> None:
+    async def body(world: World) -> None:
+        conditions = [Condition(type="Ready", status="Unknown")]
+        taints = [Taint(key=OUT_OF_SERVICE["key"], effect="NoExecute")]
+        stopped["node-1"] = Node(spec=NodeSpec(taints=taints), status=NodeStatus(conditions=conditions))
+        slow = pod(
+            "slow",
+            metadata={"annotations": {"sim.vacate.dev/stop-seconds": "25"}},
+            spec={"nodeName": "node-1"},
+        )
+        await world.client.create(PODS, slow, "default")
+        await world.until(lambda: _phase(world, "slow") == "Running", 120, "the pod runs")
+        await world.client.delete(PODS, "slow", "default", grace_period_seconds=30)
+        await world.sim.clock.sleep(20)
+        assert _phase(world, "slow") == "Running"
+        await world.until(lambda: world.find(PODS, "slow", "default") is None, timeout=30)
+
+    in_world(body)
+
+
+def _phase(world: World, name: str) -> str:
+    found = world.find(PODS, name, "default")
+    return "" if found is None else str(found["status"]["phase"])
 
 
 def test_a_silent_node_keeps_its_pods_until_it_is_out_of_service() -> None:

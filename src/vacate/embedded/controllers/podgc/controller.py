@@ -1,7 +1,8 @@
 """Pod GC: removes pods of nodes that are gone or out of service, and pods that ended long ago.
 
 It is one of the few that may remove a pod without its node. So it never trusts a cache about a node that is
-missing: it waits, and then asks the server. Each write holds for one UID.
+missing or out of service: it asks the server, and waits before that where the node is missing. Each write
+holds for one UID.
 """
 
 from __future__ import annotations
@@ -105,9 +106,13 @@ class PodGarbageCollector:
             due = self._missing.setdefault(name, self._deps.clock.now()) + QUARANTINE
             if self._deps.clock.now() < due:
                 return Later(due)
-            if await self._exists(name):
+            if await self._read(name) is not None:
                 return Done()  # the cache lags; the node wakes its pods when it arrives
             self._forget(name)
+        if reason is Reason.OUT_OF_SERVICE:
+            node = await self._read(name)
+            if node is None or not releases(node):
+                return Done()  # it is back and ends its pods itself, or is deleted, which the cache will say
         await self._remove(pod, reason)
         return Done()
 
@@ -116,12 +121,12 @@ class PodGarbageCollector:
             await self._remove(pod, Reason.TERMINATED)
         return Done()
 
-    async def _exists(self, node: str) -> bool:
+    async def _read(self, node: str) -> Node | None:
+        """The node as the server has it now."""
         try:
-            await self._deps.client.get(NODES, node)
+            return await self._deps.client.get(NODES, node, into=Node)
         except NotFound:
-            return False
-        return True
+            return None
 
     def _forget(self, node: str) -> None:
         """The last pods of a node that is gone take its name with them."""
