@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODES
+from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES
 from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.selectors.labels import EVERYTHING, parse_selector
 from vacate.api.types import Node, Pod
@@ -32,14 +32,18 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.identity import own_requester
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits, plan_descheduling
-from vacate.descheduling.violations import Scope
+from vacate.descheduling.violations import Scope, is_in_scope
 from vacate.entropy import system_entropy
-from vacate.errors import Forbidden, VacateError
+from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
 from vacate.sdk import Requester
 from vacate.views.phrases import counted
 
 _RULE_NAMES = {"taints": NODE_TAINTS, "node-affinity": NODE_AFFINITY, "topology-spread": TOPOLOGY_SPREAD}
 _ASKED_FROM = 10  # more pods than that are confirmed first
+_NONE_CONSIDERED = (
+    "No pods were checked: none matches, or those that do cannot be moved (no controller, a DaemonSet, "
+    "a static pod, emptyDir data, a cordoned node)."
+)
 _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 
 
@@ -101,10 +105,12 @@ def deschedule(
     async def work() -> None:
         async with connected(reach) as cluster:
             try:
-                plan = await _plan(cluster, scope, limits)
+                if reach.namespace:
+                    await _check_namespace(cluster, reach.namespace)
+                plan, considered = await _plan(cluster, scope, limits)
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
-            _show(plan, output or "", evict=evict)
+            _show(plan, considered, output or "", evict=evict)
             if evict and plan.request:
                 codes.extend(await _evict(cluster, plan.request, yes=yes, quiet=bool(output)))
 
@@ -113,15 +119,28 @@ def deschedule(
     end(codes)
 
 
-async def _plan(cluster: Cluster, scope: Scope, limits: Limits) -> DeschedulingPlan:
+async def _check_namespace(cluster: Cluster, name: str) -> None:
+    """ConfigError where there is no such namespace; those who may not read it are believed."""
+    try:
+        await cluster.client.get(NAMESPACES, name)
+    except NotFound:
+        raise ConfigError(f"there is no namespace {name}; see: kubectl get namespaces") from None
+    except Forbidden:
+        return
+
+
+async def _plan(cluster: Cluster, scope: Scope, limits: Limits) -> tuple[DeschedulingPlan, int]:
+    """The plan, and how many pods were considered for it."""
     nodes = (await cluster.client.list(NODES, into=Node)).items
     pods = [pod for pod in await list_pods(cluster, "") if not pod.terminal]
     requests = (await cluster.client.list(EVICTIONREQUESTS, into=EvictionRequest)).items
     requested = {one.metadata.name: False for one in requests if not one.complete}
-    return plan_descheduling(scope, limits, nodes, pods, requested)
+    by_name = {node.metadata.name: node for node in nodes}
+    considered = sum(is_in_scope(pod, by_name.get(pod.spec.node_name), scope) for pod in pods)
+    return plan_descheduling(scope, limits, nodes, pods, requested), considered
 
 
-def _show(plan: DeschedulingPlan, output: str, *, evict: bool) -> None:
+def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) -> None:
     now = {id(one) for one in plan.request}
     if output == JSON:
         terminal.echo_document(json_text({"pods": [_row(one, id(one) in now) for one in plan.decisions]}))
@@ -134,7 +153,9 @@ def _show(plan: DeschedulingPlan, output: str, *, evict: bool) -> None:
         elif one.state == REQUESTED and evict:
             what = "is evicted"
         terminal.echo(f"pod/{_shown(pod)} on {pod.spec.node_name} {what}: {one.message}")
-    if not plan.decisions:
+    if not considered:
+        terminal.echo(_NONE_CONSIDERED)
+    elif not plan.decisions:
         terminal.echo("Every pod is where it should be.")
     elif not evict:
         more = f" To request {counted(len(plan.request), 'eviction')}: {program_name()} deschedule --evict"

@@ -90,7 +90,20 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
         (second, "Waiting", False),
     ]
     assert lab.vacate(*chosen, "--rule", "node-affinity").out == "Every pod is where it should be.\n"
-    assert lab.vacate("deschedule", "-n", "kube-public").out == "Every pod is where it should be.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-n", "kube-public"), ("-l", "app=nobody"), ("--node-selector", "a=b")]
+)
+def test_where_no_pod_was_checked_none_is_called_well_placed(lab: Lab, arguments: tuple[str, str]) -> None:
+    looked = lab.vacate("deschedule", *arguments)
+    assert (looked.code, looked.out.startswith("No pods were checked: ")) == (0, True), looked.out
+
+
+def test_a_namespace_that_is_not_there_is_an_error(lab: Lab) -> None:
+    looked = lab.vacate("deschedule", "-n", "kube-pubilc")
+    assert (looked.code, looked.out) == (1, "")
+    assert "there is no namespace kube-pubilc" in looked.err
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,21 @@ def test_the_pods_of_a_deployment_and_no_others_with_its_labels(lab: Lab) -> Non
     assert (done.code, done.err) == (0, "")
     assert requested(lab) - before == own
     again = lab.vacate("evict", f"deployment/{web}", "--dry-run")
-    assert all("has an eviction request, which would be joined" in line for line in again.out.splitlines())
+    assert all("by this requester; nothing would change" in line for line in again.out.splitlines())
+    other = lab.vacate("evict", f"deployment/{web}", "--dry-run", "--requester", "jane.example.com")
+    assert all("has an eviction request, which would be joined" in line for line in other.out.splitlines())
+
+
+def test_the_dry_run_tells_what_becomes_of_a_request_that_was_cancelled(lab: Lab) -> None:
+    pod = lab.pod(fresh("spared"), BACKUP)
+    assert lab.vacate("evict", pod).code == 0
+    before = lab.until_active(pod)["metadata"]["uid"]
+    assert lab.vacate("cancel", pod).code == 0
+    until(lambda: lab.request(pod)["status"].get("conditions"))
+    until(lambda: "that is over; it would be replaced" in lab.vacate("evict", pod, "--dry-run").out)
+    assert lab.request(pod)["metadata"]["uid"] == before  # changed by the real command only
+    assert lab.vacate("evict", pod).code == 0
+    assert lab.request(pod)["metadata"]["uid"] != before
 
 
 def test_the_dry_run_tells_what_a_budget_would_refuse(lab: Lab) -> None:

@@ -16,8 +16,17 @@ from vacate.cli.common.remedies import not_found_in
 from vacate.cli.evict.selection import Selection
 from vacate.errors import AlreadyExists, NotFound, VacateError
 from vacate.sdk import Requester
-from vacate.sdk.requesters.requests import new_request
+from vacate.sdk.requesters.requests import Step, new_request, next_step
 from vacate.views.budgets import covering, would_refuse
+
+_SAID = {
+    Step.CREATE: "eviction would be requested",
+    Step.REPLACE: "has an eviction request that is over; it would be replaced by a new one",
+    Step.JOIN: "has an eviction request, which would be joined",
+    Step.KEEP: "has an eviction request by this requester; nothing would change",
+    Step.LEAVE_COMPLETE: "has a complete eviction request; nothing would change",
+    Step.LEAVE_FIXED: "has an eviction request, which can no longer be joined; nothing would change",
+}
 
 
 class Preview:
@@ -55,11 +64,12 @@ class Preview:
         pod = self._found.get(name) or await self._named(name)
         meta, dialect = pod.metadata, self._requester.dialect
         made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
-        said = "eviction would be requested"
+        said = _SAID[Step.CREATE]
         try:
             await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
         except AlreadyExists:
-            said = dialect.phrase("has an eviction request, which would be joined")
+            step = next_step(await self._requester.find(pod), self._requester.name)
+            said = dialect.phrase(_SAID[step])
         registered = dialect.registration(msgspec.to_builtins(pod))
         interceptors = tuple(reversed(registered.interceptors))
         after = f"; {dialect.terms.interceptor}s: {', then '.join(interceptors)}" if interceptors else ""

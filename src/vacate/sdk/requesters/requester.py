@@ -27,10 +27,11 @@ from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_sp
 from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requests import (
+    Step,
     is_asked_by,
     joined,
-    must_be_replaced,
     new_request,
+    next_step,
     pod_name,
     why_forbidden,
     withdrawn,
@@ -180,16 +181,13 @@ class Requester:
     async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
         where = Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         request = await self._get(where)
-        if request is not None and _is_in_the_way(request):
+        step = next_step(request, self.name)
+        if request is not None and step is Step.REPLACE:
             await self._remove(request, where)
-            request = None
-        if request is None:
+        if request is None or step is Step.REPLACE:
             made = new_request(pod, self.name, reason, deadline_seconds, self.dialect)
             return self._read(await self.client.send(requests.create(self.dialect.kind, made)))
-        held = self.dialect.fixes_requesters(request)
-        if request.complete or held or is_asked_by(request, self.name):
-            return request
-        return await self._patch(request, joined(request, self.name))
+        return await self._patch(request, joined(request, self.name)) if step is Step.JOIN else request
 
     async def _wait(self, where: Where) -> Result:
         async with self._watched(where) as one:
@@ -294,12 +292,6 @@ class Requester:
 
     def _read(self, answer: bytes) -> EvictionRequest:
         return self.dialect.read(codec_for(self.dialect.wire).decode(answer))
-
-
-def _is_in_the_way(request: EvictionRequest) -> bool:
-    """Whether the request is over, or as good as over, and its pod is still to be evicted."""
-    going = request.metadata.deletion_timestamp is not None and not request.forbids_cancellation
-    return going or must_be_replaced(request)
 
 
 @contextlib.asynccontextmanager

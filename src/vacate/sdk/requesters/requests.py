@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -12,6 +14,31 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
 from vacate.sdk.results import history_of
 from vacate.sdk.turnstate import ending_of
+
+
+class Step(Enum):
+    """What asking for a pod's eviction does, given the request that there is."""
+
+    CREATE = "create"
+    REPLACE = "replace"  # one that is over, though the pod is still to be evicted
+    JOIN = "join"
+    KEEP = "keep"  # the requester is on it
+    LEAVE_COMPLETE = "leave-complete"
+    LEAVE_FIXED = "leave-fixed"  # its requesters can no longer change; the pod goes anyway
+
+
+def next_step(request: EvictionRequest | None, requester: str) -> Step:
+    """What the requester does to have the pod evicted."""
+    if request is None:
+        return Step.CREATE
+    going = request.metadata.deletion_timestamp is not None and not request.forbids_cancellation
+    if going or must_be_replaced(request):
+        return Step.REPLACE
+    if request.complete:
+        return Step.LEAVE_COMPLETE
+    if is_asked_by(request, requester):
+        return Step.KEEP
+    return Step.LEAVE_FIXED if dialect_of(request).fixes_requesters(request) else Step.JOIN
 
 
 def new_request(
