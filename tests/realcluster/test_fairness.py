@@ -56,7 +56,7 @@ LEVEL = {
         },
     },
 }
-COUNT = 3
+COUNT = 12
 _CAME_AND_WENT = ("requestReceivedTimestamp", "stageTimestamp")
 
 
