@@ -11,8 +11,6 @@ import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import NODES
-from vacate.api.types import Node
-from vacate.api.types.fencingpolicy import NodeFencing
 from vacate.controllers.fencing import attempt
 from vacate.fencing import limits
 from vacate.fencing.agents import Answer
@@ -70,7 +68,7 @@ def test_if_the_word_of_an_agent_were_enough_a_second_copy_runs(monkeypatch: pyt
 
 
 def test_if_the_silence_of_others_were_ignored_a_second_copy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody(_row: NodeFencing, _nodes: list[Node], _heard: frozenset[str]) -> list[str]:
+    def nobody(*_: object) -> list[str]:
         return []
 
     monkeypatch.setattr(attempt, "silent_nodes", nobody)

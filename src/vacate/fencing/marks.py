@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
+from vacate.api.times import format_time, parse_time
 from vacate.api.types import Node, condition
 from vacate.errors import FencingFailed
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 
 BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
+LATEST_LOSS = "vacate.dev/fencing-latest-loss"
+"""When the last node was lost before the fence began, by the clock that dates conditions of nodes."""
+
 REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved"
 """A person asks for a fence, with the reason; a person approves one, naming since when the node is lost."""
 
@@ -23,21 +26,38 @@ def mark(user: str, now: dt.datetime) -> str:
     return f"{user[:_MAX_USER]} at {format_time(now)}"
 
 
-def begun_patch(node: Node, user: str, now: dt.datetime) -> Obj:
+def begun_patch(node: Node, user: str, now: dt.datetime, latest_loss: dt.datetime | None = None) -> Obj:
     """Written upon the version that was decided about: of two who fence one loses."""
     meta = node.metadata
+    annotations: dict[str, str | None] = {BEGUN: mark(user, now), LATEST_LOSS: None}
+    if latest_loss is not None:
+        annotations[LATEST_LOSS] = format_time(latest_loss)
     return {
         "metadata": {
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
-            "annotations": {BEGUN: mark(user, now)},
+            "annotations": annotations,
         }
     }
+
+
+def latest_loss_of(node: Node) -> dt.datetime | None:
+    """What was written down when the fence of the node began; None where that cannot be read."""
+    try:
+        return parse_time(node.metadata.annotations.get(LATEST_LOSS, ""))
+    except ValueError:
+        return None
 
 
 def has_begun(node: Node, user: str) -> bool:
     """Whether the fence that is begun on the node is this user's, and not one's whose name begins alike."""
     return node.metadata.annotations.get(BEGUN, "").startswith(f"{user[:_MAX_USER]} at ")
+
+
+def has_fenced(node: Node, user: str) -> bool:
+    """Whether this user has fenced the node, and it is still out of service."""
+    fenced = node.metadata.annotations.get(FENCED, "").startswith(f"{user[:_MAX_USER]} at ")
+    return fenced and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 
 def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
@@ -46,14 +66,19 @@ def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
         *_other_taints(whole),
         {"key": OUT_OF_SERVICE, "value": TAINT_VALUE, "effect": "NoExecute", "timeAdded": format_time(now)},
     ]
-    done = {BEGUN: None, FENCED: mark(user, now), REQUESTED: None, APPROVED: None}
+    done = {BEGUN: None, LATEST_LOSS: None, FENCED: mark(user, now), REQUESTED: None, APPROVED: None}
     return {"metadata": _guard(whole, done), "spec": {"taints": taints}}
 
 
 def unfenced_patch(whole: Obj) -> Obj:
     """Everything that a fence left is taken away, upon the version that was read."""
-    gone = dict.fromkeys((BEGUN, FENCED, REQUESTED, APPROVED))
+    gone = dict.fromkeys((BEGUN, LATEST_LOSS, FENCED, REQUESTED, APPROVED))
     return {"metadata": _guard(whole, gone), "spec": {"taints": _other_taints(whole) or None}}
+
+
+def abandoned_patch(whole: Obj) -> Obj:
+    """The marks of a fence that came to nothing are taken away; a taint that is there is somebody else's."""
+    return {"metadata": _guard(whole, dict.fromkeys((BEGUN, LATEST_LOSS, REQUESTED, APPROVED)))}
 
 
 def approves(node: Node, since: dt.datetime | None) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.objects import Obj
+from vacate.sim.fenceagents import Behaviour
 
 pytestmark = pytest.mark.sim
 
@@ -100,3 +101,95 @@ def test_a_forged_fence_of_a_machine_that_is_off_releases_nothing_without_approv
         assert not made.released()
 
     fenced(body)
+
+
+def forged_record(made: Fenced, phase: str, **parts: Any) -> Obj:
+    """A row that hides what has happened since: nobody was lost after it, and the node has not reported."""
+    lease = made.world.find(LEASES, LOST, "kube-node-lease") or {}
+    hidden = {"startTime": FOREVER, "latestLoss": FOREVER, "lastReport": lease["spec"]["renewTime"]}
+    return {"name": LOST, "uid": uid_of(made), "phase": phase, "power": "off", **hidden, **parts}
+
+
+@pytest.mark.parametrize("phase", ["Confirming", "Failed", "Fencing"])
+def test_a_forged_row_does_not_hide_that_another_machine_was_switched_off(phase: str) -> None:
+    async def body(made: Fenced) -> None:
+        made.agents.others[LOST] = "node-3"
+        await made.policy(maxFenced=2)
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Failed", 600.0)
+        for _ in range(3):
+            await forge(made, forged_record(made, phase, attempts=1))
+            await made.world.sim.clock.sleep(600)
+        assert not made.released()
+
+    fenced(body, behaviours={LOST: Behaviour.WRONG_MACHINE})
+
+
+def test_a_forged_beginning_does_not_hide_which_node_falls_silent() -> None:
+    async def body(made: Fenced) -> None:
+        made.agents.others[LOST] = "node-3"
+        await made.policy(maxFenced=2)
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Held", 600.0)
+        await forge(made, forged_record(made, "Failed", attempts=1, power=""))
+        await made.world.until(lambda: made.asked("off") != [], 600.0)
+        await made.world.sim.clock.sleep(1800)
+        assert not made.released()
+
+    fenced(body, behaviours={LOST: Behaviour.WRONG_MACHINE})
+
+
+def test_a_forged_row_switches_no_machine_on_that_people_switch_on() -> None:
+    async def body(made: Fenced) -> None:
+        await made.policy(powerOn="Manual")
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.replaced()
+        await forge(made, {"name": LOST, "uid": uid_of(made), "phase": "SwitchingOn", "power": "off"})
+        await made.world.sim.clock.sleep(600)
+        assert made.asked("on") == []
+        assert (made.phase(), made.released()) == ("Fenced", True)
+
+    fenced(body)
+
+
+@pytest.mark.parametrize("rows", ["none", "fencing"])
+def test_a_node_whose_row_was_removed_stays_fenced_until_it_is_on_and_reports(rows: str) -> None:
+    async def body(made: Fenced) -> None:
+        await made.policy()
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.replaced()
+        await forge(
+            made, *([] if rows == "none" else [{"name": LOST, "uid": uid_of(made), "phase": "Fencing"}])
+        )
+        await made.world.until(lambda: made.phase() == "Fenced", 600.0, "the row is written again")
+        await made.world.sim.clock.sleep(600)
+        assert (made.phase(), made.released(), made.asked("off")) == ("Fenced", True, [LOST])
+        made.agents.switch(LOST, on=True)
+        made.pool.rejoin(LOST)
+        await made.world.until(lambda: not made.released() and not made.phase(), 600.0, "it is back")
+
+    fenced(body)
+
+
+def test_a_fence_that_is_abandoned_leaves_the_taint_of_others() -> None:
+    """A person has declared the node out of service meanwhile; the policy takes only its own marks away."""
+
+    async def body(made: Fenced) -> None:
+        await made.policy()
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Failed", 600.0)
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+        await made.world.client.patch(NODES, LOST, {"spec": {"taints": [taint]}})
+        made.pool.rejoin(LOST)
+        await made.world.until(lambda: not made.phase(), 600.0, "the fence is abandoned")
+        assert made.released()
+        assert "vacate.dev/fencing-begun" not in (made.world.find(NODES, LOST) or {})["metadata"].get(
+            "annotations", {}
+        )
+
+    fenced(body, behaviours={LOST: Behaviour.REFUSES})

@@ -41,9 +41,9 @@ from vacate.controllers.fencing.view import fencing_now
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
-from vacate.fencing.decision import is_approved, is_meant, limits_of
+from vacate.fencing.decision import is_approved, is_meant, latest_loss, limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
-from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch, has_begun
+from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch, has_begun, latest_loss_of
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -64,11 +64,14 @@ class Attempts:
     identity: str
     heard: dict[str, tuple[dt.datetime, frozenset[str]]] = field(default_factory=dict)  # by policy
     _looks: dict[tuple[str, str], LeaseObservation] = field(default_factory=dict)  # by policy and node
+    # By policy and node: the node's last report before the agent was called. A row says the same, and others
+    # could have written it.
+    _heard_before: dict[tuple[str, str], str] = field(default_factory=dict)
 
     async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         """One step of a row that is Fencing or Confirming."""
         if row.holder != self.identity:
-            return self._leave_or_take(policy, row, now)
+            return self._leave_or_restart(row, now)
         node = await self._node(row)
         if node is None:
             return Step(gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} was deleted.")
@@ -77,14 +80,16 @@ class Attempts:
             return await self._fence(policy, row, node, reports, now)
         return await self._confirm(policy, row, node, reports, now)
 
-    def _leave_or_take(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+    def _leave_or_restart(self, row: NodeFencing, now: dt.datetime) -> Step:
+        """What another has seen is not known here: its fence is begun anew when its time is over."""
         if (until := held_until(row, now)) is not None:
             return Step(later=until)
-        if row.phase == FENCING:
-            why = f"node {row.name}: the controller that fenced it ended, and what the agent did is not known"
-            return failed(row, why, "unknown", now, pause=0.0)
-        held = after(now.replace(microsecond=0), seconds_held(policy))
-        return Step(replace(row, holder=self.identity, hold_time=held))
+        return self._unknown(row, now)
+
+    @staticmethod
+    def _unknown(row: NodeFencing, now: dt.datetime) -> Step:
+        why = f"node {row.name}: the controller that fenced it ended, and what the agent did is not known"
+        return failed(row, why, "unknown", now, pause=0.0)
 
     # Fencing
 
@@ -104,11 +109,14 @@ class Attempts:
             return Step(gone=True)  # nothing was done yet; it is decided anew
         if not mine:
             # Another's mark cannot be there: it would have been a reason to refuse, or the write conflicts.
-            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now))
+            # What is lost from now on may be the machine that the agent switches off instead.
+            lost = latest_loss((await self.deps.client.list(NODES, into=Node)).items)
+            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now, lost))
         try:
             agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
             return failed(row, f"node {row.name} cannot be fenced: {error}", row.power, now)
+        self._heard_before[policy.metadata.uid, row.name] = reports.get(row.name, "")
         return await self._switch_off(policy, row, agent)
 
     async def _switch_off(self, policy: FencingPolicy, row: NodeFencing, agent: MachineAgent) -> Step:
@@ -140,6 +148,8 @@ class Attempts:
             return "the policy does not mean this node any more"
         if policy.spec.approval == MANUAL and not is_approved(node):
             return "no person has approved the fence of this outage"
+        if row.name in heard:
+            return "it has just reported"
         begun = node.metadata.annotations.get(BEGUN, "")
         if begun and not has_begun(node, _user(policy)):
             return f"a fence was begun by {begun}"
@@ -155,7 +165,10 @@ class Attempts:
         if not has_begun(node, _user(policy)):
             # The row is a record that others could have written; limits and approval come before the mark.
             return self._failed(policy, row, f"node {row.name}: no fence of this policy is begun on it", now)
-        if _has_reported(row, node, reports):
+        before = self._heard_before.get((policy.metadata.uid, row.name))
+        if before is None:
+            return self._unknown(row, now)  # nor has this process called the agent
+        if _has_reported(row, node, reports) or reports.get(row.name, "") != before:
             why = (
                 f"node {row.name} has reported while it was fenced: the agent may have switched off another "
                 "machine, or the network has healed"
@@ -163,7 +176,7 @@ class Attempts:
             return self._failed(policy, row, why, now)
         look = self._looks.setdefault((policy.metadata.uid, row.name), LeaseObservation(now, reports))
         nodes = (await self.deps.client.list(NODES, into=Node)).items
-        silent = silent_nodes(row, nodes, look.heard_by(reports))
+        silent = silent_nodes(row, nodes, look.heard_by(reports), latest_loss_of(node))
         if not silent:
             return await self._release(policy, row, node, now)
         if now - look.at < dt.timedelta(seconds=CONFIRM_WITHIN):
@@ -189,7 +202,7 @@ class Attempts:
             why = f"node {row.name} was off and is {status.state} now ({status.said})"
             return self._failed(policy, row, why, now, power=str(status.state))
         await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
-        self._looks.pop((policy.metadata.uid, row.name), None)
+        self._forget(policy, row)
         return self._fenced(row)
 
     def _fenced(self, row: NodeFencing) -> Step:
@@ -202,8 +215,12 @@ class Attempts:
     def _failed(
         self, policy: FencingPolicy, row: NodeFencing, why: str, now: dt.datetime, *, power: str = "off"
     ) -> Step:
-        self._looks.pop((policy.metadata.uid, row.name), None)
+        self._forget(policy, row)
         return failed(row, why, power, now)
+
+    def _forget(self, policy: FencingPolicy, row: NodeFencing) -> None:
+        self._looks.pop((policy.metadata.uid, row.name), None)
+        self._heard_before.pop((policy.metadata.uid, row.name), None)
 
     # What the server says now
 
@@ -220,17 +237,23 @@ def is_confirmed_off(status: Answer) -> bool:
     return status.ok and status.state is PowerState.OFF
 
 
-def silent_nodes(row: NodeFencing, nodes: Sequence[Node], heard: frozenset[str]) -> list[str]:
-    """Other nodes that may be the machine that was switched off: not heard since, or lost since the start."""
-    start = row.start_time or row.since
+def silent_nodes(
+    row: NodeFencing, nodes: Sequence[Node], heard: frozenset[str], begun: dt.datetime | None = None
+) -> list[str]:
+    """Other nodes that may be the machine that was switched off: not heard since, or lost since the start.
+
+    `begun` is the latest loss before the fence, as the mark on the node says: it goes before that of the row,
+    which others could have written.
+    """
+    start, latest = row.start_time or row.since, begun or row.latest_loss
     found = []
     for node in nodes:
         name, ready = node.metadata.name, condition(node.status.conditions, "Ready")
         if name == row.name or ready is None or name in heard:
             continue
         lost = ready.last_transition_time
-        if row.latest_loss is not None:  # of the same clock, whatever that shows
-            recently = lost is None or lost > row.latest_loss
+        if latest is not None:  # of the same clock, whatever that shows
+            recently = lost is None or lost > latest
         else:
             recently = start is None or lost is None or lost >= start - SKEW
         if ready.status == "True" or (ready.status == "Unknown" and recently):

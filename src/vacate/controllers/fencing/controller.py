@@ -11,9 +11,10 @@ import datetime as dt
 
 from msgspec.structs import replace
 
-from vacate.api.kinds import FENCINGPOLICIES
+from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.times import after
-from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCING, FencingPolicy, NodeFencing
+from vacate.api.types import Node
+from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCED, FENCING, FencingPolicy, NodeFencing
 from vacate.controllers.fencing import events
 from vacate.controllers.fencing.attempt import Attempts
 from vacate.controllers.fencing.pace import ReportPace
@@ -24,7 +25,8 @@ from vacate.controllers.fencing.steps import Step, seconds_held
 from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
-from vacate.fencing.decision import Decision, Environment, decide, latest_loss
+from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
+from vacate.fencing.marks import has_fenced
 from vacate.fencing.report import LOUD, status_of, status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -130,10 +132,28 @@ class FencingPolicies:
             await self._start(policy, made, made.start, now)
             return Done()
         held = self._pace.held_until(name, now)
-        if held is None and await self._write(policy, [*_kept(policy, made), *made.rows]):
+        kept = [*_kept(policy, made), *await self._adopted(policy), *made.rows]
+        if held is None and await self._write(policy, kept):
             self._pace.reported(name, now)
         until = _earlier(_earlier(until, made.until), held)
         return Done() if until is None else Later(until)
+
+    async def _adopted(self, policy: FencingPolicy) -> list[NodeFencing]:
+        """Rows of nodes that this policy has fenced and its status has lost, or another client removed."""
+        known = {row.name for row in policy.status.nodes if row.under_way}
+        user, rows = f"FencingPolicy {policy.metadata.name}", list[NodeFencing]()
+        for cached in self._view.nodes.reader.list():
+            name = cached.metadata.name
+            if name in known or not has_fenced(cached, user):
+                continue
+            try:
+                node = await self._deps.client.get(NODES, name, into=Node)
+            except NotFound:
+                continue
+            if has_fenced(node, user):
+                since, message = lost_since(node), f"node {name} was fenced by this policy"
+                rows.append(NodeFencing(name, node.metadata.uid, FENCED, since=since, message=message))
+        return rows
 
     def _around(self, heard: frozenset[str] | None) -> Environment:
         view = self._view

@@ -28,7 +28,7 @@ from vacate.fencing.agents import Agents, Answer
 from vacate.fencing.decision import MAX_PAUSE
 from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import FENCED as FENCED_MARK
-from vacate.fencing.marks import has_begun, unfenced_patch
+from vacate.fencing.marks import abandoned_patch, has_begun, unfenced_patch
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -74,7 +74,8 @@ class Recovery:
         if readiness(node) == "Unknown":
             return Step()  # tried again when its time has come, by the decision
         if has_begun(node, f"FencingPolicy {policy.metadata.name}"):
-            await self._clear(row.name)
+            whole = await self.deps.client.get(NODES, row.name)
+            await self.deps.client.patch(NODES, row.name, abandoned_patch(whole))
         return Step(
             gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} reports again; it is not fenced."
         )
@@ -93,6 +94,10 @@ class Recovery:
     async def _switch_on(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
         if row.holder != self.identity and (until := held_until(row, now)) is not None:
             return Step(later=until)
+        if policy.spec.power_on != AUTOMATIC:
+            # The policy has changed, or another client wrote the row.
+            message = f"node {row.name} stays off: people switch it on"
+            return Step(replace(row, phase=FENCED, holder="", hold_time=None, message=message))
         on = await self._ask(policy, row, node, switch_on=True)
         status = await self._ask(policy, row, node)
         free = replace(row, phase=FENCED, holder="", hold_time=None, power=str(status.state))
