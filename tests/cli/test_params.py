@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common.parameters import (
+    label_name,
     own_requester_name,
     pod_name,
     size_between,
@@ -67,10 +68,27 @@ def test_what_is_no_span(typed: str) -> None:
         span_between()(typed)
 
 
-@pytest.mark.parametrize("typed", ["599", "9m", "86401", "25h"])
+@pytest.mark.parametrize(
+    "typed", ["599", "9m", "86401", "25h", "99999999999h", "9" * 5000, "1h9999999999.5s"]
+)
 def test_spans_out_of_bounds(typed: str) -> None:
     with pytest.raises(click.BadParameter, match="does not lie between 600s and 86400s"):
         span_between(600, 86400)(typed)
+
+
+@pytest.mark.parametrize(
+    "typed", ["a b", "-zone", "a/b/c", "/zone", "zone/", "x" * 64, "Example.com/zone", "zone\n"]
+)
+def test_what_is_no_key_of_a_label_is_said_without_a_pattern(typed: str) -> None:
+    with pytest.raises(click.BadParameter) as refusal:
+        label_name(typed)
+    assert "is no key of a label; write letters" in str(refusal.value)
+    assert "[" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("typed", ["", "zone", "topology.kubernetes.io/zone", "a_b.C-1"])
+def test_keys_of_labels(typed: str) -> None:
+    assert label_name(typed) == typed
 
 
 @pytest.mark.parametrize(

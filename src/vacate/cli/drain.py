@@ -30,7 +30,7 @@ from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.parameters import node_name, span_between, subdomain
+from vacate.cli.common.parameters import label_name, node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
@@ -119,6 +119,7 @@ def _pod_selector(_ctx: click.Context, _param: click.Parameter, value: str) -> l
 )
 @click.option(
     "--topology-key",
+    type=label_name,
     default="",
     metavar="LABEL",
     help="Never drain nodes with two values of this label at once.",

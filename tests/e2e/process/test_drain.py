@@ -96,6 +96,8 @@ def test_events_for_programs(lab: Lab) -> None:
         (["node-5", "--max-nodes", "-3"], 2, "neither a number"),
         (["node-5", "--timeout", "soon"], 2, "no span of time"),
         (["node-5", "--ignore-daemonsets", "--evict-daemonsets"], 2, "not both"),
+        (["node-5", "--timeout", "99999999999h"], 2, "does not lie between 1s and 2592000s"),
+        (["node-5", "--topology-key", "a b"], 2, "'a b' is no key of a label"),
         (["node-5", "--pod-selector", "a>1"], 2, "'a>1' compares numbers"),
         (["node-5", "--pod-selector", "a b"], 2, "--pod-selector"),
         (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),

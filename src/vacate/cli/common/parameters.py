@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import getpass
+import math
 import re
 from collections.abc import Callable
 
 import click
 
 from vacate.api.durations import seconds_of
-from vacate.api.names import dns1123_label, dns1123_subdomain
+from vacate.api.names import dns1123_label, dns1123_subdomain, label_key
 from vacate.api.quantity import parse_quantity
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.requesternames import fitted_requester
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _LONGEST_SECONDS = 30 * 86400.0
+_VERY_LONG = re.compile(r"([0-9]+(\.[0-9]+)?[hms])+|[0-9]+(\.[0-9]+)?")  # of more digits than are read
 CLI_SUFFIX = "cli.vacate.dev"
 
 
@@ -49,11 +51,23 @@ def namespace_name(text: str) -> str:
     return _checked(text, dns1123_label)
 
 
+def label_name(text: str) -> str:
+    """The key of a label, such as topology.kubernetes.io/zone; empty where there is none."""
+    if text and label_key(text):
+        raise click.BadParameter(
+            f"{_shown(text)} is no key of a label; write letters, digits, '-', '_' and '.', with an optional "
+            "DNS name and '/' before them, such as topology.kubernetes.io/zone"
+        )
+    return text
+
+
 def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Callable[[str], dt.timedelta]:
     """A span of time within bounds: 90s, 30m, 1h30m, or seconds as a number."""
 
     def read(text: str) -> dt.timedelta:
         seconds = seconds_of(text.strip())
+        if seconds is None and _VERY_LONG.fullmatch(text.strip()):
+            seconds = math.inf
         if seconds is None:
             raise click.BadParameter(f"{_shown(text)} is no span of time; write 90s, 30m or 1h30m")
         if not shortest <= seconds <= longest:

@@ -51,13 +51,13 @@ def _map_fits(schema: Obj) -> Check:
 
 
 def _array_fits(schema: Obj) -> Check:
-    fit, most = fits(schema["items"]), schema.get("maxItems")
+    fit, least, most = fits(schema["items"]), schema.get("minItems", 0), schema.get("maxItems")
     keys = schema.get("x-kubernetes-list-map-keys", ())
     key = keys[0] if keys else None
     is_set = schema.get("x-kubernetes-list-type") == "set"
 
     def look(value: Any) -> bool:
-        if type(value) is not list or (most is not None and len(value) > most):
+        if type(value) is not list or len(value) < least or (most is not None and len(value) > most):
             return False
         for item in value:
             if not fit(item):

@@ -80,9 +80,11 @@ def _of_object(schema: Obj, value: Obj, path: str) -> Iterator[FieldError]:
 
 
 def _of_array(schema: Obj, value: list[Any], path: str) -> Iterator[FieldError]:
-    limit = schema.get("maxItems")
+    limit, least = schema.get("maxItems"), schema.get("minItems", 0)
     if limit is not None and len(value) > limit:
         yield too_many(path, len(value), limit)
+    if len(value) < least:
+        yield invalid(path, len(value), f"{path} in body should have at least {least} items")
     for index, item in enumerate(value):
         yield from _errors(schema["items"], item, f"{path}[{index}]")
 
