@@ -53,7 +53,7 @@ def test_cases_beyond_a_number_are_for_thorough_runs(
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "--collect-only", "-q"]
     done = subprocess.run(
         [*command, "-o", f"pythonpath={here}", "--rootdir", str(tmp_path), str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=True, cwd=here,
+        capture_output=True, text=True, timeout=100, check=True, cwd=here,
         env={**os.environ, VARIABLE: thorough},
     )  # fmt: skip
     assert len(re.findall(r"::test_", done.stdout)) == runs, done.stdout

@@ -28,7 +28,7 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     here = Path(__file__).parent
     done = subprocess.run(
         [*command, "-o", f"pythonpath={here}", "--rootdir", str(tmp_path), str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=True, cwd=here,
+        capture_output=True, text=True, timeout=100, check=True, cwd=here,
     )  # fmt: skip
     assert re.search(r"\b8 passed", done.stdout), done.stdout
     assert len(set(re.findall(r"\[gw\d\]", done.stdout))) == 1, done.stdout

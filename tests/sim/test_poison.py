@@ -59,6 +59,7 @@ def _complete(world: World, name: str) -> bool:
     return found is None or any(one["type"] == "Complete" for one in conditions)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("restarted", [False, True], ids=["watched", "listed"])
 def test_the_rest_of_the_cluster_is_drained_on_time(restarted: bool) -> None:
     async def body(world: World) -> None:

@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 VARIABLE = "VACATE_THOROUGH"
 THOROUGH = bool(os.environ.get(VARIABLE))
-_ALL_SEEDS, _FEW_SEEDS = 200, 10
+_ALL_SEEDS, _FEW_SEEDS = 200, 6
 SEEDS = _ALL_SEEDS if THOROUGH else _FEW_SEEDS
 """Simulated eviction scenarios."""
-_EVERY = 12
+_EVERY = 24
 CRASH_STEP = 1 if THOROUGH else _EVERY
 """Of the requests at which a process may crash, every so many-th is tried."""
 _SHARE = 5

@@ -41,6 +41,7 @@ class Following(threading.Thread):
         return BACK in text
 
 
+@pytest.mark.thorough
 def test_an_outage_is_said_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path: Path) -> None:
     folder = tmp_path / "dir"
     with running_cluster(folder, "--nodes", "2", *FAST_PODS) as running:

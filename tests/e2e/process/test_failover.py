@@ -138,6 +138,7 @@ def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_and_ends(
     assert "409" not in answers(admin, "evictionrequests/status"), "a late write was sent, even if in vain"
 
 
+@pytest.mark.thorough
 def test_a_leader_that_is_killed_in_the_middle_is_replaced(
     cluster: ClusterProcess, managers: tuple[ManagerProcess, ManagerProcess]
 ) -> None:

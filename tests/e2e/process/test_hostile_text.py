@@ -94,6 +94,7 @@ def check(shown: Shown) -> None:
     assert "Traceback" not in text, text
 
 
+@pytest.mark.thorough(beyond=3)
 @places
 @pytest.mark.parametrize("command", once_each(LOOKS))
 def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
@@ -123,6 +124,7 @@ def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: 
     assert "web-1" in shown.plain
 
 
+@pytest.mark.thorough(beyond=4)
 @places
 @pytest.mark.parametrize("command", once_each(EVERYWHERE, LOOKS))
 def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:

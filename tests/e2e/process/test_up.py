@@ -62,6 +62,7 @@ def test_metrics_are_not(cluster: ClusterProcess) -> None:
     assert "# TYPE apiserver_request" in metrics.text
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with running_cluster(tmp_path / "dir", *FAST_PODS) as cluster:

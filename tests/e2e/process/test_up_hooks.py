@@ -102,6 +102,7 @@ def test_a_pod_waits_for_its_hook_and_explain_says_so(tmp_path: Path) -> None:
             assert "Traceback" not in cluster.output
 
 
+@pytest.mark.thorough
 def test_a_job_really_runs_before_a_pod_is_evicted(tmp_path: Path) -> None:
     """The example, on a node whose pods are processes: what the Job's container prints is in its log."""
     documents = list(yaml.safe_load_all((EXAMPLE / "db.yaml").read_text()))

@@ -83,6 +83,7 @@ async def daemon_set(world: World) -> None:
     await world.client.patch(DAEMONSETS, "log", nowhere, "default")
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize(
     ("begin", "part"),
     [

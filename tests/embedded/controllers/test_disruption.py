@@ -27,6 +27,7 @@ def counts(world: World, name: str = "web") -> tuple[int, int, int, int]:
     return expected, desired, healthy, allowed
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize(
     ("budget", "expected"),
     [

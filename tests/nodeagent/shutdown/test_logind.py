@@ -183,6 +183,7 @@ def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
         assert "end" in node.said("web")
 
 
+@pytest.mark.thorough
 def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 40, 1000: 40}) as node:  # the lock waits for an agent that starts
         node.run_pod("low", 0, takes=1.0)

@@ -31,6 +31,7 @@ def test_both_apis_keep_their_rules(seed: int) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.thorough
 @pytest.mark.sim
 def test_a_mixed_seed_is_another_history_and_the_same_twice() -> None:
     once = run_seed(2, mixed=True).digest

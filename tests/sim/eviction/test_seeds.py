@@ -29,6 +29,7 @@ def test_a_seed_gives_the_same_history_twice() -> None:
     assert run_seed(8).digest != once
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_a_seed_gives_the_same_history_in_processes_with_different_hash_seeds() -> None:
     assert _digest(hash_seed="1") == _digest(hash_seed="2")
