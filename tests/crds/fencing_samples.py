@@ -18,6 +18,7 @@ VALID: dict[str, dict[str, Any]] = {
     "http": {"agent": HTTP, "approval": "Manual", "powerOn": "Automatic"},
     "secret": {"agent": {"command": {"program": "fence_ipmilan", "secretRef": SECRET}, "timeoutSeconds": 30}},
     "limits": {"agent": COMMAND, "minHealthy": 3, "maxFenced": 2, "minPodPriority": -5, "when": "Always"},
+    "storage": {"agent": {**HTTP, "mechanism": "Storage"}},
     "selected": {"agent": HTTP, "nodeSelector": {"matchLabels": {"rack": "1"}}, "budgetSpentSeconds": 20},
 }
 REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
@@ -26,6 +27,7 @@ REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "both": ({"agent": {**COMMAND, **HTTP}}, {"spec.agent.command"}),
     "path": ({"agent": {"command": {"program": "/bin/sh"}}}, {"spec.agent.command.program"}),
     "not http": ({"agent": {"http": {"url": "file:///etc/passwd"}}}, {"spec.agent.http.url"}),
+    "mechanism": ({"agent": {**HTTP, "mechanism": "Network"}}, {"spec.agent.mechanism"}),
     "action": (command(action="on"), {"spec.agent.command.options"}),
     "two lines": (command(ip="a\naction=on"), {"spec.agent.command.options"}),
     "password": (command(passwd="s3cret"), {"spec.agent.command.options"}),

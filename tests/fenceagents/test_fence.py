@@ -18,7 +18,7 @@ from vacate.errors import ConfigError, FencingFailed
 from vacate.fenceagents.agent import AgentResult, FenceAgent, find_program
 from vacate.fenceagents.fence import Fencing
 from vacate.fencing.limits import FencingLimits
-from vacate.fencing.marks import BEGUN, FENCED
+from vacate.fencing.marks import BEGUN, BOOT_ID, FENCED
 
 pytestmark = pytest.mark.process
 
@@ -216,6 +216,26 @@ async def test_a_machine_that_stays_off_stays_out_of_service(server: Embedded, m
     with pytest.raises(FencingFailed, match="It stays out of service"):
         await fencing(server, machine).unfence("n1")
     assert released(server)
+
+
+async def test_a_node_that_was_cut_off_from_its_storage_is_not_given_it_back_before_a_restart(
+    server: Embedded, machine: Path
+) -> None:
+    made = fencing(server, machine)
+    await made.fence("n1")
+    await made.client.patch(NODES, "n1", {"metadata": {"annotations": {BOOT_ID: "boot-1"}}})
+    for boot in ("boot-1", ""):
+        status = {"status": {"nodeInfo": {"bootID": boot}}}
+        await made.client.patch(NODES, "n1", status, subresource="status")
+        with pytest.raises(FencingFailed, match=r"has not been restarted since.*Nothing was changed"):
+            await made.unfence("n1")
+        assert released(server)
+    assert "on " not in (machine / "calls").read_text()
+    status = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
+    await made.client.patch(NODES, "n1", status, subresource="status")
+    await made.unfence("n1")
+    assert not released(server)
+    assert not node(server)["metadata"].get("annotations")
 
 
 def test_programs_that_are_none() -> None:

@@ -16,7 +16,15 @@ from vacate.errors import Conflict, FencingFailed, NotFound
 from vacate.fenceagents.agent import FenceAgent
 from vacate.fencing.agentprotocol import OFF, ON, PowerState
 from vacate.fencing.limits import FencingLimits, refusal
-from vacate.fencing.marks import BEGUN, FENCED, begun_patch, fenced_patch, unfenced_patch
+from vacate.fencing.marks import (
+    BEGUN,
+    FENCED,
+    begun_patch,
+    fenced_patch,
+    has_restarted,
+    is_storage_fence,
+    unfenced_patch,
+)
 from vacate.kube.nodes import readiness
 
 _LEASES = "kube-node-lease"
@@ -65,6 +73,12 @@ class Fencing:
         node = await self.client.get(NODES, name, into=Node)
         if FENCED not in node.metadata.annotations:
             raise FencingFailed(f"node {name} was not fenced by vacate fence; it is left as it is")
+        if is_storage_fence(node) and not has_restarted(node):
+            raise FencingFailed(
+                f"node {name} was cut off from its storage and has not been restarted since: processes from "
+                "before the fence may still run on it and write. Restart the machine and let it report, then "
+                "repeat. Nothing was changed"
+            )
         result = await self.agent.call(ON)
         state, status = await self.agent.power()
         if state is not PowerState.ON:

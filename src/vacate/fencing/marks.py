@@ -14,6 +14,9 @@ BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
 LATEST_LOSS = "vacate.dev/fencing-latest-loss"
 """When the last node was lost before the fence began, by the clock that dates conditions of nodes."""
 
+BOOT_ID = "vacate.dev/fencing-boot-id"
+"""Of a storage fence: the boot ID of the node when it was fenced. The machine may have run on since."""
+
 REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved"
 """A person asks for a fence, with the reason; a person approves one, naming since when the node is lost."""
 
@@ -26,10 +29,18 @@ def mark(user: str, now: dt.datetime) -> str:
     return f"{user[:_MAX_USER]} at {format_time(now)}"
 
 
-def begun_patch(node: Node, user: str, now: dt.datetime, latest_loss: dt.datetime | None = None) -> Obj:
+def begun_patch(
+    node: Node,
+    user: str,
+    now: dt.datetime,
+    latest_loss: dt.datetime | None = None,
+    boot_id: str | None = None,
+) -> Obj:
     """Written upon the version that was decided about: of two who fence one loses."""
     meta = node.metadata
     annotations: dict[str, str | None] = {BEGUN: mark(user, now), LATEST_LOSS: None}
+    if boot_id is not None:
+        annotations[BOOT_ID] = boot_id  # else what an earlier attempt may have cut off stays noted
     if latest_loss is not None:
         annotations[LATEST_LOSS] = format_time(latest_loss)
     return {
@@ -54,6 +65,26 @@ def has_begun(node: Node, user: str) -> bool:
     return node.metadata.annotations.get(BEGUN, "").startswith(f"{user[:_MAX_USER]} at ")
 
 
+def is_storage_fence(node: Node) -> bool:
+    """Whether the machine was cut off from its storage, and may have run on."""
+    return BOOT_ID in node.metadata.annotations
+
+
+def has_restarted(node: Node) -> bool:
+    """Whether the node reports another boot than the one that was fenced: nothing from before runs."""
+    before, now = node.metadata.annotations.get(BOOT_ID, ""), node.status.node_info.boot_id
+    return bool(before) and bool(now) and before != now
+
+
+def boot_patch(node: Node) -> Obj:
+    """Notes the boot that a storage fence is about, upon the version that was read."""
+    meta = node.metadata
+    annotations = {BOOT_ID: node.status.node_info.boot_id}
+    return {
+        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": annotations}
+    }
+
+
 def has_fenced(node: Node, user: str) -> bool:
     """Whether this user has fenced the node, and it is still out of service."""
     fenced = node.metadata.annotations.get(FENCED, "").startswith(f"{user[:_MAX_USER]} at ")
@@ -72,13 +103,13 @@ def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
 
 def unfenced_patch(whole: Obj) -> Obj:
     """Everything that a fence left is taken away, upon the version that was read."""
-    gone = dict.fromkeys((BEGUN, LATEST_LOSS, FENCED, REQUESTED, APPROVED))
+    gone = dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, FENCED, REQUESTED, APPROVED))
     return {"metadata": _guard(whole, gone), "spec": {"taints": _other_taints(whole) or None}}
 
 
 def abandoned_patch(whole: Obj) -> Obj:
     """The marks of a fence that came to nothing are taken away; a taint that is there is somebody else's."""
-    return {"metadata": _guard(whole, dict.fromkeys((BEGUN, LATEST_LOSS, REQUESTED, APPROVED)))}
+    return {"metadata": _guard(whole, dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, REQUESTED, APPROVED)))}
 
 
 def approves(node: Node, since: dt.datetime | None) -> bool:

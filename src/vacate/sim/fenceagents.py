@@ -56,6 +56,24 @@ class SimulatedAgents:
             self.pool().crash(name)
 
 
+@dataclass(slots=True)
+class SimulatedStorage(SimulatedAgents):
+    """Cuts nodes off from their storage instead; their machines run on."""
+
+    cut: set[str] = field(default_factory=set)
+
+    def state(self, name: str) -> PowerState:
+        """Off means that the node is cut off."""
+        return PowerState.OFF if name in self.cut else PowerState.ON
+
+    def switch(self, name: str, *, on: bool) -> None:
+        """Do it."""
+        if on:
+            self.cut.discard(name)
+        else:
+            self.cut.add(name)
+
+
 @dataclass(frozen=True, slots=True)
 class _Agent:
     agents: SimulatedAgents

@@ -169,12 +169,19 @@ class NodeSpec(Projection, frozen=True):
     taints: list[Taint] = msgspec.field(default_factory=list)
 
 
+class NodeInfo(Projection, frozen=True):
+    """What a node says of its system."""
+
+    boot_id: str = msgspec.field(default="", name="bootID")
+
+
 class NodeStatus(Projection, frozen=True):
     """What a node says of itself."""
 
     capacity: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     allocatable: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     conditions: list[Condition] = msgspec.field(default_factory=list)
+    node_info: NodeInfo = msgspec.field(default_factory=NodeInfo)
 
 
 class Node(Projection, frozen=True):

@@ -18,6 +18,7 @@ from vacate.api.types.nodemaintenance import LabelSelectorSpec
 
 PODS_WAIT, ALWAYS = "PodsWait", "Always"
 AUTOMATIC, MANUAL = "Automatic", "Manual"
+POWER, STORAGE = "Power", "Storage"
 
 UNREACHABLE, HELD, AWAITING_APPROVAL = "Unreachable", "Held", "AwaitingApproval"
 FENCING, CONFIRMING, FAILED, FENCED = "Fencing", "Confirming", "Failed", "Fenced"
@@ -116,11 +117,20 @@ class JobAgent(Projection, frozen=True):
 
 
 class AgentSpec(Projection, frozen=True):
-    """What switches machines off and on. Exactly one must be given."""
+    """What switches machines off and on, or cuts them off from their storage. Exactly one must be given."""
 
     command: Annotated[CommandAgent | None, described("A fence agent of the ClusterLabs protocol.")] = None
     http: Annotated[HttpAgent | None, described("A service that is asked by HTTP.")] = None
     job: Annotated[JobAgent | None, described("A Job for each call.")] = None
+    mechanism: Annotated[
+        str,
+        described(
+            "What off means. Power: the machine is off. Storage: it may run on and is cut off from its "
+            "storage, so that nothing of it can write; it gets that back only when it was restarted.",
+            enum=[POWER, STORAGE],
+            default=POWER,
+        ),
+    ] = POWER
     timeout_seconds: Annotated[
         Int32,
         described(
@@ -204,7 +214,8 @@ class FencingPolicySpec(Projection, frozen=True):
         str,
         described(
             "Automatic switches a machine on again once the node's pods are released; Manual leaves that to "
-            "people. Either way the node takes pods again only when it is on and reports.",
+            "people. Either way the node takes pods again only when it is on and reports. With the mechanism "
+            "Storage the same holds for giving the storage back, which waits for a restart of the machine.",
             enum=[AUTOMATIC, MANUAL],
             default=MANUAL,
         ),

@@ -23,6 +23,7 @@ from vacate.api.types.fencingpolicy import (
     FENCED,
     FENCING,
     MANUAL,
+    STORAGE,
     FencingPolicy,
     NodeFencing,
 )
@@ -43,7 +44,16 @@ from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
 from vacate.fencing.decision import is_approved, is_meant, latest_loss, limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
-from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch, has_begun, latest_loss_of
+from vacate.fencing.marks import (
+    BEGUN,
+    BOOT_ID,
+    begun_patch,
+    boot_patch,
+    fenced_patch,
+    has_begun,
+    is_storage_fence,
+    latest_loss_of,
+)
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -107,11 +117,20 @@ class Attempts:
             if mine:
                 return failed(row, f"node {row.name}: {why}", "unknown", now)
             return Step(gone=True)  # nothing was done yet; it is decided anew
+        boot = node.status.node_info.boot_id if policy.spec.agent.mechanism == STORAGE else None
+        if boot == "":
+            why = (
+                f"node {row.name} has never told its boot ID: nobody would know when it was restarted and "
+                "may have its storage back. Fence it by its power"
+            )
+            return failed(row, why, row.power, now)
+        if mine and boot is not None and node.metadata.annotations.get(BOOT_ID) != boot:
+            await self.deps.client.patch(NODES, row.name, boot_patch(node))
         if not mine:
             # Another's mark cannot be there: it would have been a reason to refuse, or the write conflicts.
             # What is lost from now on may be the machine that the agent switches off instead.
             lost = latest_loss((await self.deps.client.list(NODES, into=Node)).items)
-            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now, lost))
+            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now, lost, boot))
         try:
             agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
@@ -161,7 +180,7 @@ class Attempts:
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
     ) -> Step:
         if is_out_of_service(node):
-            return self._fenced(row)  # written, and the answer was lost
+            return self._fenced(row, node)  # written, and the answer was lost
         if not has_begun(node, _user(policy)):
             # The row is a record that others could have written; limits and approval come before the mark.
             return self._failed(policy, row, f"node {row.name}: no fence of this policy is begun on it", now)
@@ -203,10 +222,11 @@ class Attempts:
             return self._failed(policy, row, why, now, power=str(status.state))
         await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
         self._forget(policy, row)
-        return self._fenced(row)
+        return self._fenced(row, node)
 
-    def _fenced(self, row: NodeFencing) -> Step:
-        message = f"node {row.name} is off and out of service: its pods are released"
+    def _fenced(self, row: NodeFencing, node: Node) -> Step:
+        state = "is cut off from its storage" if is_storage_fence(node) else "is off"
+        message = f"node {row.name} {state} and out of service: its pods are released"
         done = replace(
             row, phase=FENCED, power="off", holder="", hold_time=None, retry_time=None, message=message
         )

@@ -16,6 +16,7 @@ from vacate.api.types.fencingpolicy import (
     CONTRADICTED,
     FAILED,
     FENCED,
+    MAX_MESSAGE,
     SWITCHING_ON,
     FencingPolicy,
     NodeFencing,
@@ -28,7 +29,7 @@ from vacate.fencing.agents import Agents, Answer
 from vacate.fencing.decision import MAX_PAUSE
 from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import FENCED as FENCED_MARK
-from vacate.fencing.marks import abandoned_patch, has_begun, unfenced_patch
+from vacate.fencing.marks import abandoned_patch, has_begun, has_restarted, is_storage_fence, unfenced_patch
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
@@ -53,20 +54,24 @@ class Recovery:
         if node is None or node.metadata.uid != row.uid:
             return Step(gone=True)
         if row.phase == FAILED:
-            return await self._after_failure(policy, row, node)
+            return await self._after_failure(policy, row, node, now)
         if FENCED_MARK not in node.metadata.annotations:
             # By a person, or by us, and the write that followed was lost.
             message = f"Node {row.name} is not fenced any more; the taint is removed."
             return Step(gone=True, reason=NODE_UNFENCED, message=message)
         if row.phase == CONTRADICTED:
             return Step()
+        if is_storage_fence(node):
+            return await self._storage(policy, row, node, now)
         if readiness(node) == "True":
             return await self._back(policy, row, node, now)
         if row.phase == SWITCHING_ON:
             return await self._switch_on(policy, row, node, now)
         return self._keep(policy, row, now)
 
-    async def _after_failure(self, policy: FencingPolicy, row: NodeFencing, node: Node) -> Step:
+    async def _after_failure(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> Step:
         if is_out_of_service(node) and FENCED_MARK in node.metadata.annotations:
             # Fenced by a person, who knew more.
             message = f"node {row.name} was fenced by {node.metadata.annotations[FENCED_MARK]}"
@@ -74,11 +79,61 @@ class Recovery:
         if readiness(node) == "Unknown":
             return Step()  # tried again when its time has come, by the decision
         if has_begun(node, f"FencingPolicy {policy.metadata.name}"):
+            if is_storage_fence(node) and (kept := await self._return_storage(policy, row, node, now)):
+                return kept
             whole = await self.deps.client.get(NODES, row.name)
             await self.deps.client.patch(NODES, row.name, abandoned_patch(whole))
         return Step(
             gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} reports again; it is not fenced."
         )
+
+    async def _return_storage(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> Step | None:
+        """What a fence that failed may have taken is given back: nothing of the node was released.
+
+        None where the node has its storage.
+        """
+        if is_out_of_service(node):
+            return Step()  # declared by somebody else, and its pods are released: that is theirs to end
+        on = await self._ask(policy, row, node, switch_on=True)
+        status = await self._ask(policy, row, node)
+        if status.state is PowerState.ON:
+            return None
+        message = f"node {row.name} reports, and its storage was not given back: {on.said}"[:MAX_MESSAGE]
+        return wait(now, ASK_AGAIN) if row.message == message else Step(replace(row, message=message))
+
+    async def _storage(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+        """The machine may have run on: it gets its storage back when nothing from before can run any more."""
+        if not has_restarted(node):
+            message = (
+                f"node {row.name} is cut off from its storage until it is restarted: processes from before "
+                "the fence may still run on it. Restart the machine"
+            )
+            return self._told(row, message)
+        if row.phase == SWITCHING_ON:
+            return await self._switch_on(policy, row, node, now)
+        status = await self._ask(policy, row, node)
+        if status.state is PowerState.ON:
+            if readiness(node) != "True":
+                return self._told(
+                    row, f"node {row.name} was restarted and has its storage; it is not ready yet"
+                )
+            await self._clear(row.name)
+            message = f"Node {row.name} was restarted and has its storage; the taint is removed."
+            return Step(gone=True, reason=NODE_UNFENCED, message=message)
+        if status.state is PowerState.UNKNOWN:
+            return wait(now, ASK_AGAIN)
+        if policy.spec.power_on != AUTOMATIC:
+            message = f"node {row.name} was restarted: vacate fence {row.name} --undo gives its storage back"
+            return self._told(row, message)
+        return self._keep(policy, replace(row, power="off"), now)
+
+    @staticmethod
+    def _told(row: NodeFencing, message: str) -> Step:
+        """The row as it stands, with what people should know; nothing where it says so already."""
+        said = replace(row, phase=FENCED, holder="", hold_time=None, message=message)
+        return Step() if said == row else Step(said)
 
     def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         if policy.spec.power_on != AUTOMATIC or row.power == "on":

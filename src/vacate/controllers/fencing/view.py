@@ -79,6 +79,7 @@ def node_matters(old: Node | None, new: Node | None) -> bool:
         or old.metadata.annotations != new.metadata.annotations
         or old.spec.taints != new.spec.taints
         or readiness(old) != readiness(new)
+        or old.status.node_info != new.status.node_info
     )
 
 

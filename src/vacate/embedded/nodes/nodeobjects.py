@@ -48,14 +48,14 @@ def shapes(count: int, *, zones: int = 3, prefix: str = "node") -> list[NodeShap
     ]
 
 
-def node_object(shape: NodeShape, now: dt.datetime) -> Obj:
+def node_object(shape: NodeShape, now: dt.datetime, booted: dt.datetime | None = None) -> Obj:
     """The Node as it registers itself."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": shape.name, "labels": node_labels(shape)},
         "spec": {},
-        "status": node_status(shape, now),
+        "status": node_status(shape, now, booted),
     }
 
 
@@ -75,7 +75,13 @@ def node_labels(shape: NodeShape) -> dict[str, str]:
     return {**labels, **shape.labels}
 
 
-def node_status(shape: NodeShape, now: dt.datetime) -> Obj:
+def boot_id(shape: NodeShape, booted: dt.datetime | None) -> str:
+    """Another one after each start of the machine."""
+    started = 0 if booted is None else int(booted.timestamp() * 1000)
+    return f"{started:016x}{shape.index:016x}"
+
+
+def node_status(shape: NodeShape, now: dt.datetime, booted: dt.datetime | None = None) -> Obj:
     """Capacity, addresses, software and four good conditions."""
     room = {
         "cpu": shape.cpu,
@@ -91,7 +97,7 @@ def node_status(shape: NodeShape, now: dt.datetime) -> Obj:
             {"type": "InternalIP", "address": shape.host_address},
             {"type": "Hostname", "address": shape.name},
         ],
-        "nodeInfo": _node_info(shape),
+        "nodeInfo": _node_info(shape, booted),
     }
 
 
@@ -136,11 +142,11 @@ def lease_object(shape: NodeShape, node_uid: str, now: dt.datetime, seconds: int
     }
 
 
-def _node_info(shape: NodeShape) -> Obj:
+def _node_info(shape: NodeShape, booted: dt.datetime | None) -> Obj:
     identity = f"{shape.index:032x}"
     return {
         "architecture": "amd64",
-        "bootID": identity,
+        "bootID": boot_id(shape, booted),
         "containerRuntimeVersion": "vacate-sim://1",
         "kernelVersion": "6.1.0",
         "kubeProxyVersion": "",

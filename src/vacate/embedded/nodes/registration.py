@@ -43,24 +43,25 @@ class NodeReconciler:
         machine = self._machines.get(key.name)
         if machine is None or not machine.active:
             return Done()
-        uid = await self._ensure_node(machine.shape, self._nodes.get("", key.name), self._clock.now())
+        uid = await self._ensure_node(machine, self._nodes.get("", key.name), self._clock.now())
         if not machine.leased:
             await self._ensure_lease(machine.shape, uid)
             machine.leased = True
         return Done()
 
-    async def _ensure_node(self, shape: NodeShape, node: Node | None, now: dt.datetime) -> str:
+    async def _ensure_node(self, machine: Machine, node: Node | None, now: dt.datetime) -> str:
+        shape, booted = machine.shape, machine.booted
         if node is None:
-            return await self._register(shape, now)
-        if patch := status_difference(shape, node, now):
+            return await self._register(shape, now, booted)
+        if patch := status_difference(shape, node, now, booted):
             await self._client.patch(
                 NODES, shape.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         return node.metadata.uid
 
-    async def _register(self, shape: NodeShape, now: dt.datetime) -> str:
+    async def _register(self, shape: NodeShape, now: dt.datetime, booted: dt.datetime | None) -> str:
         try:
-            made = await self._client.create(NODES, node_object(shape, now))
+            made = await self._client.create(NODES, node_object(shape, now, booted))
         except AlreadyExists:
             made = await self._client.get(NODES, shape.name)
         return str(dig(made, "metadata", "uid"))
@@ -78,8 +79,10 @@ def renewal(now: dt.datetime) -> Obj:
     return {"spec": {"renewTime": format_micro_time(now)}}
 
 
-def status_difference(shape: NodeShape, node: Node, now: dt.datetime) -> Obj:
-    """What the node must say anew of itself: conditions that someone changed, capacity that differs."""
+def status_difference(
+    shape: NodeShape, node: Node, now: dt.datetime, booted: dt.datetime | None = None
+) -> Obj:
+    """What the node must say anew of itself: changed conditions, other capacity, another boot."""
     wrong = [
         one
         for one in node_conditions(now)
@@ -87,10 +90,12 @@ def status_difference(shape: NodeShape, node: Node, now: dt.datetime) -> Obj:
         or found.status != GOOD_CONDITIONS[one["type"]]
     ]
     patch: Obj = {"conditions": wrong} if wrong else {}
-    wanted = node_status(shape, now)
+    wanted = node_status(shape, now, booted)
     for field, present in (("capacity", node.status.capacity), ("allocatable", node.status.allocatable)):
         if any(present.get(resource) != amount for resource, amount in wanted[field].items()):
             patch[field] = wanted[field]
     if "capacity" in patch:
-        patch |= {key: wanted[key] for key in ("addresses", "nodeInfo")}
+        patch["addresses"] = wanted["addresses"]
+    if "capacity" in patch or node.status.node_info.boot_id != wanted["nodeInfo"]["bootID"]:
+        patch["nodeInfo"] = wanted["nodeInfo"]
     return patch
