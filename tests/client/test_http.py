@@ -246,5 +246,5 @@ async def test_closing_a_watch_reaches_the_server(authority: Authority, tmp_path
         watch = client.watch(PODS)
         assert await watch.read() is not None
         await watch.aclose()
-        await asyncio.wait_for(gone.wait(), 5)
+        await asyncio.wait_for(gone.wait(), 60)
         assert await watch.read() is None

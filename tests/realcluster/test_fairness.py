@@ -153,7 +153,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Busy]:
 def throttled(program: Program) -> float:
     """How many of its requests were turned away, by its own word."""
     address = program.wait_for(r"health and metrics on (http://\S+)")
-    with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     return sum(float(one) for one in re.findall(r"^vacate_client_throttled_total\{.*\} (\S+)$", text, re.M))
 

@@ -87,7 +87,7 @@ class Cluster:
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         assert self.agent is not None
         self.agent.send_signal(number)
-        self.agent.wait(30)
+        self.agent.wait(60)
         self.agent = None
 
 
@@ -202,7 +202,7 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
             cluster.kubectl("delete", "statefulset", "db", "beside", "--ignore-not-found")
             until(lambda: not running(tmp_path, "# 100013") and not running(tmp_path, "# 100014"), 60)
             remote.terminate()
-            remote.wait(30)
+            remote.wait(60)
             cluster.kubectl("delete", "node", "remote", "--wait=false")
             asyncio.run(clean(tmp_path / "node"))
 

@@ -79,7 +79,7 @@ class Background:
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -153,7 +153,7 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
     with Background(cluster, waits):
         run_pod(cluster, "spared", BACKUP)
         request = requester.request("spared")
-        assert begun.wait(10)
+        assert begun.wait(60)
         assert requester.withdraw(request)
         until(lambda: ends)
     assert ends == [TurnEndReason.CANCELLED, TurnEndReason.CANCELLED]
@@ -183,7 +183,7 @@ def test_health_and_metrics(cluster: ClusterProcess) -> None:
 
     def asked(path: str) -> str:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
                 return str(answer.read().decode())
         except (urllib.error.URLError, ConnectionError):
             return ""
@@ -237,7 +237,7 @@ def test_a_signal_ends_the_program_and_its_next_start_resumes(
             assert program.stdout.readline() == expected
             program.send_signal(number)
             assert program.stdout.read() == f"cancelled: {TurnEndReason.SHUTDOWN}\n"
-            assert program.wait(10) == 0
+            assert program.wait(60) == 0
     kept = requester.find(request)
     assert kept is not None
     assert kept.status.active_interceptor_name == "program.example.com"

@@ -73,7 +73,7 @@ async def listening(settings: WebhookSettings) -> AsyncIterator[tuple[WebhookPar
         parts = WebhookParts(gate, Environment(SystemClock(), system_entropy(), Metrics()), settings)
         running = asyncio.ensure_future(parts.run())
         try:
-            await asyncio.wait_for(parts.listening(), 10)
+            await asyncio.wait_for(parts.listening(), 60)
             yield parts, gate
         finally:
             running.cancel()

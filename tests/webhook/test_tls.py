@@ -124,7 +124,7 @@ async def hook(folder: Path) -> AsyncIterator[Running]:
         around = Environment(SystemClock(), system_entropy(), Metrics())
         parts = WebhookParts(gate, around, settings)
         running = Running(parts, gate, asyncio.ensure_future(parts.run()))
-        await asyncio.wait_for(parts.listening(), 10)
+        await asyncio.wait_for(parts.listening(), 60)
         yield running
         await running.stop()
 
@@ -239,16 +239,16 @@ async def test_what_is_under_way_is_finished(hook: Running) -> None:
     hook.gate.open.clear()
     async with aiohttp.ClientSession() as session:
         sending = asyncio.ensure_future(session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting()))
-        await asyncio.wait_for(hook.gate.waiting.wait(), 10)
+        await asyncio.wait_for(hook.gate.waiting.wait(), 60)
         stopping = asyncio.ensure_future(hook.stop())
         await until(lambda: hook.parts.not_ready() != "")
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", hook.parts.port)
         assert not stopping.done()
         hook.gate.open.set()
-        answer = await asyncio.wait_for(sending, 10)
+        answer = await asyncio.wait_for(sending, 60)
         assert (await answer.json())["response"]["allowed"] is True
-        await asyncio.wait_for(stopping, 10)
+        await asyncio.wait_for(stopping, 60)
 
 
 class Held(SystemClock):
@@ -267,7 +267,7 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
         settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, delay_seconds=77.0)
         parts = WebhookParts(gate, Environment(clock, system_entropy(), Metrics()), settings)
         hook = Running(parts, gate, asyncio.ensure_future(parts.run()))
-        await asyncio.wait_for(parts.listening(), 10)
+        await asyncio.wait_for(parts.listening(), 60)
         async with aiohttp.ClientSession() as session:
             before = await session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting())
             stopping = asyncio.ensure_future(hook.stop())
@@ -278,7 +278,7 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
         assert [one.headers.get("Connection") for one in (before, answer)] == [None, "close"]
         assert not stopping.done()
         clock.go_on.set()
-        await asyncio.wait_for(stopping, 10)
+        await asyncio.wait_for(stopping, 60)
 
 
 async def test_slow_clients_are_cut_off(folder: Path) -> None:
@@ -292,7 +292,7 @@ async def test_slow_clients_are_cut_off(folder: Path) -> None:
     await edge.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", edge.port, ssl=trusting())
     writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), 60)
     assert answer.startswith(b"HTTP/1.1 504 ")
     writer.close()
     await edge.stop()

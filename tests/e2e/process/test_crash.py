@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import THOROUGH
 from support.https import Https
 from support.manifests import config_map, deployment
 from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
@@ -15,7 +16,7 @@ from support.waiting import until
 
 pytestmark = pytest.mark.process
 
-ROUNDS = 3
+ROUNDS = 3 if THOROUGH else 2
 WRITES_OF_A_ROUND = 60
 MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -92,10 +93,10 @@ def crash_under_load(cluster: ClusterProcess, writers: list[Writer], round_numbe
     ]
     for thread in threads:
         thread.start()
-    assert enough.wait(20)
+    assert enough.wait(60)
     cluster.kill()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -256,7 +256,7 @@ def test_a_live_table_on_a_terminal(lab: Lab) -> None:
             shown += piece.decode(errors="replace")
     except OSError:  # how Linux tells that nobody has the other side open
         os.close(ours)
-    assert following.wait(30) == 0
+    assert following.wait(60) == 0
     assert "No eviction requests yet in namespace default; waiting for one." in shown
     assert "Intercepting" in shown
     assert re.search("Complete|Deleted", shown.rpartition("POD")[2])

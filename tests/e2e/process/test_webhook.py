@@ -57,7 +57,7 @@ def asked(webhook: WebhookProcess, path: str, sent: Any) -> Any:
         json.dumps(sent).encode(),
         {"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
         return json.loads(answer.read())["response"]
 
 

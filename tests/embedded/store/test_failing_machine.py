@@ -40,7 +40,7 @@ class FailingMachine(RuleBasedStateMachine):
         self.waiters: list[tuple[Write, asyncio.Task[Any]]] = []
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(work, 60))
 
     @initialize(appends=st.integers(0, 6), keep=st.booleans())
     def limit_its_life(self, appends: int, keep: bool) -> None:

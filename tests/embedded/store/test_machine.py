@@ -87,7 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(self.quietly(work), 20))
+        return self.loop.run_until_complete(asyncio.wait_for(self.quietly(work), 60))
 
     async def quietly(self, work: Coroutine[Any, Any, T]) -> T:
         await self.gated.quiet()

@@ -140,7 +140,7 @@ def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[
     started.append(run)
     until(lambda: run.said[:1] and run.said[0].startswith("took"))
     run.process.send_signal(signal.SIGTERM)
-    assert run.process.wait(20) == 0
+    assert run.process.wait(60) == 0
     assert not run.held()
 
 

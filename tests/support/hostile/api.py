@@ -139,12 +139,12 @@ def hostile_api() -> Iterator[HostileApi]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield api
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
 
 
 def kubeconfig(folder: Path, server: str, attack: str = "") -> Path:

@@ -47,7 +47,7 @@ class CuttableProxy:
             done.set()
 
         self._loop.call_soon_threadsafe(run)
-        assert done.wait(30)
+        assert done.wait(60)
 
 
 @contextlib.contextmanager

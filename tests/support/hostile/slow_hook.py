@@ -49,7 +49,7 @@ class SlowHook:
             self.let_go.set()
             self._server.shutdown()
             self._server.server_close()
-            thread.join(10)
+            thread.join(60)
 
     def _context(self) -> ssl.SSLContext:
         pair = self._authority.issue("slow")

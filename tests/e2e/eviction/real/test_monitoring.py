@@ -211,7 +211,7 @@ def _is_refused(request: EvictionRequest) -> bool:
 
 
 def _exposed(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text: str = answer.read().decode()
     return text
 
