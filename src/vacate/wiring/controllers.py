@@ -109,7 +109,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="NodeMaintenance",
         kinds=(NODEMAINTENANCES, EVICTIONREQUESTS),
         rules=(
-            rule("list watch patch", NODEMAINTENANCES.group, NODEMAINTENANCES.plural),
+            rule(f"{READ} patch", NODEMAINTENANCES.group, NODEMAINTENANCES.plural),
             rule("patch", NODEMAINTENANCES.group, f"{NODEMAINTENANCES.plural}/status"),
             rule("list watch patch", CORE, "nodes"),
             rule("patch", CORE, "nodes/status"),

@@ -30,6 +30,9 @@ QUEUE = "nodemaintenances"
 CORDON_AGAIN = dt.timedelta(minutes=1)
 """A node whose cordon was refused is tried again after so long."""
 
+CACHE_BEHIND = dt.timedelta(seconds=5)
+"""A maintenance of which the server knows other than the cache is looked at again after so long."""
+
 STATUS_EVERY = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
 
@@ -69,6 +72,8 @@ class NodeMaintenances:
         """One step."""
         maintenance = self._view.maintenance(key.name)
         if maintenance is None:
+            if self._has_traces(key.name) and await self._writes.exists(key.name):
+                return self._look_again()  # another manager has heard of it before us
             # Its finalizer was removed by force, or all is undone and this finds nothing.
             await self._take_back(key.name)
             self._forget(key.name)
@@ -79,6 +84,13 @@ class NodeMaintenances:
             await self._writes.add_finalizer(maintenance)
             return Done()  # the change wakes us
         return await self._advance(maintenance)
+
+    def _has_traces(self, name: str) -> bool:
+        return bool(self._view.claimed(name) or self._view.requested(name))
+
+    def _look_again(self) -> Later:
+        """When the cache may have caught up; at once two managers would undo each other's work."""
+        return Later(self._deps.clock.now() + CACHE_BEHIND)
 
     # Forward
 
@@ -92,6 +104,11 @@ class NodeMaintenances:
             # A node's turn is written down before anything is done to its pods: it is what limits others.
             await self._write_status(maintenance, status, plan)
             return Done()
+        claimed = {node.metadata.name for node in self._view.claimed(name)}
+        lost = {node.metadata.name for node in plan.cordon} & attempts.claimed - claimed
+        if lost and not await self._writes.goes_on(maintenance):
+            return self._look_again()  # another manager has heard of its end before us
+        attempts.claimed = claimed
         if refused := await self._act(maintenance, plan, attempts, now):
             plan.blockers += [from_cordon(node, why) for node, why in sorted(refused.items())]
             plan.wake(now + CORDON_AGAIN)

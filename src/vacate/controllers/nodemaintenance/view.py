@@ -41,9 +41,12 @@ class View:
         return self.maintenances.reader.get("", name)
 
     def exists(self, name: str, uid: str) -> bool:
-        """Whether a claim on a node is that of a maintenance that there is."""
+        """Whether a claim on a node may be that of a maintenance that there is.
+
+        One that is not known here keeps it: only a look at that one, which asks the server, takes it back.
+        """
         found = self.maintenance(name)
-        return found is not None and found.metadata.uid == uid
+        return found is None or found.metadata.uid == uid
 
     def meant(self, maintenance: NodeMaintenance) -> list[str]:
         """The names of the nodes that a maintenance means."""

@@ -69,6 +69,7 @@ class Attempts:
     """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
 
     by_pod: dict[str, Attempt] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
 
     def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
         """When the pod may be requested again; None where at once."""
@@ -111,6 +112,23 @@ class Writes:
         names = [one for one in maintenance.metadata.finalizers if one != FINALIZER]
         with contextlib.suppress(NotFound):
             await self._patch_finalizers(maintenance, names)
+
+    async def exists(self, name: str) -> bool:
+        """Whether the server knows the maintenance. The cache may be behind it."""
+        try:
+            await self._deps.client.get(NODEMAINTENANCES, name)
+        except NotFound:
+            return False
+        return True
+
+    async def goes_on(self, maintenance: NodeMaintenance) -> bool:
+        """Whether the server knows it still, and nobody has deleted it."""
+        meta = maintenance.metadata
+        try:
+            found = await self._deps.client.get(NODEMAINTENANCES, meta.name, into=NodeMaintenance)
+        except NotFound:
+            return False
+        return found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
 
     async def claim(self, maintenance: NodeMaintenance, nodes: Sequence[Node]) -> dict[str, str]:
         """Cordon the nodes and record it; by node, why the API server refused that for good."""
