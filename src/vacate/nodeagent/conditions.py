@@ -24,7 +24,7 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
     """The conditions in the order in which a kubelet writes them; unchanged ones keep their times."""
     containers = _containers_ready(pod, progress, phase)
     wanted = (
-        ("PodReadyToStartContainers", ("False" if phase in _DONE else "True", "", "")),
+        ("PodReadyToStartContainers", _ready_to_start(progress, phase)),
         ("Initialized", _initialized(pod, progress, phase)),
         ("Ready", _ready(containers, pod)),
         ("ContainersReady", containers),
@@ -44,6 +44,12 @@ def disruption_target(pod: AgentPod, message: str, now: dt.datetime) -> Obj:
     type_, assessment = DISRUPTION_TARGET, ("True", "TerminationByKubelet", message)
     generation = pod.metadata.generation
     return pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
+
+
+def _ready_to_start(progress: PodProgress, phase: str) -> Assessment:
+    """Whether its volumes are there: one that waits for an exclusive volume must not seem to use it."""
+    begun = any(one.run is not None for one in progress.containers.values())
+    return "True" if begun and phase not in _DONE else "False", "", ""
 
 
 def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> Assessment:
