@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.kinds import NODEMAINTENANCES
-from vacate.api.types import Node, Pod
+from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
 from vacate.controllers.nodemaintenance import events
@@ -168,11 +168,9 @@ class NodeMaintenances:
             await self._write_status(maintenance, status, plan)
         elif status_patch(maintenance, status) is not None:
             plan.wake(last + STATUS_EVERY)
-        await self._writes.show_on_nodes([node for node in plan.cordon if self._is_claimed(node, name)])
+        claimed = {node.metadata.name for node in self._view.claimed(name)}
+        await self._writes.show_on_nodes([node for node in plan.cordon if node.metadata.name in claimed])
         return Done() if plan.until is None else Later(plan.until)
-
-    def _is_claimed(self, node: Node, name: str) -> bool:
-        return any(one.metadata.name == node.metadata.name for one in self._view.claimed(name))
 
     async def _write_status(
         self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan
