@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from support.embedded import ADMIN, Embedded, embedded
-from vacate.api.kinds import NODEMAINTENANCES, NODES
+from support.embedded import ADMIN, T0, Embedded, a_pod, embedded
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.cli.common.connection import Cluster
 from vacate.cli.drain import Begun, DrainOptions, detach_from, start_drain
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, write_history
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -85,6 +87,29 @@ async def test_whoever_interrupts_before_that_has_changed_nothing(capsys: pytest
     with pytest.raises(SystemExit, match="130"):
         detach_from(Begun())
     assert capsys.readouterr().err == "Interrupted; nothing was changed.\n"
+
+
+@pytest.mark.parametrize("result", [TurnResult.NEVER_RESPONDED, TurnResult.COMPLETED])
+async def test_the_dry_run_names_interceptors_that_never_answered(
+    server: Embedded, capsys: pytest.CaptureFixture[str], result: TurnResult
+) -> None:
+    absent = "gone.example.com"
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+    spec = {"evictionInterceptors": [{"name": absent}]}
+    await server.seed(PODS, a_pod(spec=spec, meta={"ownerReferences": [owner]}))
+    history = write_history((PastTurn(absent, T0, result, T0),))
+    assigned = {"type": "InterceptorAssigned", "status": "True", "message": history}
+    request = {
+        "metadata": {"name": "u", "namespace": "d", "uid": "q"},
+        "spec": {"target": {"podRef": {"name": "other", "uid": "u"}}},
+        "status": {"conditions": [{**assigned, "lastTransitionTime": "2026-03-01T11:00:00Z"}]},
+    }
+    await server.seed(EVICTIONREQUESTS, request)
+    options = replace(OPTIONS, dry_run=True)
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, Begun()) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"pod d/p: evicted, after {absent}" in said
+    assert ("has never answered" in said) is (result is TurnResult.NEVER_RESPONDED)
 
 
 async def test_a_node_that_was_replaced_is_a_failure_and_said(

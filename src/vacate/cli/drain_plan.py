@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
-from vacate.errors import ConfigError, Forbidden, NotFound
+from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
 from vacate.maintenance.names import dialect_for
@@ -119,8 +119,27 @@ async def read_room(
     return without_room(going, drained, nodes, pods)
 
 
+async def read_absent(cluster: Cluster) -> frozenset[str]:
+    """The interceptors that had turns and never answered; none for those who may not read requests."""
+    from vacate.cli.common.queries import list_all_requests, typed_request  # noqa: PLC0415
+    from vacate.views.interceptors import interceptor_summaries  # noqa: PLC0415
+
+    requests = []
+    try:
+        for one in await list_all_requests(cluster, ""):
+            with contextlib.suppress(UnreadableObject):
+                requests.append(typed_request(one))
+    except (Forbidden, NotFound):
+        return frozenset()
+    found = interceptor_summaries((), requests)
+    return frozenset(one.name for one in found if one.state == "NeverAnswered")
+
+
 def foreseen(
-    pods: Sequence[PlannedPod], budgets: Sequence[PodDisruptionBudget], crowded: Mapping[str, str]
+    pods: Sequence[PlannedPod],
+    budgets: Sequence[PodDisruptionBudget],
+    crowded: Mapping[str, str],
+    absent: Collection[str] = (),
 ) -> list[Blocker]:
     """What will hold the drain, as far as it can be seen beforehand."""
     found = []
@@ -128,6 +147,11 @@ def foreseen(
         if one.verdict.treatment is Treatment.HOLD:
             found.append(from_verdict(one.pod, one.verdict))
             continue
+        for name in one.interceptors:
+            if name in absent:
+                said = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
+                remedy = f"make sure that {name} runs; see: vacate interceptors -A"
+                found.append(blocker(one.pod, "Interceptor", said, remedy, name))
         meta = one.pod.metadata
         held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in GOING else ()
         why = would_refuse(one.pod, held) if held else ""

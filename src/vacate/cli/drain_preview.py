@@ -10,7 +10,15 @@ from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.drain_plan import GOING, PlannedPod, foreseen, read_budgets, read_plans, read_room
+from vacate.cli.drain_plan import (
+    GOING,
+    PlannedPod,
+    foreseen,
+    read_absent,
+    read_budgets,
+    read_plans,
+    read_room,
+)
 from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
 from vacate.views.phrases import counted
@@ -27,11 +35,12 @@ async def preview(
     budgets = await read_budgets(cluster) if dry_run else []
     plans = await read_plans(cluster, maintenance)
     crowded: dict[str, str] = {}
+    absent = await read_absent(cluster) if dry_run else frozenset[str]()
     if dry_run:
         crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
     for node, pods in plans.items():
         held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
-        blockers = foreseen(pods if dry_run else held, budgets, crowded)
+        blockers = foreseen(pods if dry_run else held, budgets, crowded, absent)
         if dry_run and output == JSON:
             _preview_event(node, pods, blockers)
         elif dry_run:
