@@ -86,6 +86,8 @@ class Cluster:
         self._create_namespace(namespace)
         try:
             return self._measure(_Moved(self, namespace, workload), arm, drains, whole)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the cluster then:\n{self.state()}") from None
         finally:
             self.kubectl("delete", "namespace", namespace, "--wait=false")
 
@@ -110,8 +112,8 @@ class Cluster:
 
     def state(self) -> str:
         """Pods and Events, for someone who looks at a failure."""
-        requests = "pods,deployments,evictionrequests,nodemaintenances"
-        looks = (("get", requests, "--all-namespaces", "-o", "wide"), ("get", "events", "--all-namespaces"))
+        kinds = "nodes,pods,deployments,statefulsets,evictionrequests,nodemaintenances"
+        looks = (("get", kinds, "--all-namespaces", "-o", "wide"), ("get", "events", "--all-namespaces"))
         return "\n".join(self.kubectl(*words) for words in looks)
 
     def _create_namespace(self, name: str) -> None:
