@@ -53,6 +53,10 @@ def a_pod(*interceptors: str, uid: str = "u1", age: float = 86_400, **more: Any)
     return {"metadata": meta, "spec": {"nodeName": "n"}, "status": {"phase": "Running"}, **more}
 
 
+def a_node(**spec: Any) -> Obj:
+    return {"metadata": {"name": "n"}, "spec": spec}
+
+
 def a_request(uid: str = "u1", callers: dict[str, Caller] | None = None, **status: Any) -> EvictionRequest:
     annotations = {"vacate.dev/admitted": "true"}
     if callers:
@@ -168,10 +172,40 @@ TABLE: dict[str, tuple[EvictionReview, LookupResults, object]] = {
     ),
     "a young pod: whose name was it": (REVIEW, LookupResults(YOUNG), Lookup.NAMESAKES),
     "a young pod, by UID": (replace(REVIEW, uid="u2"), LookupResults(YOUNG), Lookup.REQUEST),
-    "created again": (REVIEW, LookupResults(YOUNG, namesakes=[OLD]), Gone(OLD)),
+    "created again: where": (REVIEW, LookupResults(YOUNG, namesakes=[OLD]), Lookup.NODE),
+    "created again, not scheduled": (
+        REVIEW,
+        LookupResults(a_pod(FLUSH, uid="u2", age=3, spec={}), namesakes=[OLD]),
+        Gone(OLD),
+    ),
+    "created again": (REVIEW, LookupResults(YOUNG, namesakes=[OLD], node=a_node()), Gone(OLD)),
+    "created again on a node that is gone": (
+        REVIEW,
+        LookupResults(YOUNG, namesakes=[OLD], node=None),
+        Gone(OLD),
+    ),
     "created again without interceptors": (
         REVIEW,
-        LookupResults(a_pod(uid="u2", age=3), namesakes=[OLD]),
+        LookupResults(a_pod(uid="u2", age=3), namesakes=[OLD], node=a_node()),
+        Gone(OLD),
+    ),
+    "created again on a node that is drained now": (
+        REVIEW,
+        LookupResults(YOUNG, namesakes=[OLD], node=a_node(unschedulable=True)),
+        Lookup.REQUEST,
+    ),
+    "created again on a node that an autoscaler drains": (
+        REVIEW,
+        LookupResults(
+            YOUNG,
+            namesakes=[OLD],
+            node=a_node(taints=[{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]),
+        ),
+        Lookup.REQUEST,
+    ),
+    "created again on a node with odd taints": (
+        REVIEW,
+        LookupResults(YOUNG, namesakes=[OLD], node=a_node(taints=["x", {"key": "dedicated"}])),
         Gone(OLD),
     ),
     "created again, asked by another": (

@@ -10,7 +10,7 @@ import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.reviews import Hook, ReviewAnswer, review
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -81,6 +81,19 @@ async def test_a_pod_created_again_is_404(server: Embedded, hook: Hook) -> None:
     assert (status["code"], status["reason"]) == (404, "NotFound")
     assert "left alone" in status["message"]
     assert (await evict(hook, options={"preconditions": {"uid": "uid-2"}})).refusal["code"] == 429
+
+
+async def test_a_later_drain_means_the_pod_created_again(server: Embedded, hook: Hook) -> None:
+    """That its caller has heard of the end of the first pod may be recorded nowhere: a webhook was away."""
+    await evict(hook)
+    await server.ask("DELETE", PODS.object_path("p", "d"), {"gracePeriodSeconds": 0})
+    await server.seed(NODES, {"metadata": {"name": "n2"}, "spec": {"unschedulable": True}})
+    young = {**TURNS, "uid": "uid-2", "creationTimestamp": "2026-03-01T11:59:58Z"}
+    await server.seed(PODS, a_pod(meta=young, spec={"nodeName": "n2"}))
+    assert (await evict(hook)).refusal["code"] == 429
+    made = server.stored(EVICTIONREQUESTS, "uid-2")
+    assert made is not None
+    assert made["spec"]["requesters"] == [{"name": "alice.bridge.vacate.dev"}]
 
 
 async def test_the_record_of_a_request_on_its_way_out_makes_no_pod_gone(server: Embedded, hook: Hook) -> None:

@@ -24,12 +24,13 @@ from vacate.admission.pods.bridge import (
     Lookup,
     LookupResults,
     Pass,
+    Unread,
     Wait,
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
-from vacate.api.objects import Obj
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj, dig
 from vacate.api.types.core import Pod
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -40,6 +41,7 @@ from vacate.errors import (
     ApiError,
     ConfigError,
     Conflict,
+    Forbidden,
     NotFound,
     ServiceUnavailable,
     TransportError,
@@ -78,6 +80,12 @@ WRITE_SECONDS = 0.4
 ANSWER_SECONDS = 1.6
 """After how long nothing is tried again; API servers wait two seconds for the answer. The rest is for what
 the webhook cannot see: connections, handshakes, and reviews that wait for the event loop."""
+
+RECORD_SECONDS = 10.0
+"""How long the record of an answer is tried to be written, which nobody waits for."""
+
+CLOSING_SECONDS = 2.0
+"""How long a webhook that ends waits for such records."""
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
@@ -134,7 +142,9 @@ class EvictionBridge:
         return self._busy(review)
 
     async def aclose(self) -> None:
-        """Drop what is under way."""
+        """Record what callers have heard, for a moment; then drop what is under way."""
+        if self._recording:
+            await asyncio.wait(self._recording, timeout=CLOSING_SECONDS)
         tasks = [*self._making.values(), *self._recording]
         for task in tasks:
             task.cancel()
@@ -175,11 +185,20 @@ class EvictionBridge:
                     into=EvictionRequest,
                 )
                 return replace(known, namesakes=tuple(found.items))
+            case Lookup.NODE:
+                return replace(known, node=await self._node(known.pod))
 
     async def _pod(self, review: EvictionReview) -> Obj | None:
         try:
             return await self._client.get(PODS, review.name, review.namespace)
         except (NotFound, ConfigError):  # no object can have such a name
+            return None
+
+    async def _node(self, pod: Obj | Unread | None) -> Obj | None:
+        """None too where roles of an earlier installation do not allow to read it."""
+        try:
+            return await self._client.get(NODES, str(dig(pod, "spec", "nodeName")))
+        except (NotFound, Forbidden, ConfigError):
             return None
 
     async def _request(self, namespace: str, name: str) -> EvictionRequest | None:
@@ -245,14 +264,20 @@ class EvictionBridge:
     ) -> None:
         async def record() -> None:
             answered = final or await self._budgets_allow(pod)
-            await self._record(review, request, config, answered=answered)
+            await self._record(review, request, config, answered=answered, limit=RECORD_SECONDS)
 
         task = asyncio.create_task(record())
         self._recording.add(task)
         task.add_done_callback(self._recording.discard)
 
     async def _record(
-        self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, *, answered: bool
+        self,
+        review: EvictionReview,
+        request: EvictionRequest,
+        config: BridgeConfig,
+        *,
+        answered: bool,
+        limit: float = WRITE_SECONDS,
     ) -> None:
         """Record the caller's answer. It stands, whether or not this succeeds."""
         found: EvictionRequest | None = request
@@ -264,7 +289,7 @@ class EvictionBridge:
             if change is None:
                 return
             try:
-                await self._patch(found, change)
+                await self._patch(found, change, limit)
                 return
             except Conflict:
                 found = await self._reread(found)
@@ -365,9 +390,9 @@ class EvictionBridge:
             f"no EvictionRequest could be made for it: {error}"
         )
 
-    async def _patch(self, request: EvictionRequest, change: Obj) -> None:
+    async def _patch(self, request: EvictionRequest, change: Obj, limit: float = WRITE_SECONDS) -> None:
         meta = request.metadata
-        async with asyncio.timeout(WRITE_SECONDS):
+        async with asyncio.timeout(limit):
             await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
 
 

@@ -43,6 +43,7 @@ INTERCEPTOR = "vacate.dev/interceptor"
 """The annotation of an Eviction by which the active interceptor ends the pod itself."""
 
 _TERMINAL = ("Succeeded", "Failed")
+_DRAIN_TAINTS = ("node.kubernetes.io/unschedulable", "ToBeDeletedByClusterAutoscaler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Lookup(Enum):
     POD = "pod"
     REQUEST = "request"  # the one for this pod
     NAMESAKES = "namesakes"  # requests, with recorded callers, for pods of this name
+    NODE = "node"  # of the pod
 
 
 class Unread(Enum):
@@ -117,6 +119,7 @@ class LookupResults:
     pod: Obj | Unread | None = UNREAD
     request: EvictionRequest | Unread | None = UNREAD
     namesakes: Sequence[EvictionRequest] | Unread = UNREAD
+    node: Obj | Unread | None = UNREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +164,13 @@ def decide_review(
         if not review.uid and isinstance(known.namesakes, Unread):
             return Lookup.NAMESAKES
         earlier = None if review.uid else _earlier(review, known.namesakes, uid, now)
+        if pod is None:
+            return Pass(earlier)
         if earlier is not None:
-            return Pass(earlier) if pod is None else Gone(earlier)
-    if pod is None:
-        return Pass()
+            if isinstance(known.node, Unread) and dig(pod, "spec", "nodeName"):
+                return Lookup.NODE
+            if not _is_drained(known.node):
+                return Gone(earlier)
     found = resolve(pod, config.allowed_interceptors)
     if not found.interceptors or found.field_errors:
         return Pass()
@@ -225,6 +231,20 @@ def _may_be_another(pod: Obj, now: dt.datetime, wait: dt.timedelta) -> bool:
     except ValueError:
         return True
     return after(created, wait * 2) > now
+
+
+def _is_drained(node: Obj | Unread | None) -> bool:
+    """Whether the node takes no pods, as while it is drained: then who asks means the pod that is there now.
+
+    The pod was scheduled to it before that. So this is a later drain of the same caller, and an earlier one,
+    should it still ask, does what the later one does.
+    """
+    if not isinstance(node, dict):
+        return False
+    spec = mapping(node.get("spec"))
+    taints = spec.get("taints")
+    keys = [mapping(one).get("key") for one in taints] if isinstance(taints, list) else []
+    return spec.get("unschedulable") is True or any(key in _DRAIN_TAINTS for key in keys)
 
 
 def _earlier(

@@ -158,10 +158,14 @@ def _webhook(settings: Settings) -> list[Obj]:
 
 
 def _bridging() -> list[Obj]:
-    """To request evictions for callers: a requester must be allowed to delete the pods."""
+    """To request evictions for callers: a requester must be allowed to delete the pods.
+
+    Whether a node is drained tells which of two pods of a name a caller means.
+    """
     return [
         role_rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
         role_rule("", ["pods"], ["delete"]),
+        role_rule("", ["nodes"], ["get"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),
     ]
 
