@@ -24,24 +24,20 @@ from vacate.admission.pods.bridge import (
     Lookup,
     LookupResults,
     Pass,
-    Unread,
     Wait,
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
-from vacate.api.objects import Obj, dig
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
-from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import (
     AlreadyExists,
     ApiError,
-    ConfigError,
     Conflict,
-    Forbidden,
     NotFound,
     ServiceUnavailable,
     TransportError,
@@ -52,7 +48,6 @@ from vacate.eviction.callers import (
     pod_label,
     written_callers,
 )
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve
 from vacate.kube.eviction import check_eviction, selects
 from vacate.sdk.requesters.requests import is_asked_by, joined, new_request
@@ -64,6 +59,7 @@ from vacate.views.bridge import (
     waiting_message,
 )
 from vacate.webhook.bridgehealth import BridgeHealth, is_passing
+from vacate.webhook.bridgereader import BridgeReader
 from vacate.webhook.callerrecord import merged_patch, recording_patch
 
 _log = logging.getLogger(__name__)
@@ -105,6 +101,7 @@ class EvictionBridge:
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
+        self._reader = BridgeReader(client)
         self._clock = clock
         self._room = asyncio.Semaphore(_LOOKUPS)
         self._makes = asyncio.Semaphore(_MAKES)
@@ -163,58 +160,7 @@ class EvictionBridge:
             decision = decide_review(review, known, config, self._clock.now())
             if not isinstance(decision, Lookup):
                 return known, decision
-            known = await self._more(known, decision, review, config)
-
-    async def _more(
-        self, known: LookupResults, lookup: Lookup, review: EvictionReview, config: BridgeConfig
-    ) -> LookupResults:
-        match lookup:
-            case Lookup.POD:
-                return replace(known, pod=await self._pod(review))
-            case Lookup.REQUEST:
-                uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
-                request = await self._request(review.namespace, uid)
-                if config.evacuations and (request is None or request.complete):
-                    request = await self._evacuation(review, uid) or request
-                return replace(known, request=request)
-            case Lookup.NAMESAKES:
-                found = await self._client.list(
-                    EVICTIONREQUESTS,
-                    review.namespace,
-                    label_selector=f"{POD_LABEL}={pod_label(review.name)}",
-                    into=EvictionRequest,
-                )
-                return replace(known, namesakes=tuple(found.items))
-            case Lookup.NODE:
-                return replace(known, node=await self._node(known.pod))
-
-    async def _pod(self, review: EvictionReview) -> Obj | None:
-        try:
-            return await self._client.get(PODS, review.name, review.namespace)
-        except (NotFound, ConfigError):  # no object can have such a name
-            return None
-
-    async def _node(self, pod: Obj | Unread | None) -> Obj | None:
-        """None too where roles of an earlier installation do not allow to read it."""
-        try:
-            return await self._client.get(NODES, str(dig(pod, "spec", "nodeName")))
-        except (NotFound, Forbidden, ConfigError):
-            return None
-
-    async def _request(self, namespace: str, name: str) -> EvictionRequest | None:
-        try:
-            return await self._client.get(EVICTIONREQUESTS, name, namespace, into=EvictionRequest)
-        except NotFound:
-            return None
-
-    async def _evacuation(self, review: EvictionReview, uid: str) -> EvictionRequest | None:
-        """The record of the pod's Evacuation. It is waited for and never joined: its instigators decide."""
-        name = EVACUATION.request_name(review.name, uid)
-        try:
-            found = await self._client.get(EVACUATIONS, name, review.namespace, into=Evacuation)
-        except NotFound:
-            return None
-        return EVACUATION.read(found)
+            known = await self._reader.more(known, decision, review, config)
 
     async def _carried_out(
         self, review: EvictionReview, known: LookupResults, decision: Decision, config: BridgeConfig
@@ -301,7 +247,7 @@ class EvictionBridge:
         meta = request.metadata
         with contextlib.suppress(ApiError, TransportError, TimeoutError):
             async with asyncio.timeout(WRITE_SECONDS):
-                found = await self._request(meta.namespace, meta.name)
+                found = await self._reader.request(meta.namespace, meta.name)
                 return found if found is not None and found.metadata.uid == meta.uid else None
         return None
 

@@ -1,0 +1,75 @@
+"""What the decision about a direct eviction needs of the cluster, read one thing at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, Lookup, LookupResults, Unread
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.objects import Obj, dig
+from vacate.api.types.evacuation import Evacuation
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.client import Client
+from vacate.errors import ConfigError, Forbidden, NotFound
+from vacate.eviction.callers import POD_LABEL, pod_label
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+
+
+class BridgeReader:
+    """Reads from the server itself: a cache could be of a time before the pod was created again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def more(
+        self, known: LookupResults, lookup: Lookup, review: EvictionReview, config: BridgeConfig
+    ) -> LookupResults:
+        """What is known, with what the lookup asks for."""
+        match lookup:
+            case Lookup.POD:
+                return replace(known, pod=await self._pod(review))
+            case Lookup.REQUEST:
+                uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
+                request = await self.request(review.namespace, uid)
+                if config.evacuations and (request is None or request.complete):
+                    request = await self._evacuation(review, uid) or request
+                return replace(known, request=request)
+            case Lookup.NAMESAKES:
+                found = await self._client.list(
+                    EVICTIONREQUESTS,
+                    review.namespace,
+                    label_selector=f"{POD_LABEL}={pod_label(review.name)}",
+                    into=EvictionRequest,
+                )
+                return replace(known, namesakes=tuple(found.items))
+            case Lookup.NODE:
+                return replace(known, node=await self._node(known.pod))
+
+    async def _pod(self, review: EvictionReview) -> Obj | None:
+        try:
+            return await self._client.get(PODS, review.name, review.namespace)
+        except (NotFound, ConfigError):  # no object can have such a name
+            return None
+
+    async def _node(self, pod: Obj | Unread | None) -> Obj | None:
+        """None too where roles of an earlier installation do not allow to read it."""
+        try:
+            return await self._client.get(NODES, str(dig(pod, "spec", "nodeName")))
+        except (NotFound, Forbidden, ConfigError):
+            return None
+
+    async def request(self, namespace: str, name: str) -> EvictionRequest | None:
+        """The request of that name; None where there is none."""
+        try:
+            return await self._client.get(EVICTIONREQUESTS, name, namespace, into=EvictionRequest)
+        except NotFound:
+            return None
+
+    async def _evacuation(self, review: EvictionReview, uid: str) -> EvictionRequest | None:
+        """The record of the pod's Evacuation. It is waited for and never joined: its instigators decide."""
+        name = EVACUATION.request_name(review.name, uid)
+        try:
+            found = await self._client.get(EVACUATIONS, name, review.namespace, into=Evacuation)
+        except NotFound:
+            return None
+        return EVACUATION.read(found)
