@@ -20,8 +20,10 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import Found, find, last_refusal, list_budgets
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.explain.text import as_lines, as_object
+from vacate.cli.explain.volumes import exclusive_volumes
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
+from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.sections.unrequested import explain_unrequested
@@ -43,7 +45,7 @@ def explain(pod: str, reach: Connection, output: str) -> None:
     async def work() -> None:
         async with connected(reach) as cluster:
             explanation, readable = await _explanation(cluster, pod)
-            explanation = await _with_node(cluster, pod, explanation)
+            explanation = await _with_surroundings(cluster, pod, explanation)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -71,11 +73,13 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
     return explanation, budgets is not None
 
 
-async def _with_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
-    """Say what the node of the pod has to do with it; nothing for those who may not read nodes."""
+async def _with_surroundings(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
+    """Say what the volumes and the node of the pod have to do with it, as far as the user may read them."""
     now = cluster.clock.now()
     try:
         pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
+        if may_await_volumes(pod):
+            explanation = with_awaited_volumes(explanation, pod, await exclusive_volumes(cluster, pod))
         if not pod.spec.node_name:
             return explanation
         node = await _node(cluster, pod.spec.node_name)

@@ -1,0 +1,93 @@
+"""A pod that waits for an exclusive volume is told which one, and who has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from support.simulated.clusters import in_world
+from support.simulated.volumes import A, B, claim, claim_phase, label_nodes, node_of, phase, user, volume
+from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
+from vacate.api.types import PersistentVolume
+from vacate.api.types.core import Pod
+from vacate.api.types.meta import ObjectMeta
+from vacate.cli.common.connection import Cluster
+from vacate.cli.explain.command import _with_surroundings
+from vacate.client.codec import codec_for
+from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
+from vacate.sim.cluster import World
+from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
+from vacate.views.model import Explanation
+
+WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time"
+HOLDER = {"namespace": "d", "name": "db-0", "uid": "u-0"}
+
+
+def a_pod(**status: Any) -> Pod:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    meta = {"name": "db-1", "namespace": "d", "uid": "u-1", **status.pop("meta", {})}
+    spec = {"nodeName": "n2", "volumes": volumes}
+    return codec_for(Pod).convert({"metadata": meta, "spec": spec, "status": {"phase": "Pending", **status}})
+
+
+def a_volume(**records: Any) -> PersistentVolume:
+    annotations = {
+        {"attachment": ATTACHMENT, "detached": DETACHED}[key]: msgspec.json.encode(value).decode()
+        for key, value in records.items()
+    }
+    return PersistentVolume(ObjectMeta(name="disk", annotations=annotations))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (a_volume(), f"{WAITS}, which is not attached to a node yet."),
+        (
+            a_volume(attachment={"node": "n1", "pods": [HOLDER]}),
+            f"{WAITS}, which node n1 has for pod d/db-0: {ONE_AT_A_TIME}, and stays until that pod has ended.",
+        ),
+        (
+            a_volume(detached=[{"node": "n2", "pods": [HOLDER]}]),
+            f"{WAITS}, which was taken from node n2 by hand: it is not known yet that pod d/db-0 has ended.",
+        ),
+        (a_volume(attachment={"node": "n2", "pods": [{**HOLDER, "uid": "u-1"}]}), ""),
+    ],
+)
+def test_who_has_the_volume(found: PersistentVolume, said: str) -> None:
+    shown = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found])
+    assert shown.awaited == ((said,) if said else ())
+
+
+@pytest.mark.unit
+def test_a_record_that_cannot_be_read_is_named() -> None:
+    shown = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [a_volume(attachment=3)])
+    assert "cannot be read" in shown.awaited[0]
+
+
+@pytest.mark.unit
+def test_only_pods_that_have_not_started_wait() -> None:
+    assert may_await_volumes(a_pod())
+    assert not may_await_volumes(a_pod(phase="Running"))
+    assert not may_await_volumes(a_pod(meta={"deletionTimestamp": "2026-03-01T11:50:00Z"}))
+
+
+@pytest.mark.sim
+def test_explain_names_the_node_that_has_the_volume() -> None:
+    async def body(world: World) -> None:
+        await label_nodes(world, A, B)
+        await world.client.create(PERSISTENTVOLUMES, volume())
+        await world.client.create(PERSISTENTVOLUMECLAIMS, claim(), "default")
+        await world.until(lambda: claim_phase(world) == "Bound", 60, "bound")
+        await world.client.create(PODS, user("one", node=A), "default")
+        await world.until(lambda: phase(world, "one") == "Running", 120, "one runs")
+        await world.client.create(PODS, user("two", node=B), "default")
+        await world.until(lambda: node_of(world, "two") == B, 60, "two has a node")
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        shown = await _with_surroundings(cluster, "two", Explanation("default", "two", ""))
+        assert f"which node {A} has for pod default/one" in shown.awaited[0]
+        assert (await _with_surroundings(cluster, "one", Explanation("default", "one", ""))).awaited == ()
+
+    in_world(body)
