@@ -21,7 +21,7 @@ from vacate.sim.cluster import World
 from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
 from vacate.views.model import Explanation
 
-WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time"
+WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time, and"
 HOLDER = {"namespace": "d", "name": "db-0", "uid": "u-0"}
 
 
@@ -47,7 +47,7 @@ def a_volume(**records: Any) -> PersistentVolume:
         (a_volume(), f"{WAITS}, which is not attached to a node yet."),
         (
             a_volume(attachment={"node": "n1", "pods": [HOLDER]}),
-            f"{WAITS}, which node n1 has for pod d/db-0: {ONE_AT_A_TIME}, and stays until that pod has ended.",
+            f"{WAITS}, which node n1 has for pod d/db-0: {ONE_AT_A_TIME} stays until that pod has ended.",
         ),
         (
             a_volume(detached=[{"node": "n2", "pods": [HOLDER]}]),
