@@ -93,7 +93,8 @@ class Hosts:
         self.network.mend_all()
         for name, machine in self.machines.items():
             machine.disk.full, machine.disk.seconds = False, 0.0
-            self.loginds[name].cancel()
+            if machine.on and self.loginds[name].is_preparing:
+                self._spawn(self._go_down(name, self.loginds[name], 1.0))
             self.power_on(name)
 
     def reports(self, name: str) -> bool:
@@ -128,12 +129,29 @@ class Hosts:
         machine.power_on()
         self._spawn(self._start(name))
 
-    async def shut_down(self, name: str, down: float) -> None:
-        """The machine goes down in order, and comes back after a while."""
+    async def shut_down(self, name: str, down: float, called_off: float = 0.0) -> None:
+        """The machine goes down in order, and comes back after a while; or somebody thinks better of it."""
         logind = self.loginds[name]
         if not self.machines[name].on or logind.is_preparing:
             return
         logind.power_off()
+        if called_off:
+            await self._clock.sleep(called_off)
+            if self._call_off(name, logind):
+                return
+        await self._go_down(name, logind, down)
+
+    def _call_off(self, name: str, logind: SimLogind) -> bool:
+        """Whether the shutdown could be stopped: the machine is still on."""
+        if logind.off_at is not None or self.loginds[name] is not logind:
+            return False
+        self._outcome.note(f"the shutdown of {name} is called off")
+        self._outcome.counts["shutdown: called off"] += 1
+        logind.cancel()
+        return True
+
+    async def _go_down(self, name: str, logind: SimLogind, down: float) -> None:
+        """Wait until logind has the machine go down, and switch it on again."""
         while logind.off_at is None and self.loginds[name] is logind:
             await self._clock.sleep(0.5)
         if self.loginds[name] is logind:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.laboratory.cluster import LaboratoryCluster
+from support.laboratory.endings import left_open
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import untaint
-from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters, open_requests
+from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.outcome import Enough, Outcome
@@ -47,7 +48,8 @@ class Scenario:
     seed: int
     gates: FeatureGates = GATES
     stops: bool = False
-    beginning: int | None = None  # play so many faults of the hand, and do not wait for the end
+    beginning: int | None = None  # play only so many faults of the hand
+    patience: float | None = LONGEST_END  # wait so long for the end; None does not wait for it
 
     def play(self) -> Outcome:
         """From beginning to end."""
@@ -91,18 +93,13 @@ class Scenario:
                     one.active = True
                 async with beside(lab.keep_server_running()):
                     await self._break(lab, entropy)
-                    if self.beginning is not None:
+                    if self.patience is None:
                         return
                     outcome.note("all faults stop")
                     started = False
                     for one in plans:
                         one.active = False
-                    try:
-                        await self._heal(lab)
-                    except OutOfTime:
-                        for text in open_matters(lab):
-                            outcome.note(text)
-                        raise
+                    await self._end(lab, self.patience)
             finally:
                 await lab.close()
                 for one in plans:
@@ -125,23 +122,35 @@ class Scenario:
 
         lab.spawn(work())
 
-    async def _heal(self, lab: LaboratoryCluster) -> None:
-        """All faults stop: everything must end well."""
+    async def _end(self, lab: LaboratoryCluster, patience: float) -> None:
+        """Everything must end well. What does not is a breach of its own invariant."""
+        try:
+            await self._heal(lab, patience)
+        except OutOfTime:
+            for text in open_matters(lab):
+                lab.outcome.note(text)
+            if not (found := left_open(lab)):
+                raise
+            for breach in found:
+                lab.outcome.breach(*breach)
+
+    async def _heal(self, lab: LaboratoryCluster, patience: float) -> None:
+        """All faults stop."""
         await lab.mend()
         await untaint(lab)
-        await lab.until(lambda: all_drained(lab), LONGEST_END, "every maintenance is drained")
+        await lab.until(lambda: all_drained(lab), patience, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])
         await untaint(lab)
         await lab.until(
             lambda: _has_ended(lab),
-            LONGEST_END,
-            "all workloads run, all nodes are ready, and no request, maintenance or fence is open",
+            patience,
+            "all workloads run, all nodes are ready, and no request, maintenance, shutdown or fence is open",
         )
 
 
 def _has_ended(lab: LaboratoryCluster) -> bool:
-    open_ones = open_requests(lab) or lab.world.objects(NODEMAINTENANCES)
+    open_ones = left_open(lab) or lab.world.objects(NODEMAINTENANCES)
     return is_well(lab) and nodes_are_well(lab) and not open_ones
 
 

@@ -18,7 +18,10 @@ class Invariant(enum.StrEnum):
     DURABLE = "every acknowledged write is kept"
     BUDGETS = "no eviction overspends a budget"
     REQUESTS = "no eviction request breaks the rules of its process"
-    COMPLETION = "everything comes to its end when the faults have stopped"
+    REQUESTS_END = "every eviction request ends when the faults have stopped"
+    MAINTENANCES_END = "every maintenance ends when the faults have stopped"
+    SHUTDOWNS_END = "every shutdown ends when the faults have stopped"
+    COMPLETION = "all workloads run and all nodes take pods when the faults have stopped"
     RUNNING = "no process ends by itself"
 
 

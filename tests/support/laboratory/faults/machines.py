@@ -20,7 +20,8 @@ async def shutdown(lab: LaboratoryCluster, draw: Draw) -> None:
     if name in lab.hosts.spared:
         return
     lab.outcome.note(f"{name} shuts down")
-    await lab.hosts.shut_down(name, draw.seconds(5, 200))
+    down, called_off = draw.seconds(5, 200), draw.seconds(0.5, 4)
+    await lab.hosts.shut_down(name, down, called_off if draw.below(2) else 0.0)
 
 
 async def agent_crash(lab: LaboratoryCluster, draw: Draw) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from support.laboratory.outcome import Breach
-from support.laboratory.removals import fences, pods, volumes, writes
+from support.laboratory.removals import endings, fences, pods, volumes, writes
 from support.laboratory.scenario import GATES, Scenario, faults_of
 from vacate.features import FeatureGates
 from vacate.sim.invariants.names import Invariant
@@ -18,6 +18,8 @@ Patch = pytest.MonkeyPatch
 MOVE, CUT = "manager slow while the volume moves", "node cut off from the control plane"
 BEGINNING = 8
 """So many faults of a seed are played."""
+PATIENCE = 1800.0
+"""Virtual seconds after the faults within which all has ended where no rule is missing."""
 TWICE = (Invariant.PROCESSES_FIRST, Invariant.ONE_PROCESS)
 
 
@@ -30,6 +32,7 @@ class Removal:
     fault: str  # the one that shows it
     seed: int  # one in which it does
     gates: FeatureGates = GATES
+    patience: float | None = None  # how long to wait for the end, where that is what does not come
 
     def seeds(self, count: int) -> Iterator[int]:
         """The known seed, and so many more that begin with the fault."""
@@ -95,6 +98,23 @@ REMOVALS: dict[str, Removal] = {
     "budgets are asked before an eviction": Removal(
         writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 10
     ),
+    "a turn that is completed is passed on": Removal(
+        endings.a_turn_is_not_passed_on,
+        (Invariant.REQUESTS_END,),
+        "eviction requested",
+        0,
+        patience=PATIENCE,
+    ),
+    "a maintenance that is undone is let go": Removal(
+        endings.what_is_undone_is_kept, (Invariant.MAINTENANCES_END,), "node drained", 0, patience=PATIENCE
+    ),
+    "a shutdown that is called off is undone": Removal(
+        endings.a_shutdown_is_not_called_off,
+        (Invariant.SHUTDOWNS_END,),
+        "machine shuts down",
+        26,
+        patience=PATIENCE,
+    ),
 }
 """Each rule, what takes it out, what breaks, and a seed that finds it."""
 
@@ -105,7 +125,9 @@ def finds(rule: str, seed: int) -> Breach | None:
     with pytest.MonkeyPatch.context() as patch:
         removal.plant(patch)
         try:
-            outcome = Scenario(seed, removal.gates, stops=True, beginning=BEGINNING).play()
+            outcome = Scenario(
+                seed, removal.gates, stops=True, beginning=BEGINNING, patience=removal.patience
+            ).play()
         except Exception as error:  # such as a process that ended
             return Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")
     return outcome.breaches[0] if outcome.breaches else None
