@@ -111,7 +111,7 @@ class PodGarbageCollector:
             self._forget(name)
         if reason is Reason.OUT_OF_SERVICE:
             node = await self._read(name)
-            if node is None or not releases(node):
+            if node is None or reason_to_remove(pod, node) is not reason:
                 return Done()  # it is back and ends its pods itself, or is deleted, which the cache will say
         await self._remove(pod, reason)
         return Done()
