@@ -22,12 +22,15 @@ ANY_VOLUME = msgspec.convert(
 def overwrite_the_record(patch: Patch) -> None:
     """The record of an exclusive volume is written without a look at the version that was read."""
 
-    def blind(volume: PersistentVolume, new: Attachment | None) -> Obj:
-        made = attachment_patch(volume, new)
+    def blind(
+        volume: PersistentVolume, new: Attachment | None, detached: tuple[Attachment, ...] | None = None
+    ) -> Obj:
+        made = attachment_patch(volume, new, detached)
         del made["metadata"]["resourceVersion"]
         return made
 
     patch.setattr(attaching, "attachment_patch", blind)
+    _no_live_look(patch)
 
 
 def nodes_do_not_wait(patch: Patch) -> None:
@@ -48,6 +51,7 @@ def terminating_frees_the_volume(patch: Patch) -> None:
         return "" if pod is None or pod.terminating or pod.terminal else "the pod uses it"
 
     patch.setattr(attaching, "why_unconfirmed", why)
+    _no_live_look(patch)
 
 
 def silence_frees_the_volume(patch: Patch) -> None:
@@ -59,3 +63,13 @@ def silence_frees_the_volume(patch: Patch) -> None:
         return "" if node is not None and readiness(node) == "Unknown" else await original(self, holder, name)  # type: ignore[arg-type]
 
     patch.setattr(attaching.ExclusiveVolumes, "_why_kept", why)
+    _no_live_look(patch)
+
+
+def _no_live_look(patch: Patch) -> None:
+    """Nor is the server asked which pods run: that look stands behind each of the rules here."""
+
+    async def nobody(*_: object) -> list[Pod]:
+        return []
+
+    patch.setattr(attaching, "running_users", nobody)
