@@ -25,7 +25,7 @@ from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-MOST_CALLS, MOST_WRITES, MOST_GROWTH = 5.0, 3.0, 1.5
+MOST_CALLS, MOST_WRITES, MOST_GROWTH = 5.0, 3.0, 1.25
 MOST_FOR_A_NODE = 12
 OF_PODS = ("evictionrequests", "pods")
 REST_SECONDS = 600.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ from support.simulated.clusters import in_world
 from support.simulated.maintenances import drain, phase
 from vacate.api.kinds import PODS
 from vacate.client.transport import Transport
+from vacate.controllers.nodemaintenance import controller
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
+from vacate.maintenance.plan import Plan, plan_maintenance
 from vacate.sim.cluster import World
 from vacate.testing import pod
 from vacate.wire.message import Request, Response
@@ -65,6 +69,30 @@ def calls_of_a_drain(nodes: int) -> list[str]:
 
     in_world(body, evictions=(), nodes=nodes)
     return calls
+
+
+def test_plans_of_many_nodes_are_spaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pod that goes wakes the maintenance; that many are planned for together."""
+    nodes, moments = 20, list[dt.datetime]()
+
+    def plan(*given: Any) -> Plan:
+        moments.append(given[-1])
+        return plan_maintenance(*given)
+
+    monkeypatch.setattr(controller, "plan_maintenance", plan)
+
+    async def body(world: World) -> None:
+        for number in range(nodes):
+            one = pod(f"p-{number}", spec={"nodeName": f"node-{number + 1}"})
+            await world.client.create(PODS, one, "default")
+        await world.until(lambda: len(world.healthy_pods()) == nodes)
+        await drain(world, *(f"node-{number + 1}" for number in range(nodes)), maxNodes=nodes)
+        await world.until(lambda: phase(world) == "Drained")
+
+    in_world(body, nodes=nodes)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(moments)]
+    assert len(pauses) > 3
+    assert min(pauses) >= nodes * controller.PLAN_SPACING
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.times import EARLIEST
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
@@ -35,6 +36,13 @@ CACHE_BEHIND = dt.timedelta(seconds=5)
 
 STATUS_EVERY = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
+
+PLAN_SPACING = dt.timedelta(milliseconds=2)
+"""For each node of a large maintenance, between two plans: a plan looks at every node, and the pods of all of
+them wake it, so that without a pause the cost of each pod would grow with the number of nodes."""
+
+UNSPACED_NODES = 10
+"""A maintenance of so many nodes is planned at every change."""
 
 WORKERS = 4
 MAX_PAUSE = 60.0
@@ -67,6 +75,7 @@ class NodeMaintenances:
         self._writes = Writes(deps, view)
         self._attempts: dict[str, Attempts] = {}
         self._reported: dict[str, dt.datetime] = {}
+        self._planned: dict[str, dt.datetime] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
@@ -98,6 +107,9 @@ class NodeMaintenances:
         now, name = self._deps.clock.now(), maintenance.metadata.name
         attempts = self._attempts.setdefault(name, Attempts())
         names = self._view.meant(maintenance)
+        if (until := self._next_plan(name, len(names))) > now:
+            return Later(until)
+        self._planned[name] = now
         plan = plan_maintenance(maintenance, names, self._around(names, attempts, now), now)
         status = status_of(maintenance, plan, now)
         if plan.starts:
@@ -114,6 +126,14 @@ class NodeMaintenances:
             plan.wake(now + CORDON_AGAIN)
             status = status_of(maintenance, plan, now)
         return await self._report(maintenance, status, plan, now)
+
+    def _next_plan(self, name: str, nodes: int) -> dt.datetime:
+        """Not before which moment a maintenance of so many nodes is planned again."""
+        last = self._planned.get(name, EARLIEST)
+        # A clock that was set back must not hold a drain.
+        if nodes <= UNSPACED_NODES or last > self._deps.clock.now():
+            return EARLIEST
+        return last + nodes * PLAN_SPACING
 
     def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Environment:
         def request(pod: Pod) -> EvictionRequest | None:
@@ -234,3 +254,4 @@ class NodeMaintenances:
     def _forget(self, name: str) -> None:
         self._attempts.pop(name, None)
         self._reported.pop(name, None)
+        self._planned.pop(name, None)

@@ -43,7 +43,9 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
-SIDE_BY_SIDE = 16
+SIDE_BY_SIDE = 8
+"""Requests and withdrawals under way: more of them open more connections and end no sooner."""
+
 CACHE_LAG = dt.timedelta(seconds=30)
 """A request that was made is taken as made for so long, though the cache does not show it."""
 
