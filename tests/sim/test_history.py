@@ -66,6 +66,37 @@ def test_a_pod_that_leaves_otherwise_is_no_breach() -> None:
     assert log.put("pods", terminating).breaches() == []
 
 
+def lost(name: str) -> Obj:
+    made = ready(name)
+    made["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    return made
+
+
+def counted(healthy: int, **status: Obj) -> Obj:
+    """The budget, as the disruption controller has written it."""
+    return {**pdb("web", min_available=1), "status": {"currentHealthy": healthy, **status}}
+
+
+def test_a_loss_is_not_charged_to_an_eviction_before_it_is_counted() -> None:
+    budgets = "poddisruptionbudgets.policy"
+    log = Log().pods(2).put(budgets, counted(2)).put("pods", lost("web-0"))
+    assert log.evict("web-1").breaches() == []
+    known = Log().pods(2).put(budgets, counted(2)).put("pods", lost("web-0")).put(budgets, counted(1))
+    assert len(known.evict("web-1").breaches()) == 1
+    back = Log().pods(2).put(budgets, counted(2)).put("pods", lost("web-0")).put("pods", ready("web-0"))
+    assert len(back.evict("web-0").evict("web-1").breaches()) == 1
+
+
+def test_what_was_evicted_is_charged_whatever_the_budget_counts() -> None:
+    budgets = "poddisruptionbudgets.policy"
+    log = Log().pods(3).put(budgets, counted(3)).put("pods", lost("web-0")).evict("web-1")
+    log.put(budgets, counted(3, disruptedPods={"web-1": "2026-01-01T00:00:00Z"}))
+    assert log.evict("web-2").breaches() == []  # web-0 is still uncounted
+    log = Log().pods(2).put(budgets, counted(2)).evict("web-0")
+    log.put(budgets, counted(2, disruptedPods={"web-0": "2026-01-01T00:00:00Z"}))
+    assert len(log.evict("web-1").breaches()) == 1
+
+
 def test_an_evicted_pod_that_is_removed_at_once_counts() -> None:
     log = Log().pods(2).budget(2)
     terminating = ready("web-0")

@@ -12,6 +12,7 @@ from vacate.api.selectors.labels import selector_of
 from vacate.embedded.store.log import Record
 
 EVICTED = "EvictionByEvictionAPI"
+BUDGETS = "poddisruptionbudgets.policy"
 _Place = tuple[str, str]  # namespace and name
 
 
@@ -26,7 +27,7 @@ class Moment:
     def apply(self, record: Record) -> None:
         """Step to the record's revision."""
         self.revision = record.revision
-        table = {"pods": self.pods, "poddisruptionbudgets.policy": self.budgets}.get(record.resource)
+        table = {"pods": self.pods, BUDGETS: self.budgets}.get(record.resource)
         if table is None:
             return
         place = (record.namespace, record.name)
@@ -47,21 +48,61 @@ def is_healthy(pod: Obj) -> bool:
 class BudgetHistory:
     """Follows a server's writes, and says which evictions left a budget with too few healthy pods.
 
-    Only budgets with an absolute `minAvailable` are checked: they need no arithmetic but a count.
+    Only budgets with an absolute `minAvailable` are checked: they need no arithmetic but a count. A pod that
+    was lost otherwise is not charged to evictions before the disruption controller has counted it: nobody who
+    goes by the budget can know of it.
     """
 
     def __init__(self) -> None:
         self._moment = Moment()
+        self._uncounted: dict[_Place, list[_Place]] = {}  # by budget, the pods that were lost, in their order
 
     def apply(self, record: Record) -> Iterator[str]:
         """Step to the record's revision: what goes against a budget there. To be read to its end."""
-        moment = self._moment
-        before = moment.pods.get((record.namespace, record.name)) if record.resource == "pods" else None
+        moment, place = self._moment, (record.namespace, record.name)
+        before = moment.pods.get(place) if record.resource == "pods" else None
         moment.apply(record)
-        if before is None or not _leaves_by_eviction(before, record):
+        if place in moment.budgets and record.resource == BUDGETS:
+            self._count(place, moment.budgets[place])
+        if before is None:
             return
+        evicted = _leaves_by_eviction(before, record)
         for budget in _budgets_of(moment, record.namespace, before):
-            yield from _breach(moment, budget, record)
+            if evicted:
+                yield from self._breach(budget, record)
+            else:
+                self._follow(budget, place, before)
+
+    def _follow(self, budget: Obj, place: _Place, before: Obj) -> None:
+        lost = self._uncounted.setdefault(_place(budget), [])
+        after = self._moment.pods.get(place)
+        if after is not None and is_healthy(after):
+            lost[:] = [one for one in lost if one != place]
+        elif is_healthy(before):
+            lost.append(place)
+
+    def _count(self, place: _Place, budget: Obj) -> None:
+        """The budget was written: what it still counts as healthy, beside what was evicted, is uncounted."""
+        status = budget.get("status") or {}
+        evicted = [
+            name
+            for name in status.get("disruptedPods") or {}
+            if not _is_healthy(self._moment, (place[0], name))
+        ]
+        more = status.get("currentHealthy", 0) - len(_healthy(self._moment, budget)) - len(evicted)
+        lost = self._uncounted.setdefault(place, [])
+        del lost[: max(0, len(lost) - max(0, more))]
+
+    def _breach(self, budget: Obj, record: Record) -> Iterator[str]:
+        wanted = budget["spec"].get("minAvailable")
+        if not isinstance(wanted, int):
+            return
+        left, uncounted = _healthy(self._moment, budget), self._uncounted.get(_place(budget), [])
+        if len(left) + len(uncounted) < wanted:
+            yield (
+                f"revision {record.revision}: the eviction of {record.name} left {len(left)} healthy pods, "
+                f"budget {budget['metadata']['name']} wants {wanted}"
+            )
 
 
 def budget_breaches(records: Iterable[Record]) -> Iterator[str]:
@@ -89,24 +130,23 @@ def _budgets_of(moment: Moment, namespace: str, pod: Obj) -> Iterator[Obj]:
             yield budget
 
 
-def _breach(moment: Moment, budget: Obj, record: Record) -> Iterator[str]:
-    wanted = budget["spec"].get("minAvailable")
-    if not isinstance(wanted, int):
-        return
-    selector = selector_of(budget["spec"]["selector"])
-    left = [
-        name
-        for (namespace, name), pod in moment.pods.items()
-        if namespace == record.namespace
-        and selector.matches(pod["metadata"].get("labels") or {})
-        and is_healthy(pod)
+def _healthy(moment: Moment, budget: Obj) -> list[_Place]:
+    """The healthy pods that the budget selects."""
+    selector, namespace = selector_of(budget["spec"]["selector"]), _place(budget)[0]
+    return [
+        place
+        for place, pod in moment.pods.items()
+        if place[0] == namespace and selector.matches(pod["metadata"].get("labels") or {}) and is_healthy(pod)
     ]
-    if len(left) < wanted:
-        name = budget["metadata"]["name"]
-        yield (
-            f"revision {record.revision}: the eviction of {record.name} left {len(left)} healthy pods, "
-            f"budget {name} wants {wanted}"
-        )
+
+
+def _is_healthy(moment: Moment, place: _Place) -> bool:
+    pod = moment.pods.get(place)
+    return pod is not None and is_healthy(pod)
+
+
+def _place(obj: Obj) -> _Place:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def health(records: Iterable[Record], namespace: str, label: str, value: str) -> Iterator[tuple[int, int]]:
