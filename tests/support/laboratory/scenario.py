@@ -10,7 +10,7 @@ from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.endings import left_open
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
-from support.laboratory.faults.people import untaint
+from support.laboratory.faults.people import keep_untainted, untaint
 from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
@@ -141,12 +141,9 @@ class Scenario:
         await lab.until(lambda: all_drained(lab), patience, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])
-        await untaint(lab)
-        await lab.until(
-            lambda: _has_ended(lab),
-            patience,
-            "all workloads run, all nodes are ready, and no request, maintenance, shutdown or fence is open",
-        )
+        end = "all workloads run, all nodes are ready, and no request, maintenance, shutdown or fence is open"
+        async with beside(keep_untainted(lab)):
+            await lab.until(lambda: _has_ended(lab), patience, end)
 
 
 def _has_ended(lab: LaboratoryCluster) -> bool:

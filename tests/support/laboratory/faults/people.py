@@ -15,6 +15,8 @@ PEOPLE = "people.example.com"
 REGISTERS_WITHIN = 25.0
 """Seconds; pod GC believes that a node is gone after forty."""
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
+LOOK_SECONDS = 60.0
+"""So often taints are looked for that a server has written late."""
 
 
 async def force_without_confirming(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -123,6 +125,13 @@ async def untaint(lab: LaboratoryCluster) -> None:
         while TAINT["key"] in _taints(lab, name):
             await tried(_set_taint(lab, name, present=False))
             await lab.sim.clock.sleep(0.1)
+
+
+async def keep_untainted(lab: LaboratoryCluster) -> None:
+    """The same for writes that a server carries out long after the person has gone."""
+    while True:
+        await untaint(lab)
+        await lab.sim.clock.sleep(LOOK_SECONDS)
 
 
 def _taints(lab: LaboratoryCluster, name: str) -> list[str]:
