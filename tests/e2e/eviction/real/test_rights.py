@@ -42,8 +42,9 @@ USED_ELSEWHERE = {
     Right("deployments", "get", "apps"),  # for pods of workloads that have opted in to move
     Right("replicasets", "get", "apps"),
     Right("statefulsets", "get", "apps"),
+    Right("nodes", "get"),  # where a pod returned under its name while its callers waited
 }
-"""Rights of the webhook that only features use which are not in use here."""
+"""Rights of the webhook that only features and cases use which are not seen here."""
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
 FORGED = '{"admin.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'
 LEFT = ("PodTerminated", "PodDeleted")
