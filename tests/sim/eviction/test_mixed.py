@@ -25,7 +25,7 @@ FORBID: dict[str, Any] = {"status": {"evacuationCancellationPolicy": "Forbid"}}
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("seed", range(SEEDS // 10))
+@pytest.mark.parametrize("seed", range(max(SEEDS // 10, 1)))
 def test_both_apis_keep_their_rules(seed: int) -> None:
     problems = run_seed(seed, mixed=True).breaches
     assert not problems, "\n".join(problems)
