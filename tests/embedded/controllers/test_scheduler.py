@@ -160,3 +160,52 @@ def test_nobody_who_waits_in_line_is_forgotten_when_bindings_fail() -> None:
         await world.until(lambda: len(world.healthy_pods()) == 2)
 
     in_world(body, plans=lambda name: plan if name == "scheduler" else Script(()))
+
+
+class RefusedReports:
+    """A plan under which the server refuses what is said about certain pods."""
+
+    def __init__(self, *pods: str) -> None:
+        self.pods = pods
+        self.refused = 0
+
+    def fault(self, request: Request) -> Fault:
+        if not any(request.path.endswith(f"/pods/{name}/status") for name in self.pods):
+            return NO_FAULT
+        self.refused += 1
+        return Fault(status=503)
+
+
+def test_a_pod_without_a_place_says_why_although_the_first_report_was_lost() -> None:
+    plan = RefusedReports("p")
+
+    async def body(world: World) -> None:
+        await world.client.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
+        await world.settle(5)
+        await world.client.create(PODS, asking("p", "100m"), "default")
+        await world.until(lambda: plan.refused > 0)
+        plan.pods = ()
+        await world.until(lambda: condition_of(created(world, PODS, "p"), "PodScheduled") == "False")
+        told = condition_of(created(world, PODS, "p"), "PodScheduled", "message")
+        assert told == "0/1 nodes are available: 1 node(s) were unschedulable."
+        await world.settle(5)
+        before = writes(world)
+        await world.sim.clock.sleep(900)
+        assert writes(world) == before
+
+    in_world(body, nodes=1, plans=lambda name: plan if name == "scheduler" else Script(()))
+
+
+def test_a_pod_that_cannot_be_told_why_it_waits_keeps_nobody_from_a_node() -> None:
+    plan = RefusedReports("huge")
+
+    async def body(world: World) -> None:
+        huge = asking("huge", "1000", priorityClassName="system-cluster-critical")
+        await world.client.create(PODS, huge, "default")
+        await world.until(lambda: plan.refused > 0)
+        await world.client.create(PODS, asking("small", "100m"), "default")
+        await world.until(lambda: node_of(created(world, PODS, "small")), timeout=60)
+        before = plan.refused
+        await world.until(lambda: plan.refused > before)
+
+    in_world(body, plans=lambda name: plan if name == "scheduler" else Script(()))

@@ -69,6 +69,7 @@ class Scheduler:
         self._view = ClusterView(claims=self._claims)
         self._pending = PendingPods()
         self._promised: dict[str, str] = {}
+        self._unreported: dict[Key, Pod] = {}  # no node takes them, and the write that says so has failed
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Keep the view and the pending pods up to date."""
@@ -138,22 +139,36 @@ class Scheduler:
         return [key for key, _ in stuck]
 
     async def reconcile(self, _: Key) -> Outcome:
-        """Serve the line, the first in it first; after a failure whoever is left waits for the next try."""
+        """Serve the line, the first in it first; after a failure whoever is left waits for the next try.
+
+        Whoever could not be told why it waits is looked at again, and keeps nobody else from a node.
+        """
+        again, self._unreported = self._unreported, {}
+        self._readmit(list(again.items()))
+        failure: Exception | None = None
         while (key := self._pending.next()) is not None:
-            await self._serve(key)
+            failure = await self._serve(key) or failure
             await asyncio.sleep(0)  # a look that needs no answer never waits, and others must come to work
+        if failure is not None:
+            raise failure
         return Done()
 
-    async def _serve(self, key: Key) -> None:
+    async def _serve(self, key: Key) -> Exception | None:
+        """Give one pod a node, or tell it why there is none; returns why it could not be told."""
         pod = self._pods.get(*key)
         if pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
-            return
+            return None
         match place(pod, self._view):
             case Placed(node):
                 await self._bind(key, pod, node)
             case NoFit(message):
                 self._pending.set_aside(key, pod)
-                await self._report(pod, message)
+                try:
+                    await self._report(pod, message)
+                except Exception as error:
+                    self._unreported[key] = pod
+                    return error
+        return None
 
     async def _bind(self, key: Key, pod: Pod, node: str) -> None:
         meta = pod.metadata
