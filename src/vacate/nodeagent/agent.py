@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 from vacate.api.kinds import NODES, PODS
@@ -31,6 +31,7 @@ from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.endings import to_its_end
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 
@@ -66,6 +67,7 @@ class NodeAgent:
         self.pods.queue = self._pods.queue
         heartbeat = Heartbeat(deps, settings, node)
         self.shutdown: ShutdownManager | None = None
+        self._shutting: asyncio.Task[None] | None = None
         self._requests: ShutdownRequests | None = None
         self._deps = deps
         parts: list[Runnable] = [*runnables, heartbeat]
@@ -78,12 +80,13 @@ class NodeAgent:
         lock = lock_folder(self.settings)
         try:
             self.pods.adopt(await self._runtime.open(self.pods.ended))
-            async with self._shutdown_running():  # before the API server is asked: it may be away
-                await self._node.claim()
-                await self.manager.run()
+            self._start_shutdown()  # before the API server is asked: it may be away
+            await self._node.claim()
+            await self.manager.run()
         finally:
             try:
-                await asyncio.shield(self._end())
+                ending = asyncio.get_running_loop().create_task(self._end(), name="end of the agent")
+                await to_its_end(ending)
             finally:
                 lock.close()
 
@@ -113,19 +116,10 @@ class NodeAgent:
         )
         return self.shutdown
 
-    @contextlib.asynccontextmanager
-    async def _shutdown_running(self) -> AsyncIterator[None]:
-        if self.shutdown is None:
-            yield
-            return
-        task = asyncio.get_running_loop().create_task(self._run_shutdown(self.shutdown), name="shutdown")
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-            if self._requests is not None:
-                await self._requests.aclose()
+    def _start_shutdown(self) -> None:
+        if self.shutdown is not None:
+            work = self._run_shutdown(self.shutdown)
+            self._shutting = asyncio.get_running_loop().create_task(work, name="shutdown")
 
     async def _run_shutdown(self, manager: ShutdownManager) -> None:
         while True:
@@ -161,6 +155,11 @@ class NodeAgent:
         await self.manager.wait_ready()
 
     async def _end(self) -> None:
+        if self._shutting is not None:
+            self._shutting.cancel()
+            await asyncio.wait([self._shutting])
+        if self._requests is not None:
+            await self._requests.aclose()
         if self.settings.stop_pods:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(10.0):

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import InformerFactory
+from vacate.runtime.endings import to_its_end
 from vacate.runtime.leaderelection import LeaderElector
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Manager:
                 self._raise_ended()
         finally:
             self._ready.clear()
-            await _to_its_end(self._task("stop", self._wind_down()))
+            await to_its_end(self._task("stop", self._wind_down()))
 
     async def _start_all(self) -> None:
         for runnable in self._runnables:
@@ -149,19 +150,6 @@ def _why(task: asyncio.Task[None]) -> BaseException:
         return RuntimeError(f"{task.get_name()} ended by itself")
     error.add_note(f"this ended {task.get_name()}, and everything with it")
     return error
-
-
-async def _to_its_end(task: asyncio.Task[None]) -> None:
-    """Wait for it, also when this is cancelled meanwhile: a second cancellation must leave nothing behind."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
