@@ -203,6 +203,15 @@ TABLE: dict[str, tuple[EvictionReview, LookupResults, object]] = {
         ),
         Lookup.REQUEST,
     ),
+    "created again, and tolerates the cordon": (
+        REVIEW,
+        LookupResults(
+            a_pod(FLUSH, uid="u2", age=3, spec={"nodeName": "n", "tolerations": [{"operator": "Exists"}]}),
+            namesakes=[OLD],
+            node=a_node(unschedulable=True),
+        ),
+        Gone(OLD),
+    ),
     "created again on a node with odd taints": (
         REVIEW,
         LookupResults(YOUNG, namesakes=[OLD], node=a_node(taints=["x", {"key": "dedicated"}])),

@@ -18,6 +18,7 @@ from vacate.api.identity import StatusAuthority, User
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.times import EARLIEST, after, parse_time
+from vacate.api.types import Taint
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
@@ -35,6 +36,7 @@ from vacate.eviction.model import (
     Stage,
 )
 from vacate.eviction.registration import resolve
+from vacate.kube.scheduling.taints import tolerated
 
 CAUSE = "EvictionRequest"
 """The reason in the cause of a refusal, beside `DisruptionBudget` of the API server."""
@@ -43,7 +45,8 @@ INTERCEPTOR = "vacate.dev/interceptor"
 """The annotation of an Eviction by which the active interceptor ends the pod itself."""
 
 _TERMINAL = ("Succeeded", "Failed")
-_DRAIN_TAINTS = ("node.kubernetes.io/unschedulable", "ToBeDeletedByClusterAutoscaler")
+_CORDON_TAINT = "node.kubernetes.io/unschedulable"
+_DRAIN_TAINTS = (_CORDON_TAINT, "ToBeDeletedByClusterAutoscaler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ def decide_review(
         if earlier is not None:
             if isinstance(known.node, Unread) and dig(pod, "spec", "nodeName"):
                 return Lookup.NODE
-            if not _is_drained(known.node):
+            if not _is_drained(known.node, msgspec.convert(pod, Pod)):
                 return Gone(earlier)
     found = resolve(pod, config.allowed_interceptors)
     if not found.interceptors or found.field_errors:
@@ -233,18 +236,25 @@ def _may_be_another(pod: Obj, now: dt.datetime, wait: dt.timedelta) -> bool:
     return after(created, wait * 2) > now
 
 
-def _is_drained(node: Obj | Unread | None) -> bool:
-    """Whether the node takes no pods, as while it is drained: then who asks means the pod that is there now.
+def _is_drained(node: Obj | Unread | None, pod: Pod) -> bool:
+    """Whether the node takes no such pods, as while it is drained: who asks means the pod that is there now.
 
     The pod was scheduled to it before that. So this is a later drain of the same caller, and an earlier one,
-    should it still ask, does what the later one does.
+    should it still ask, does what the later one does. A pod that tolerates the drain shows nothing: it may
+    have returned to the node of the earlier one, which would evict it again and again.
     """
     if not isinstance(node, dict):
         return False
     spec = mapping(node.get("spec"))
     taints = spec.get("taints")
-    keys = [mapping(one).get("key") for one in taints] if isinstance(taints, list) else []
-    return spec.get("unschedulable") is True or any(key in _DRAIN_TAINTS for key in keys)
+    keys = {text(mapping(one).get("key")) for one in taints} if isinstance(taints, list) else set()
+    if spec.get("unschedulable") is True:
+        keys.add(_CORDON_TAINT)
+    tolerations = pod.spec.tolerations
+    return any(
+        not tolerated(tolerations, Taint(key=key, effect="NoSchedule"))
+        for key in keys.intersection(_DRAIN_TAINTS)
+    )
 
 
 def _earlier(
