@@ -55,8 +55,12 @@ def blocking(
     request: EvictionRequest | None,
     budgets: Sequence[PodDisruptionBudget],
     now: dt.datetime,
+    unscheduled: Sequence[Pod] = (),
 ) -> Blocker | None:
-    """What holds a pod whose eviction is requested, or that is terminating; None while it moves on."""
+    """What holds a pod whose eviction is requested, or that is terminating; None while it moves on.
+
+    The budgets and the unscheduled pods are those of its namespace.
+    """
     if pod.terminating:
         return _overdue(pod, now)
     if request is None or request.complete:
@@ -74,7 +78,7 @@ def blocking(
         return _silent(pod, request, now)
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
-        return _refused(pod, request, budgets)
+        return _refused(pod, request, budgets, unscheduled)
     return None
 
 
@@ -125,7 +129,9 @@ def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | N
     )
 
 
-def _refused(pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) -> Blocker:
+def _refused(
+    pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], unscheduled: Sequence[Pod]
+) -> Blocker:
     meta = pod.metadata
     found = covering(budgets, meta.namespace, meta.labels)
     why = plain(request.status.message, 600) or "the eviction was refused"
@@ -140,11 +146,15 @@ def _refused(pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruption
             "change their selectors so that only one of them selects the pod",
             ",".join(names),
         )
-    return blocker(pod, "DisruptionBudget", allowance_of(found[0]), budget_remedy(found[0]), names[0])
+    awaited = [
+        one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
+    ]
+    remedy = budget_remedy(found[0], awaited)
+    return blocker(pod, "DisruptionBudget", allowance_of(found[0]), remedy, names[0])
 
 
-def budget_remedy(budget: PodDisruptionBudget) -> str:
-    """What would make room in a budget."""
+def budget_remedy(budget: PodDisruptionBudget, unscheduled: Sequence[str] = ()) -> str:
+    """What would make room in a budget, some of whose pods may have no node."""
     status, name = budget.status, budget.metadata.name
     if budget.spec.min_available is None and budget.spec.max_unavailable is None:
         return (
@@ -159,7 +169,18 @@ def budget_remedy(budget: PodDisruptionBudget) -> str:
     if status.current_healthy > status.desired_healthy:
         # The API server debits a budget at once; its controller counts again when the pod is gone.
         return f"wait until evictions of other pods of disruption budget {name} have ended and are counted"
+    if unscheduled:
+        return (
+            f"wait until {_first_of(unscheduled)} of disruption budget {name}, not scheduled yet, "
+            f"{'is' if len(unscheduled) == 1 else 'are'} healthy; if only drained nodes fit, add a node that "
+            "does, or lower what the budget demands"
+        )
     return f"wait until more pods of disruption budget {name} are healthy, or add replicas"
+
+
+def _first_of(pods: Sequence[str]) -> str:
+    more = len(pods) - 1
+    return f"pod {pods[0]}" if not more else f"pod {pods[0]} and {more} more"
 
 
 def next_report(pod: Pod, request: EvictionRequest | None) -> dt.datetime | None:

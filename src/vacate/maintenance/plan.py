@@ -51,6 +51,7 @@ class Environment:
     request: Callable[[Pod], EvictionRequest | None]
     budgets: Callable[[str], Sequence[PodDisruptionBudget]]  # of a namespace
     refused: Mapping[str, str] = field(default_factory=dict)  # by pod UID: why a request was refused
+    unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
 
 
 @dataclass(slots=True)
@@ -211,7 +212,8 @@ def _drain(
         if request is not None and request.status.expected_interceptor_finish_time is not None:
             estimates.append(request.status.expected_interceptor_finish_time)
         refused = around.refused.get(uid)
-        held = blocking(pod, request, around.budgets(pod.metadata.namespace), now)
+        namespace = pod.metadata.namespace
+        held = blocking(pod, request, around.budgets(namespace), now, around.unscheduled(namespace))
         if held is None:
             plan.wake(next_report(pod, request))
         if held is None and refused is not None and request is None:

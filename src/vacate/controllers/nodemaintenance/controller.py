@@ -141,7 +141,12 @@ class NodeMaintenances:
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
         return Environment(
-            nodes, self._view.pods_on, request, self._view.budgets.reader.list, attempts.refused()
+            nodes,
+            self._view.pods_on,
+            request,
+            self._view.budgets.reader.list,
+            attempts.refused(),
+            self._view.unscheduled,
         )
 
     async def _act(

@@ -20,6 +20,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
 _CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node", "nodemaintenance-requester"
+_UNSCHEDULED = "nodemaintenance-unscheduled"
 
 
 class View:
@@ -29,7 +30,8 @@ class View:
         informers = deps.informers
         self.maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self.nodes = informers.informer(NODES, Node, indexes={_CLAIMED: _claimants})
-        self.pods = informers.informer(PODS, Pod, indexes={_ON_NODE: _node_of})
+        indexes = {_ON_NODE: _node_of, _UNSCHEDULED: _namespace_of_unscheduled}
+        self.pods = informers.informer(PODS, Pod, indexes=indexes)
         self.requests: Mapping[Dialect, Informer[EvictionRequest]] = {
             dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
@@ -64,6 +66,10 @@ class View:
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node."""
         return self.pods.reader.by_index(_ON_NODE, node)
+
+    def unscheduled(self, namespace: str) -> list[Pod]:
+        """The pods of a namespace that have no node."""
+        return self.pods.reader.by_index(_UNSCHEDULED, namespace)
 
     def request_for(self, pod: Pod) -> EvictionRequest | None:
         """The request for a pod, by whichever API: one that goes on before one that is over."""
@@ -125,6 +131,11 @@ def _claimants(node: Node) -> Iterable[str]:
 
 def _node_of(pod: Pod) -> Iterable[str]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
+def _namespace_of_unscheduled(pod: Pod) -> Iterable[str]:
+    waits = not pod.spec.node_name and not pod.terminal and not pod.terminating
+    return (pod.metadata.namespace,) if waits else ()
 
 
 def _requesting(request: EvictionRequest) -> Iterable[str]:
