@@ -70,10 +70,10 @@ def report(logs: Sequence[PodLog]) -> list[str]:
     table = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
     name = program_name()
     return [
-        "What the logs of the service say about its ends",
+        "When and why each pod was terminated, as its own log says",
         *(f"  {line}".rstrip() for line in table),
         "Try next",
-        f"  {name} up --runtime process     a cluster to keep, with such nodes",
-        f"  {name} delete pod POD --reason TEXT    end a pod and say why",
-        "  docs/how-to/learn-why-a-pod-was-ended.md    let your own hooks learn it",
+        f"  {name} up --runtime process     a cluster of your own with such nodes",
+        f"  {name} delete pod POD --reason TEXT    delete a pod and say why",
+        "  docs/how-to/find-out-why-a-pod-was-terminated.md    pass it to your own hooks",
     ]
