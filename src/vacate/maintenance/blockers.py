@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vacate.api.text import plain
 from vacate.api.times import after
@@ -55,11 +55,11 @@ def blocking(
     request: EvictionRequest | None,
     budgets: Sequence[PodDisruptionBudget],
     now: dt.datetime,
-    unscheduled: Sequence[Pod] = (),
+    unscheduled: Callable[[str], Sequence[Pod]] = lambda _: (),
 ) -> Blocker | None:
     """What holds a pod whose eviction is requested, or that is terminating; None while it moves on.
 
-    The budgets and the unscheduled pods are those of its namespace.
+    The budgets are those of its namespace; only where one refuses are the pods without a node asked for.
     """
     if pod.terminating:
         return _overdue(pod, now)
@@ -78,7 +78,7 @@ def blocking(
         return _silent(pod, request, now)
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
-        return _refused(pod, request, budgets, unscheduled)
+        return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace))
     return None
 
 

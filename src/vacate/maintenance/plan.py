@@ -212,8 +212,7 @@ def _drain(
         if request is not None and request.status.expected_interceptor_finish_time is not None:
             estimates.append(request.status.expected_interceptor_finish_time)
         refused = around.refused.get(uid)
-        namespace = pod.metadata.namespace
-        held = blocking(pod, request, around.budgets(namespace), now, around.unscheduled(namespace))
+        held = blocking(pod, request, around.budgets(pod.metadata.namespace), now, around.unscheduled)
         if held is None:
             plan.wake(next_report(pod, request))
         if held is None and refused is not None and request is None:
