@@ -23,7 +23,7 @@ from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.install.manifests.hooks import hook_accounts
-from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
+from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
 from vacate.install.settings import (
     DEFAULT_HOOKS,
     DEFAULT_IMAGE,

@@ -1,0 +1,168 @@
+"""Which writes of pods, evictions and deletions reach the webhook."""
+
+from __future__ import annotations
+
+from vacate.admission.pods.workloads import OPT_IN
+from vacate.api import objectnames
+from vacate.api.kinds import REPLICASETS, STATEFULSETS
+from vacate.api.objects import Obj
+from vacate.api.selectors.labels import match_expressions
+from vacate.api.terminationreason import WRAP
+from vacate.crds.cel import listed
+from vacate.eviction.registration import PREFIXES
+from vacate.install.manifests.webhookentries import (
+    WEBHOOK_SUFFIX,
+    own_namespaces_aside,
+    rule_of,
+    webhook_entry,
+)
+from vacate.install.settings import FailurePolicy, Settings
+
+_REGISTERS = "(" + " || ".join(f"k.startsWith('{prefix}/')" for prefix in PREFIXES) + ")"
+
+
+def new_pods(settings: Settings) -> Obj:
+    """New pods that register nobody, to be annotated by rule. Those of nodes themselves are left alone."""
+    annotations = "object.metadata.?annotations.orValue({})"
+    hook = webhook_entry(
+        f"pods.mutate.{WEBHOOK_SUFFIX}",
+        objectnames.MUTATE_PODS,
+        rule_of("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[
+            ("not-of-a-node", f"!('kubernetes.io/config.mirror' in {annotations})"),
+            ("registers-no-interceptor", f"!{annotations}.exists(k, {_REGISTERS})"),
+        ],
+        timeout=3,
+    )
+    return {**hook, "namespaceSelector": own_namespaces_aside(settings)}
+
+
+def workload_pods(settings: Settings) -> Obj:
+    """New pods of workloads, in namespaces that say whether their workloads move before eviction.
+
+    Elsewhere no pod waits for the webhook: there the registration controller annotates workloads that have
+    opted in by themselves.
+    """
+    owned = (
+        "object.metadata.?ownerReferences.orValue([])"
+        f".exists(r, r.kind in ['{REPLICASETS.kind}', '{STATEFULSETS.kind}'] && r.?controller.orValue(false))"
+    )
+    hook = webhook_entry(
+        f"workloadpods.mutate.{WEBHOOK_SUFFIX}",
+        objectnames.MUTATE_WORKLOAD_PODS,
+        rule_of("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("of-a-workload", owned)],
+        timeout=3,
+    )
+    apart = own_namespaces_aside(settings)["matchExpressions"]
+    selector = {"matchExpressions": [*apart, {"key": OPT_IN, "operator": "Exists"}]}
+    return {**hook, "namespaceSelector": selector}
+
+
+def prestop_hooks(settings: Settings) -> Obj:
+    """New pods with preStop hooks, in namespaces that want them wrapped."""
+    restartable = (
+        "object.spec.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue('') == 'Always')"
+    )
+    wrappable = (
+        "has(c.lifecycle) && has(c.lifecycle.preStop)"
+        " && (has(c.lifecycle.preStop.exec) || has(c.lifecycle.preStop.httpGet))"
+    )
+    hooks = f"object.spec.containers.exists(c, {wrappable}) || {restartable}.exists(c, {wrappable})"
+    hook = webhook_entry(
+        f"prestophooks.mutate.{WEBHOOK_SUFFIX}",
+        objectnames.MUTATE_HOOKS,
+        rule_of("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("has-prestop-hooks", hooks)],
+        timeout=3,
+    )
+    apart = own_namespaces_aside(settings)["matchExpressions"]
+    chosen = {"key": WRAP, "operator": "In", "values": ["true"]}
+    return {**hook, "namespaceSelector": {"matchExpressions": [*apart, chosen]}}
+
+
+def registering_pods(settings: Settings) -> Obj:
+    """Pods whose annotations register interceptors, when these are new or change."""
+    new = "object.metadata.?annotations.orValue({})"
+    old = "(oldObject == null ? {} : oldObject.metadata.?annotations.orValue({}))"
+    changes = (
+        f"{new}.exists(k, {_REGISTERS} && !(k in {old} && {old}[k] == {new}[k]))"
+        f" || {old}.exists(k, {_REGISTERS} && !(k in {new}))"
+    )
+    hook = webhook_entry(
+        f"pods.validate.{WEBHOOK_SUFFIX}",
+        objectnames.VALIDATE_PODS,
+        rule_of("", "v1", "pods", "CREATE", "UPDATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("registers-interceptors", changes)],
+        timeout=3,
+    )
+    return {**hook, "namespaceSelector": own_namespaces_aside(settings)}
+
+
+def evictions(settings: Settings) -> Obj:
+    """Direct evictions, where those of the manager and dry runs have nothing to wait for.
+
+    It always fails open, and soon: a drain is more important than those who want to prepare it. Not so soon
+    that a busy webhook counts as one that is away: a drain evicts all pods of a node at once. The pod is not
+    in the review, so that whether it has interceptors is looked up by the webhook.
+    """
+    by_others = f"!(request.userInfo.username in {listed(settings.controllers)})"
+    real = "!request.?dryRun.orValue(false) && object.?deleteOptions.?dryRun.orValue([]).size() == 0"
+    hook = webhook_entry(
+        f"evictions.validate.{WEBHOOK_SUFFIX}",
+        objectnames.VALIDATE_EVICTIONS,
+        rule_of("", "v1", "pods/eviction", "CREATE"),
+        FailurePolicy.IGNORE,
+        settings,
+        conditions=[("not-of-the-manager", by_others), ("no-dry-run", real)],
+        timeout=2,
+    )
+    chosen = match_expressions(settings.bridge_namespaces)
+    apart = own_namespaces_aside(settings)
+    selector = {"matchExpressions": [*apart["matchExpressions"], *chosen]}
+    # It makes requests, though never for a dry run.
+    return {**hook, "namespaceSelector": selector, "sideEffects": "NoneOnDryRun"}
+
+
+def deletions(settings: Settings) -> Obj:
+    """Deletions and evictions of pods, to note why. It refuses none, and none waits long for it.
+
+    Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
+    that are ending, force deletion, dry runs, and preconditions that a write would break.
+    """
+    evicts = "request.?subResource.orValue('') == 'eviction'"
+    options = f"({evicts} ? object.?deleteOptions.orValue({{}}) : request.?options.orValue({{}}))"
+    return {
+        **webhook_entry(
+            f"reasons.annotate.{WEBHOOK_SUFFIX}",
+            objectnames.ANNOTATE_REASONS,
+            rule_of("", "v1", "pods", "DELETE"),
+            FailurePolicy.IGNORE,
+            settings,
+            conditions=[
+                ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
+                (
+                    "no-dry-run",
+                    f"!request.?dryRun.orValue(false) && dyn({options}).?dryRun.orValue([]) == []",
+                ),
+                ("with-grace", f"dyn({options}).?gracePeriodSeconds.orValue(-1) != 0"),
+                ("any-version", f"!dyn({options}).?preconditions.?resourceVersion.hasValue()"),
+                (
+                    "not-ending",
+                    f"{evicts} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
+                ),
+            ],
+            timeout=2,
+        ),
+        "rules": [rule_of("", "v1", "pods", "DELETE"), rule_of("", "v1", "pods/eviction", "CREATE")],
+        "namespaceSelector": own_namespaces_aside(settings),
+        "sideEffects": "NoneOnDryRun",
+    }
