@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.request import SimRequest
-from vacate.cli.evict.command import how_requested, unprepared
+from vacate.cli.evict.eviction import how_requested, unprepared
 from vacate.sdk.results import result_of
 
 pytestmark = pytest.mark.unit

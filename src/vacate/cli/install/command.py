@@ -14,7 +14,8 @@ from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import Work, run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
-from vacate.cli.install.options import install_options, own_namespace, settings_of
+from vacate.cli.install.options import install_options, own_namespace
+from vacate.cli.install.settings import settings_of
 from vacate.entropy import system_entropy
 from vacate.install import objects
 from vacate.install.apply.installer import Installer, InstallOptions

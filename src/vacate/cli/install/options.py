@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import yaml
-from cryptography import x509
 
-from vacate.admission.pods.registrationrules import read_rules
 from vacate.api.selectors.labels import match_expressions, parse_selector
-from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
-from vacate.errors import ApiError, ConfigError
+from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
-from vacate.features import FeatureGates, parse_feature_gates
-from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
 from vacate.install.settings import (
-    DEFAULT_HOOKS,
     DEFAULT_IMAGE,
     DEFAULT_NAMESPACE,
     Certificates,
     FailurePolicy,
-    Monitoring,
-    Settings,
-    ShutdownAgent,
     ShutdownAgentMode,
 )
-from vacate.interceptors.hooks.targets import read_allow_list
-from vacate.nodeagent.shutdown.config import read_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +33,6 @@ _IMAGE = re.compile(
 _ADDRESS = re.compile(
     r"https://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)(:(?P<port>[0-9]{1,5}))?/?"
 )
-_LONGEST_FILE = 900_000  # what fits into a ConfigMap, with room for the rest of it
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _POLICY = click.Choice([policy.value for policy in FailurePolicy])
 _REPLICAS = click.IntRange(1, 20)
@@ -194,172 +179,3 @@ _OPTIONS = (
     click.option("--monitoring", is_flag=True,
                  help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
 )  # fmt: skip
-
-
-def settings_of(
-    *,
-    namespace: str,
-    image: str,
-    pull_secrets: tuple[str, ...],
-    replicas: int,
-    certificates: str,
-    webhook_url: str | None,
-    ca_file: Path | None,
-    allowed: tuple[str, ...],
-    interceptors: Mapping[str, tuple[str, ...]],
-    manager_users: tuple[str, ...],
-    max_interceptors: int | None,
-    max_request_duration: dt.timedelta | None,
-    pod_rules: Path | None,
-    feature_gates: str,
-    request_failure_policy: str,
-    status_failure_policy: str,
-    pod_failure_policy: str,
-    pod_webhooks: bool,
-    guard_unlabelled: bool,
-    eviction_bridge: bool,
-    bridge_namespaces: str,
-    bridge_wait: dt.timedelta,
-    termination_reasons: bool,
-    prestop_wrapper: bool,
-    fencing_jobs: bool,
-    network_policy: bool,
-    webhook_sources: tuple[str, ...],
-    metrics_sources: tuple[str, ...],
-    client_ca: Path | None,
-    client_names: tuple[str, ...],
-    per_request: bool,
-    deploy_manager: bool,
-    definitions: bool,
-    shutdown_agent: str | None,
-    shutdown_config: Path | None,
-    shutdown_api: str | None,
-    kubelet_insecure_tls: bool,
-    hooks: Path | None,
-    monitoring: bool,
-) -> Settings:
-    """The settings that were asked for; a ConfigError says which option cannot be used."""
-    if bridge_namespaces and not eviction_bridge:
-        raise click.UsageError("--bridge-namespaces: has no meaning without --eviction-bridge; give it too")
-    gates = parse_feature_gates(feature_gates)
-    if webhook_url and certificates == Certificates.CERT_MANAGER:
-        raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
-    if webhook_url and prestop_wrapper:
-        raise click.UsageError(
-            "--prestop-wrapper: pods ask a webhook in the cluster for their reason; omit --webhook-url"
-        )
-    if client_names and client_ca is None:
-        raise click.UsageError(
-            "--webhook-client-name: names are looked for in certificates of "
-            "--webhook-client-ca; give it as well"
-        )
-    if (webhook_sources or metrics_sources) and not network_policy:
-        raise click.UsageError(
-            "--webhook-from and --metrics-from configure network policies; omit --no-network-policy"
-        )
-    return Settings(
-        image=image,
-        pull_secrets=pull_secrets,
-        namespace=namespace,
-        manager_replicas=replicas,
-        webhook_replicas=replicas,
-        webhook_url=webhook_url or "",
-        ca_bundle=_authority(ca_file, "--ca-file"),
-        certificates=Certificates(certificates),
-        allowed_interceptors=allowed,
-        interceptor_accounts={**(hook_accounts(namespace) if hooks else {}), **interceptors},
-        manager_users=manager_users,
-        max_interceptors=max_interceptors,
-        max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
-        feature_gates=",".join(filter(None, map(str.strip, feature_gates.split(",")))),
-        request_failure_policy=FailurePolicy(request_failure_policy),
-        status_failure_policy=FailurePolicy(status_failure_policy),
-        pod_failure_policy=FailurePolicy(pod_failure_policy),
-        pod_webhooks=pod_webhooks,
-        eviction_bridge=eviction_bridge,
-        bridge_namespaces=bridge_namespaces,
-        bridge_wait_seconds=max(1, int(bridge_wait.total_seconds())),
-        termination_reasons=termination_reasons,
-        prestop_wrapper=prestop_wrapper,
-        fencing_jobs=fencing_jobs,
-        pod_rules=_rules(pod_rules, allowed),
-        deploy_manager=deploy_manager,
-        guard_unlabelled=guard_unlabelled,
-        network_policy=network_policy,
-        webhook_sources=webhook_sources,
-        metrics_sources=metrics_sources,
-        client_ca=_authority(client_ca, "--webhook-client-ca").decode(),
-        client_names=client_names,
-        definitions=definitions,
-        shutdown_agent=_shutdown_agent(
-            shutdown_agent, shutdown_config, shutdown_api, gates, insecure=kubelet_insecure_tls
-        ),
-        hooks=_hooks(hooks),
-        monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
-    )
-
-
-def _shutdown_agent(
-    mode: str | None, file: Path | None, api: str | None, gates: FeatureGates, *, insecure: bool
-) -> ShutdownAgent | None:
-    if mode is None:
-        if file is not None or insecure or api is not None:
-            raise click.UsageError(
-                "--shutdown-config, --shutdown-api and --kubelet-insecure-tls configure the shutdown agent; "
-                "give --shutdown-agent as well"
-            )
-        return None
-    made = ShutdownAgent(ShutdownAgentMode(mode), kubelet_insecure_tls=insecure)
-    if api is not None:
-        made = replace(made, api=api)
-    if file is None:
-        document, source = yaml.safe_load(made.config), "--shutdown-agent: the default configuration"
-    else:
-        document, source = load_kubelet_config(file, "--shutdown-config"), f"--shutdown-config: {file}"
-        made = replace(made, config=_bytes(file).decode("utf-8-sig"))
-    found = read_config(document, gates, source)
-    if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
-        raise ConfigError(f"{source} ends no pods in order, since {found.disabled_because}")
-    return made
-
-
-def _hooks(file: Path | None) -> str:
-    if file is None:
-        return ""
-    text = _bytes(file).decode(errors="replace")
-    read_allow_list(text, f"--hooks: {file}")
-    return text or DEFAULT_HOOKS
-
-
-def _authority(file: Path | None, option: str) -> bytes:
-    if file is None:
-        return b""
-    found = _bytes(file)
-    try:
-        x509.load_pem_x509_certificates(found)
-    except ValueError:
-        raise ConfigError(f"{option}: {file} holds no certificate in PEM form") from None
-    return found
-
-
-def _rules(file: Path | None, allowed: tuple[str, ...]) -> str:
-    if file is None:
-        return ""
-    try:
-        text = _bytes(file).decode()
-    except UnicodeDecodeError:
-        raise ConfigError(f"--pod-rules: {file} is no text") from None
-    if not read_rules(text, f"--pod-rules: {file}", allowed):
-        raise ConfigError(f"--pod-rules: {file} has no rules")
-    return text
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            found = opened.read(_LONGEST_FILE + 1)
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}") from None
-    if len(found) > _LONGEST_FILE:
-        raise ConfigError(f"{file}: larger than {_LONGEST_FILE} bytes")
-    return found

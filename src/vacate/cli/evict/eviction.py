@@ -1,0 +1,201 @@
+"""One run of `vacate evict`: request the evictions, wait where wanted, print the results."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import msgspec
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import Obj
+from vacate.api.text import plain
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    EvictionRequest,
+)
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.events import REQUESTED, note
+from vacate.cli.common.exitcodes import (
+    CANCELLED,
+    TIMED_OUT,
+    UNPREPARED,
+    complain,
+    each,
+)
+from vacate.cli.common.output import print_object, print_objects
+from vacate.cli.common.program import program_name
+from vacate.cli.common.remedies import not_found_in
+from vacate.cli.evict.choice import shown_name
+from vacate.cli.evict.progress import shown_progress
+from vacate.cli.evict.selection import (
+    Selection,
+)
+from vacate.errors import NotFound, VacateError
+from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.model import Ending
+from vacate.sdk import Requester, Result, TurnResult
+from vacate.views.phrases import command_line, listed, span
+
+_WATCHES = 64  # each pod that is waited for holds a connection
+_ENDS = {
+    Ending.POD_DELETED: "evicted",
+    Ending.POD_TERMINATED: "terminated",
+    Ending.CANCELLED: "not evicted: the request was cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EvictOptions:
+    """The options of the command."""
+
+    reason: str = ""
+    deadline: dt.timedelta | None = None
+    wait: bool = False
+    timeout: dt.timedelta | None = None
+    output: str = ""
+
+
+class Eviction:
+    """One call of the command."""
+
+    def __init__(self, cluster: Cluster, requester: Requester, options: EvictOptions) -> None:
+        self._cluster = cluster
+        self._requester = requester
+        self._options = options
+        self._slots = asyncio.Semaphore(_WATCHES)
+        self._found: dict[str, Pod] = {}  # by the name that is shown: the pods that were selected
+
+    async def run(self, names: tuple[str, ...], found: Selection) -> list[int]:
+        """Request, wait where wanted, print the results; the exit codes of all pods."""
+        self._found = {shown_name(self._cluster, pod): pod for pod in found.pods}
+        pods = tuple(dict.fromkeys((*names, *self._found)))
+        codes: list[int] = []
+        requests: dict[str, EvictionRequest] = {}
+        for pod, requested in await each(pods, self._request):
+            if isinstance(requested, VacateError):
+                codes.append(complain(pod, requested))
+                continue
+            requests[pod] = requested
+            self._say(pod, how_requested(requested, self._requester.name))
+        if self._options.wait:
+            async with self._progress(requests):
+                codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
+        if self._options.output:
+            self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
+        return codes
+
+    def _namespace(self, pod: str) -> str:
+        return self._found[pod].metadata.namespace if pod in self._found else self._cluster.namespace
+
+    def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
+        if self._options.output or not requests:
+            return contextlib.nullcontext()
+        names = {one.metadata.name: pod for pod, one in requests.items()}
+        spaces = {self._namespace(pod) for pod in requests}
+        namespace = spaces.pop() if len(spaces) == 1 else ""
+        return shown_progress(self._cluster, names, self._requester.dialect, namespace)
+
+    async def _request(self, pod: str) -> EvictionRequest:
+        deadline = self._options.deadline
+        seconds = None if deadline is None else int(deadline.total_seconds())
+        reason, own = self._options.reason, self._requester.name
+        namespace = self._namespace(pod)
+        # Of a pod that was selected, that very pod is meant, and not one that got its name meanwhile.
+        ref: Pod | str = self._found.get(pod, pod)
+        try:
+            request = await self._requester.request(ref, namespace, reason=reason, deadline_seconds=seconds)
+        except NotFound as error:
+            raise not_found_in(error, namespace) from error
+        if reason:
+            message = f"{own} requested the eviction of pod {pod}: {reason}"
+            await note(self._cluster, request, REQUESTED, message)
+        return request
+
+    async def _wait(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
+        timeout = self._options.timeout
+        seconds = None if timeout is None else timeout.total_seconds()
+        try:
+            async with asyncio.timeout(seconds), self._slots:
+                result = await self._requester.wait(requests[pod])
+        except TimeoutError:
+            return await self._late(pod, requests)
+        except VacateError as error:
+            return complain(pod, error)
+        requests[pod] = result.request or requests[pod]
+        self._say(pod, _ended(result))
+        for line in unprepared(result, self._requester.dialect.terms.interceptor):
+            terminal.error(f"pod/{pod}: {line}")
+        if not result.pod_ended:
+            return CANCELLED
+        return UNPREPARED if result.failures else 0
+
+    async def _late(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
+        now = await self._requester.find(requests[pod]) or requests[pod]
+        requests[pod] = now
+        waited = span(self._options.timeout or dt.timedelta())
+        name = pod.rpartition("/")[2]
+        explain = command_line(program_name(), "explain", name, "-n", self._namespace(pod))
+        terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {explain}", err=True)
+        return TIMED_OUT
+
+    def _say(self, pod: str, text: str) -> None:
+        if not self._options.output:
+            terminal.echo(f"pod/{pod} {text}")
+
+    def _print(self, objs: list[Obj], *, single: bool) -> None:
+        if single and objs:
+            print_object(objs[0], self._options.output)
+        elif not single:
+            print_objects(objs, self._options.output)
+
+
+def how_requested(request: EvictionRequest, own: str) -> str:
+    """The result of a request, as the rest of a sentence that begins with the pod."""
+    names = [one.name for one in request.spec.requesters]
+    if own not in names:
+        requesters = listed(names) or "others"
+        return f"eviction already requested by {requesters}; it can no longer be joined or cancelled"
+    others = [name for name in names if name != own]
+    text = f"eviction requested, also by {listed(others)}" if others else "eviction requested"
+    if ADMITTED_STAMP not in request.metadata.annotations:
+        return f"{text}, but it did not pass Vacate's admission and is not processed"
+    first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
+    called = dialect_of(request).terms.interceptor
+    return f"{text}; first {called}: {first}" if first else text
+
+
+def _ended(result: Result) -> str:
+    text = _ENDS[result.ending]
+    if result.ending is Ending.CANCELLED and result.message:
+        return f"{text} ({result.message.rstrip('.')})"
+    return text
+
+
+def unprepared(result: Result, called: str = "interceptor") -> list[str]:
+    """A sentence for each interceptor that failed or timed out: the pod was evicted unprepared."""
+    how = {
+        TurnResult.FAILED: "failed",
+        TurnResult.TIMED_OUT: "timed out",
+        TurnResult.NEVER_RESPONDED: "timed out without responding",
+    }
+    return [
+        f"{called} {turn.interceptor} {how[turn.result]}"
+        + (f" ({plain(turn.message).rstrip('.')})" if turn.message else "")
+        + "; it did not prepare the pod"
+        for turn in result.failures
+    ]
+
+
+def _object(request: EvictionRequest) -> Obj:
+    return {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": EVICTIONREQUESTS.kind,
+        **msgspec.to_builtins(request),
+    }
