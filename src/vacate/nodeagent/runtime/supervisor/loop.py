@@ -254,7 +254,8 @@ class Supervisor:
         for pid in list(self.execs):
             if _ended(os.P_PID, pid):
                 self._finish(self.execs.pop(pid), _reaped(pid))
-        while (pid := _ended(os.P_ALL, 0)) and pid not in self.by_pid:
+        # One of those above may have ended since; its signal wakes us again.
+        while (pid := _ended(os.P_ALL, 0)) and pid not in self.by_pid and pid not in self.execs:
             _reaped(pid)  # an orphan that a container left, which nobody asks for
 
     def _finish(self, command: Exec, code: int) -> None:

@@ -1,0 +1,54 @@
+"""The supervisor's loop, in a process of its own: it reaps every child that it finds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+# The command ends right after the supervisor has looked whether it has, in the same pass of its loop.
+ENDS_BETWEEN_TWO_LOOKS = """
+import os, signal, socket, sys
+from vacate.nodeagent.runtime.supervisor import loop
+from vacate.nodeagent.runtime.supervisor.containers import Container
+
+supervisor = loop.Supervisor(sys.argv[1])
+record = {"id": "c", "pid": os.getpid(), "start": 0, "cwd": "/", "user": None, "view": False, "cgroup": "",
+          "exit": None}
+supervisor.containers["c"] = Container(record, supervisor.home, child=True)
+ours, theirs = socket.socketpair()
+supervisor.clients.append(client := loop.Client(theirs))
+supervisor.do_exec(client, {"id": "c", "argv": ["sleep", "1000"], "env": dict(os.environ), "timeout": 1000.0,
+                            "number": 7})
+(command,) = supervisor.execs
+look = loop._ended
+
+def looked_too_early(kind, pid):
+    found = look(kind, pid)
+    if kind == os.P_PID and pid == command:
+        os.kill(command, signal.SIGKILL)
+        os.waitid(os.P_PID, command, os.WEXITED | os.WNOWAIT)
+    return found
+
+loop._ended = looked_too_early
+supervisor._reap()
+loop._ended = look
+supervisor._reap()
+ours.setblocking(False)
+sys.stdout.write(ours.recv(4096).decode())
+"""
+
+
+def test_a_command_that_ends_while_others_are_reaped_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "containers").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS_BETWEEN_TWO_LOOKS, str(tmp_path)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == '{"number": 7, "ok": {"code": 137, "timed_out": false, "output": ""}}\n', (
+        done.stderr
+    )
