@@ -21,7 +21,8 @@ from vacate.api.types.deschedulingpolicy import (
     DeschedulingPolicyStatus,
     MisplacedPod,
 )
-from vacate.api.types.nodemaintenance import MAX_MESSAGE, LabelSelectorSpec
+from vacate.api.types.labelselector import LabelSelectorSpec
+from vacate.api.types.nodemaintenance import MAX_MESSAGE
 from vacate.api.types.required import with_required
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits
 from vacate.descheduling.violations import Scope

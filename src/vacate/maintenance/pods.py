@@ -10,7 +10,8 @@ import msgspec
 
 from vacate.api.selectors.labels import EVERYTHING, NOTHING, Selector, selector_of
 from vacate.api.types import Pod
-from vacate.api.types.nodemaintenance import EVICT, IGNORE, LabelSelectorSpec, PodRules
+from vacate.api.types.labelselector import LabelSelectorSpec
+from vacate.api.types.nodemaintenance import EVICT, IGNORE, PodRules
 from vacate.errors import ApiError
 from vacate.kube.scheduling.taints import tolerated
 from vacate.maintenance.names import MIRROR, TAINT

@@ -16,8 +16,9 @@ from vacate.api.types.evictionrequest import (
     MIN_DEADLINE_SECONDS,
     described,
 )
+from vacate.api.types.labelselector import LabelSelectorSpec
 from vacate.api.types.meta import ObjectMeta, Projection
-from vacate.api.types.nodemaintenance import MAX_MESSAGE, MAX_REASON, LabelSelectorSpec
+from vacate.api.types.nodemaintenance import MAX_MESSAGE, MAX_REASON
 
 REPORT, EVICT, IGNORE = "Report", "Evict", "Ignore"
 NODE_TAINTS, NODE_AFFINITY, TOPOLOGY_SPREAD = "NodeTaints", "NodeAffinity", "TopologySpread"

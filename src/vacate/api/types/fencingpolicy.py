@@ -13,8 +13,8 @@ import msgspec
 
 from vacate.api.integers import Int32, Int64
 from vacate.api.types.evictionrequest import RequestCondition, described
+from vacate.api.types.labelselector import LabelSelectorSpec
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
-from vacate.api.types.nodemaintenance import LabelSelectorSpec
 
 PODS_WAIT, ALWAYS = "PodsWait", "Always"
 AUTOMATIC, MANUAL = "Automatic", "Manual"

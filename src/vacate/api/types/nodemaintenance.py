@@ -20,6 +20,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
     described,
 )
+from vacate.api.types.labelselector import _LABEL_KEY, LabelSelectorSpec
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
 CORDON, DRAIN = "Cordon", "Drain"
@@ -44,44 +45,8 @@ MAX_REASON = 1024
 MAX_MESSAGE = 1024
 MAX_DEADLINE = 30 * 86_400
 
-_LABEL_VALUE = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
-_LABEL_KEY = (
-    "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    "([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$"
-)
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _POLICIES = [REFUSE, IGNORE, EVICT]
-
-_LabelValue = Annotated[str, described("", maxLength=63, pattern=_LABEL_VALUE)]
-
-
-class SelectorRequirement(Projection, frozen=True):
-    """One requirement of a label selector."""
-
-    key: Annotated[
-        str, described("The label.", required=True, minLength=1, maxLength=317, pattern=_LABEL_KEY)
-    ] = ""
-    operator: Annotated[
-        str,
-        described(
-            "How the label is compared.", required=True, enum=["In", "NotIn", "Exists", "DoesNotExist"]
-        ),
-    ] = ""
-    values: Annotated[
-        list[_LabelValue],
-        described("The values for In and NotIn; empty for Exists and DoesNotExist.", maxItems=100),
-    ] = msgspec.field(default_factory=list)
-
-
-class LabelSelectorSpec(Projection, frozen=True):
-    """A label selector: all of its requirements must hold."""
-
-    match_labels: Annotated[
-        dict[str, _LabelValue], described("Labels with the values that they must have.", maxProperties=32)
-    ] = msgspec.field(default_factory=dict)
-    match_expressions: Annotated[
-        list[SelectorRequirement], described("Further requirements.", maxItems=32)
-    ] = msgspec.field(default_factory=list)
 
 
 class PodRules(Projection, frozen=True):

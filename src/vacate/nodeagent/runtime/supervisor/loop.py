@@ -14,8 +14,10 @@ import time
 from typing import Any
 
 from vacate.nodeagent.runtime.supervisor import cgroups, children, containers, procfs, records, views
+from vacate.nodeagent.runtime.supervisor.connections import Client, Exec
 from vacate.nodeagent.runtime.supervisor.containers import Container
 from vacate.nodeagent.runtime.supervisor.descriptors import Descriptors
+from vacate.nodeagent.runtime.supervisor.logrotation import rotate
 
 SOCKET = "supervisor.sock"
 RECORDS = "containers"
@@ -24,39 +26,7 @@ _POLL = 0.01  # while processes that were killed go away
 _LOOK = 1.0  # how often the size of logs is looked at, and so how exact the times of their lines are
 _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
 _OUTPUT = 10 * 1024  # of a command, as much as anyone reads in an event
-_MAX_LOG = 10 * 1024 * 1024
 MAX_REQUEST = 4 * 1024 * 1024
-
-
-class Exec:
-    """A command under way beside a container."""
-
-    def __init__(self, pid: int, output: int, deadline: float, client: Client, number: int) -> None:
-        self.pid, self.output, self.deadline, self.client, self.number = pid, output, deadline, client, number
-        self.text = b""
-        self.timed_out = False
-
-
-class Client:
-    """One connection of an agent."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.socket = sock
-        self.received = b""
-        self.descriptors: list[int] = []  # that came with a request
-        self.containers_end_too = False  # with the connection, however the agent ended
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Messages are small and the agent reads all the time; one that does not is dropped."""
-        with contextlib.suppress(OSError):
-            self.socket.sendall(json.dumps(message).encode() + b"\n")
-
-    def close(self) -> None:
-        """Close the connection, and descriptors that no request took."""
-        self.socket.close()
-        for fd in self.descriptors:
-            os.close(fd)
-        self.descriptors.clear()
 
 
 class Supervisor:
@@ -314,29 +284,11 @@ class Supervisor:
         for container in self.containers.values():
             if not container.ended:
                 with contextlib.suppress(OSError):  # such as a full disk: the times are the price
-                    container.marks.look(_rotate(container.record["log"]), time.time())
+                    container.marks.look(rotate(container.record["log"]), time.time())
 
     def _log(self, text: str) -> None:
         with contextlib.suppress(OSError):  # its log may be on the disk that is full
             os.write(sys.stderr.fileno(), f"{text}\n".encode())
-
-
-def _rotate(path: str) -> int:
-    """Keep the newest part of a log that has grown too long; the program goes on writing to the same file.
-
-    The size that the log has now.
-    """
-    size = os.stat(path).st_size  # noqa: PTH116
-    if size <= _MAX_LOG:
-        return size
-    with open(path, "rb") as file, open(f"{path}.1", "wb") as older:  # noqa: PTH123
-        file.seek(max(size - _MAX_LOG, 0))
-        while chunk := file.read(1024 * 1024):
-            older.write(chunk)
-            if older.tell() > 2 * _MAX_LOG:
-                break
-    os.truncate(path, 0)
-    return 0
 
 
 def _ended(kind: int, pid: int) -> int:
