@@ -18,13 +18,17 @@ from vacate.api.kinds import (
     REPLICASETS,
 )
 from vacate.api.objects import Obj, dig
+from vacate.client.transport import Transport
+from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.errors import OutOfTime, TooManyRequests
+from vacate.runtime.manager import Manager
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import Chances
 from vacate.sim.history import budget_breaches, health, shared_addresses
 from vacate.testing import deployment, namespace, pdb
+from vacate.wiring.components import Environment, component_manager
 
 pytestmark = pytest.mark.sim
 
@@ -286,3 +290,24 @@ def test_a_world_has_the_same_history_for_the_same_seed() -> None:
 
     assert in_world(body, 5) == in_world(body, 5)
     assert in_world(body, 5) != in_world(body, 6)
+
+
+def test_a_process_that_comes_back_draws_anew_and_a_seed_draws_the_same() -> None:
+    def drawn() -> list[str]:
+        found: list[str] = []
+
+        def build(link: Transport, around: Environment) -> Manager:
+            found.append(around.entropy.uid())
+            return component_manager(link, "drawing", (), around)
+
+        async def body(world: World) -> None:
+            process = await world.start("drawing", build, ADMIN)
+            for _ in range(2):
+                await world.restart(process)
+
+        in_world(body)
+        return found
+
+    first = drawn()
+    assert len(set(first)) == 3
+    assert drawn() == first

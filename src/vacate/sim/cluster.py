@@ -9,6 +9,7 @@ async with World(sim) as world:
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -26,6 +27,7 @@ from vacate.embedded.nodes.pool import NodePool
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.types import Key
+from vacate.entropy import Entropy
 from vacate.errors import OutOfTime
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
@@ -99,6 +101,7 @@ class World:
         if settings.evictions and settings.gates.enabled("EvictionRequestAPI"):
             self._processes.append(self.evictions)
         self._pool: NodePool | None = None
+        self._starts = Counter[str]()  # by the name of a stream
 
     async def __aenter__(self) -> World:
         await self.server.start()
@@ -213,12 +216,18 @@ class World:
         chosen = self.settings
         return Environment(
             clock,
-            self.sim.stream(name),
+            self._fresh_stream(name),
             self.server.metrics,
             chosen.gates,
             limits=chosen.limits,
             replicasets_await_turns=chosen.replicasets_await_turns,
         )
+
+    def _fresh_stream(self, name: str) -> Entropy:
+        """One for each start: a process that comes back must not draw again what the one before has drawn."""
+        self._starts[name] += 1
+        number = self._starts[name]
+        return self.sim.stream(name if number == 1 else f"{name}, start {number}")
 
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)
@@ -226,7 +235,7 @@ class World:
             return FaultyTransport(link, self.settings.plans(name), self.sim.clock, link.straggle)
         if self.settings.chances == Chances():
             return link
-        plan = RandomPlan(self.settings.chances, self.sim.stream(f"faults of {name}"))
+        plan = RandomPlan(self.settings.chances, self._fresh_stream(f"faults of {name}"))
         return FaultyTransport(link, plan, self.sim.clock)
 
     def _scheduler(self) -> Manager:

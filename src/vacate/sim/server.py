@@ -43,6 +43,7 @@ class SimServer:
         self._clock = sim.skewed_clock(skew) if skew else sim.clock
         self.gates = gates or FeatureGates()  # from its next start on
         self._disk: SimDisk | None = None
+        self._starts = 0
         self._up = asyncio.Event()
         self._store: Store | None = None
         self._compaction: asyncio.Task[None] | None = None
@@ -66,8 +67,10 @@ class SimServer:
     async def start(self) -> None:
         """Read the disk and begin to answer."""
         sim = self._sim
+        self._starts += 1
+        latencies = sim.stream("disk" if self._starts == 1 else f"disk, start {self._starts}")
         disk = self._disk = SimDisk(
-            self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace, self._keep, self.condition
+            self.log, sim.clock, latencies, self._latency, sim.trace, self._keep, self.condition
         )
         server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates))
         self._store = server.registry.store
