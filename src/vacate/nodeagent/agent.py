@@ -26,7 +26,7 @@ from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.storage import FileStorage
+from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -51,6 +51,7 @@ class NodeAgent:
         settings: AgentSettings,
         runtime: ContainerRuntime,
         runnables: Sequence[Runnable] = (),
+        boot: str = "",  # of the machine; of the one on which this runs where nothing is said
     ) -> None:
         self.settings = settings
         self._runtime = runtime
@@ -58,7 +59,7 @@ class NodeAgent:
         nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={settings.name}")
         self._reader = pods.reader
         self.pods = PodReconciler(deps, pods.reader, runtime, settings)
-        node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name)
+        node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name, boot or boot_id())
         self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)
         self._pods = Controller("pods", self.pods, [Source(pods)], deps, workers=_WORKERS, backoff=retry)

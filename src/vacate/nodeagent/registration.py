@@ -18,7 +18,15 @@ from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
-from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TooManyRequests, TransportError
+from vacate.errors import (
+    AlreadyExists,
+    ApiError,
+    ConfigError,
+    Conflict,
+    NotFound,
+    TooManyRequests,
+    TransportError,
+)
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome, Terminal
@@ -46,19 +54,23 @@ _GOING_DOWN = ("Ready", "False", "KubeletNotReady", "node is shutting down")
 class NodeReconciler:
     """The node is there, well, and holds its lease."""
 
-    def __init__(self, deps: Deps, nodes: Reader[Node], settings: AgentSettings, runtime: str) -> None:
+    def __init__(
+        self, deps: Deps, nodes: Reader[Node], settings: AgentSettings, runtime: str, boot: str
+    ) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._entropy = deps.entropy
         self._nodes = nodes
         self._settings = settings
         self._runtime = runtime
+        self._boot = boot
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
         self.pressures: frozenset[str] = frozenset()  # conditions of the node that are True
         self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
         self._identity = ""
+        self._answered = False  # whether the server has had a Node of our name, so that it knows nodes
 
     async def claim(self) -> None:
         """Register, or see that the Node is ours; ConfigError where another agent or a kubelet has the name.
@@ -71,7 +83,8 @@ class NodeReconciler:
             try:
                 return await self._claim()
             except (TransportError, ApiError) as error:
-                if isinstance(error, ApiError) and not _is_passing(error):
+                deleted = isinstance(error, NotFound) and self._answered  # in this moment
+                if isinstance(error, ApiError) and not (deleted or _is_passing(error)):
                     raise
                 log.warning("node %s: waiting for the API server: %s", self._settings.name, error)
             await self._clock.sleep(pause)
@@ -80,7 +93,8 @@ class NodeReconciler:
     async def _claim(self) -> None:
         name = self._settings.name
         await self._register(self._clock.now())
-        owner = _owner(await self._client.get(NODES, name))
+        found = await self._client.get(NODES, name)
+        owner = _owner(found)
         if owner != self._identity and not self._settings.take_over:
             whose = "another agent's" if owner else "a kubelet's or another program's"
             raise ConfigError(
@@ -90,6 +104,11 @@ class NodeReconciler:
         if owner != self._identity:
             mine = {"metadata": {"annotations": {AGENT: self._identity}}}
             await self._client.patch(NODES, name, mine)
+        if dig(found, "status", "nodeInfo", "bootID") != self._boot:
+            # Before anything starts: what runs under a boot that nobody was told of would pass, after a
+            # storage fence, for what a restart has ended.
+            booted = {"status": {"nodeInfo": {"bootID": self._boot}}}
+            await self._client.patch(NODES, name, booted, patch_type=STRATEGIC_PATCH, subresource="status")
 
     async def reconcile(self, key: Key) -> Outcome:
         """Register where the Node is missing; say that it is well where someone doubts it."""
@@ -110,9 +129,11 @@ class NodeReconciler:
 
     async def _register(self, now: dt.datetime) -> str:
         try:
-            wanted = node_object(self._settings, self._runtime, now, self._identity)
+            wanted = node_object(self._settings, self._runtime, now, self._identity, self._boot)
             made = await self._client.create(NODES, wanted)
+            self._answered = True
         except AlreadyExists:
+            self._answered = True
             made = await self._client.get(NODES, self._settings.name)
         return str(dig(made, "metadata", "uid"))
 
@@ -123,7 +144,7 @@ class NodeReconciler:
             if (found := condition(node.status.conditions, one["type"])) is None
             or found.status != one["status"]
         ]
-        patch: Obj = {} if self._described else node_status(self._settings, self._runtime, now)
+        patch: Obj = {} if self._described else node_status(self._settings, self._runtime, now, self._boot)
         if wrong or patch:
             patch = {**patch, "conditions": self._wanted_conditions(now) if patch else wrong}
             await self._client.patch(
@@ -195,7 +216,7 @@ def _owner(node: Obj) -> str:
     return str((dig(node, "metadata", "annotations") or {}).get(AGENT, ""))
 
 
-def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identity: str) -> Obj:
+def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identity: str, boot: str) -> Obj:
     """The Node as it registers itself."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     labels = {
@@ -209,11 +230,11 @@ def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identit
     return {
         "metadata": {"name": settings.name, "labels": labels, "annotations": {AGENT: identity}},
         "spec": {"taints": taints} if taints else {},
-        "status": node_status(settings, runtime, now),
+        "status": node_status(settings, runtime, now, boot),
     }
 
 
-def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
+def node_status(settings: AgentSettings, runtime: str, now: dt.datetime, boot: str) -> Obj:
     """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
     capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
     return {
@@ -225,7 +246,7 @@ def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
         **({"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}} if settings.port else {}),
         "nodeInfo": {
             "architecture": platform.machine(),
-            "bootID": Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip(),
+            "bootID": boot,
             "containerRuntimeVersion": runtime,
             "kernelVersion": platform.release(),
             "kubeProxyVersion": "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Fault, Plan, Script
+from vacate.sim.faults.transport import NO_FAULT, Fault, Plan, Script
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
@@ -106,6 +107,15 @@ def test_an_agent_that_starts_waits_for_a_server_that_is_unwell(fault: Fault, tm
     in_place(body, tmp_path, (fault, fault))
 
 
+def test_an_agent_starts_although_its_node_is_deleted_as_it_registers(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        await place.run_pod("db-0")
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        place.world.check()
+
+    in_place(body, tmp_path, (NO_FAULT, Fault(status=404)))
+
+
 def test_with_a_full_disk_nothing_starts_and_what_runs_runs_on(tmp_path: Path) -> None:
     async def body(place: Place) -> None:
         await place.run_pod("db-0")
@@ -150,6 +160,31 @@ def test_a_process_that_waits_for_a_lost_host_keeps_its_pod(tmp_path: Path) -> N
         place.network.mend(NAME, "storage")
         await place.world.until(lambda: place.world.find(PODS, "db-0", "default") is None)
         assert place.machine.living == []
+
+    in_place(body, tmp_path)
+
+
+def test_nothing_starts_before_the_node_has_told_its_boot(tmp_path: Path) -> None:
+    """Else a process of that boot would pass, after a storage fence, for one that a restart has ended."""
+
+    def boot(place: Place) -> str:
+        return str(dig(place.world.find(NODES, NAME), "status", "nodeInfo", "bootID"))
+
+    async def body(place: Place) -> None:
+        await place.world.until(lambda: boot(place) == f"{NAME}-boot-1")
+        assert place.agent is not None
+        await place.agent.crash()
+        place.machine.power_off()
+        place.machine.power_on()
+        place.lost += [f"/nodes/{NAME}/status"] * 5
+        started: list[str] = []
+        place.machine.changed = lambda: started.append(boot(place))
+        await place.run_pod("db-0")
+        starting = asyncio.ensure_future(place.agent.start())
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        await starting
+        assert place.lost == []
+        assert started == [f"{NAME}-boot-2"]
 
     in_place(body, tmp_path)
 

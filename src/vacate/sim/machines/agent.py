@@ -26,9 +26,10 @@ class AgentProgram:
     ) -> None:
         deps, recorder = component_dependencies(transport, "kubelet", around)
         runtime = runtime or SimRuntime(machine)
-        self.agent = NodeAgent(deps, settings, runtime, [recorder])
+        boot = f"{machine.name}-boot-{machine.boots}"
+        self.agent = NodeAgent(deps, settings, runtime, [recorder], boot)
         if logind is not None:
-            self.agent.add_shutdown(logind, runtime, f"boot-{machine.boots}")
+            self.agent.add_shutdown(logind, runtime, boot)
 
     async def run(self) -> None:
         """Until cancelled."""
