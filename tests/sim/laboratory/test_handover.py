@@ -29,7 +29,7 @@ def test_of_several_pods_that_wait_on_different_nodes_one_gets_the_volume(tmp_pa
                 (tmp_path / "volume").mkdir()
                 await create_workload(lab.world.client, tmp_path / "volume")
                 await lab.until(lambda: is_well(lab), 900.0, "the start")
-                [first] = lab.volume_users()
+                (first,) = lab.volume_users()
                 await lab.world.client.delete(PODS, first, "default")
                 await lab.until(lambda: lab.world.find(PODS, first, "default") is None, 300.0, "the end")
                 await lab.until(lambda: is_well(lab), 300.0, "another pod has the volume")

@@ -32,7 +32,7 @@ MESSAGES = (
 )
 BEGINNING = None if THOROUGH or SEEDS >= SEEDS_FOR_ALL else 4
 """So many faults are played in a plain run, and not the recovery from them; all in a thorough one."""
-NEARBY = 12
+NEARBY = 24
 """Further seeds that are tried where the known one does not show that a rule is missing."""
 STRAGGLERS = ("request: late", "request: twice")
 

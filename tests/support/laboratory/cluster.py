@@ -33,18 +33,22 @@ class LaboratoryCluster:
         self.world = World(sim, settings)
         self.hosts = Hosts(self.world, folder, outcome, self.spawn)
         limits = FenceLimits(MAX_FENCED, MIN_HEALTHY)
-        self.fences = Fences(limits, sim.loop.time, self.hosts.running, outcome.breach)
-        self.processes = LiveProcesses(list(self.hosts.machines.values()), outcome.breach)
+        self.fences = Fences(limits, sim.loop.time, self.hosts.running, outcome.breach, self.hosts.runs)
+        self.processes = LiveProcesses(
+            list(self.hosts.machines.values()), outcome.breach, self.hosts.is_shut_out
+        )
         self._budgets = BudgetHistory()
         self.audit = Audit(sim.loop.time, concerns_evictions)
         self.acknowledged = AcknowledgedWrites(self.audit)
         self.world.network.audit = self.acknowledged
         self.world.server.written = self._written
         self.hosts.switched_off = self.fences.switched_off
+        self.hosts.given_back = self._given_back
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._server_turn = asyncio.Lock()
+        self.listeners: list[Callable[[], None]] = []  # called when a process has started or ended
         for machine in self.hosts.machines.values():
-            machine.changed = self.processes.look
+            machine.changed = self._changed
 
     async def open(self) -> None:
         """Start agents and managers, in the world that was entered."""
@@ -100,10 +104,10 @@ class LaboratoryCluster:
             self.world.network.slow_down(process.name, 0.0)
             self.spawn(self.hosts.begin(process))
 
-    def volume_users(self) -> list[str]:
-        """The names of the pods that use the exclusive volume now."""
-        living = [run for one in self.hosts.machines.values() for run in one.living]
-        return [run.labels[POD] for run in living if uses_storage(run.labels)]
+    def volume_users(self) -> dict[str, str]:
+        """The names of the pods that use the exclusive volume now, each with its node."""
+        living = [(run, name) for name, one in self.hosts.machines.items() for run in one.living]
+        return {run.labels[POD]: name for run, name in living if uses_storage(run.labels)}
 
     def check(self) -> None:
         """Raise what ended a process by itself."""
@@ -119,6 +123,15 @@ class LaboratoryCluster:
         self.processes.written(record)
         self.fences.written(record)
         self.outcome.breach_all(Invariant.BUDGETS, self._budgets.apply(record))
+
+    def _changed(self) -> None:
+        self.processes.look()
+        for call in self.listeners:
+            call()
+
+    def _given_back(self, node: str) -> None:
+        self.fences.given_back(node)
+        self.processes.look()
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)

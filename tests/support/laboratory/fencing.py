@@ -1,11 +1,13 @@
-"""Power switches of the laboratory's machines, as a manager reaches them from its own machine."""
+"""Power switches of the laboratory's machines and ports of its storage, as a manager reaches them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from support.laboratory.workload import STORAGE
 from vacate.api.types import Node
+from vacate.api.types.fencingpolicy import STORAGE as STORAGE_MECHANISM
 from vacate.api.types.fencingpolicy import AgentSpec
 from vacate.clock import Clock
 from vacate.fencing.agentprotocol import OFF, ON, STATUS, PowerState
@@ -17,7 +19,7 @@ SECONDS = 2.0
 
 @dataclass(slots=True)
 class Switches:
-    """The switches themselves, with a behaviour for each machine."""
+    """The switches themselves, or the ports of the storage, with a behaviour for each machine."""
 
     clock: Clock
     is_on: Callable[[str], bool]
@@ -50,21 +52,26 @@ class Switches:
 
 @dataclass(frozen=True, slots=True)
 class ReachableSwitches:
-    """The switches as one manager reaches them: over the network between the machines."""
+    """Switches and ports as one manager reaches them: over the network between the machines."""
 
     switches: Switches
+    ports: Switches
     reaches: Callable[[str], bool]
 
     async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
-        """The agent of one node."""
-        return _Agent(self, node.metadata.name, float(spec.timeout_seconds))
+        """The agent of one node: a switch at its machine, or a port at the storage."""
+        name, timeout = node.metadata.name, float(spec.timeout_seconds)
+        if spec.mechanism == STORAGE_MECHANISM:
+            return _Agent(self.ports, name, timeout, lambda: self.reaches(STORAGE))
+        return _Agent(self.switches, name, timeout, lambda: self.reaches(name))
 
 
 @dataclass(frozen=True, slots=True)
 class _Agent:
-    by: ReachableSwitches
+    switches: Switches
     node: str
     timeout: float
+    is_reached: Callable[[], bool]
 
     async def off(self) -> Answer:
         """Switch the machine off."""
@@ -79,7 +86,7 @@ class _Agent:
         return await self._call(STATUS)
 
     async def _call(self, action: str) -> Answer:
-        if not self.by.reaches(self.node):
-            await self.by.switches.clock.sleep(self.timeout)
+        if not self.is_reached():
+            await self.switches.clock.sleep(self.timeout)
             return Answer(False, PowerState.UNKNOWN, f"no answer within {self.timeout:g} s")
-        return await self.by.switches.call(self.node, action, self.timeout)
+        return await self.switches.call(self.node, action, self.timeout)

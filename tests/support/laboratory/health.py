@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from support.laboratory.cluster import LaboratoryCluster
-from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, PLAIN, PLAIN_COPIES, POLICY
+from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, PLAIN, PLAIN_COPIES, POLICIES
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.sim.history import is_healthy
@@ -22,12 +22,18 @@ def is_well(lab: LaboratoryCluster) -> bool:
         and len([pod for pod in healthy if _app(pod) == DISK_USERS]) > 0
         and not any(pod["metadata"].get("deletionTimestamp") for pod in pods)
         and not lab.fences.out_of_service
-        and not (dig(lab.world.find(FENCINGPOLICIES, POLICY), "status", "nodes") or ())
+        and not fence_rows(lab)
     )
 
 
 def _app(pod: Obj) -> str:
     return str(dig(pod, "metadata", "labels", "app"))
+
+
+def fence_rows(lab: LaboratoryCluster) -> list[Obj]:
+    """What the policies say of nodes that are unreachable or fenced."""
+    found = [lab.world.find(FENCINGPOLICIES, name) for name in POLICIES]
+    return [row for one in found for row in dig(one, "status", "nodes") or ()]
 
 
 def nodes_are_well(lab: LaboratoryCluster) -> bool:
@@ -69,7 +75,7 @@ def open_matters(lab: LaboratoryCluster) -> Iterator[str]:
         yield f"{request['kind']} {request['metadata']['name']} is open: {request.get('status')}"
     for one in lab.world.objects(NODEMAINTENANCES):
         yield f"maintenance {one['metadata']['name']}: {one.get('status')}"
-    for row in dig(lab.world.find(FENCINGPOLICIES, POLICY), "status", "nodes") or ():
+    for row in fence_rows(lab):
         yield f"fence: {row}"
     for name, machine in lab.hosts.machines.items():
         node = lab.world.find(NODES, name) or {}

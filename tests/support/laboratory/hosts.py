@@ -56,7 +56,20 @@ class Hosts:
         }
         self.loginds = {name: SimLogind(self._clock) for name in NODES}
         self.switched_off: Callable[[str], None] = lambda _: None  # called before a fence agent does it
-        self.switches = Switches(self._clock, lambda name: self.machines[name].on, self._switch, self._asked)
+        self.given_back: Callable[[str], None] = lambda _: None  # called when a machine has its storage again
+        self.switches = Switches(
+            self._clock,
+            lambda name: self.machines[name].on,
+            self._switch,
+            partial(self._asked, "fence agent"),
+        )
+        self.ports = Switches(
+            self._clock,
+            lambda name: not self.is_shut_out(name),
+            self._switch_port,
+            partial(self._asked, "storage fence agent"),
+            self.switches.behaviours,
+        )
         self.agents: dict[str, Process] = {}
         self.managers: dict[str, Process] = {}
         for machine in self.machines.values():
@@ -104,8 +117,17 @@ class Hosts:
         return connected and self._world.find(NODE_OBJECTS, name) is not None
 
     def running(self, name: str) -> list[str]:
-        """The pods whose processes are on the machine now, whatever the API says."""
-        return [identity_of(one) for one in self.machines[name].living]
+        """The pods whose processes are on the machine now and reach the storage, whatever the API says."""
+        return [] if self.is_shut_out(name) else [identity_of(one) for one in self.machines[name].living]
+
+    def runs(self, name: str) -> list[str]:
+        """The processes on the machine, each by a name that it shares with none before or after."""
+        machine = self.machines[name]
+        return [f"{identity_of(one)} ({one.id}, boot {machine.boots})" for one in machine.living]
+
+    def is_shut_out(self, name: str) -> bool:
+        """Whether the storage has closed its port for the machine."""
+        return self.network.is_shut(name, STORAGE)
 
     # What goes wrong
 
@@ -207,14 +229,24 @@ class Hosts:
 
     def _manager(self, name: str, transport: Transport, around: Environment) -> Manager:
         place = MANAGERS[name]
-        agents = ReachableSwitches(self.switches, lambda other: self.network.reaches(place, other))
+        agents = ReachableSwitches(
+            self.switches, self.ports, lambda other: self.network.reaches(place, other)
+        )
         return manager_program(agents, transport, around)
 
     def _switch(self, name: str, on: bool) -> None:
         (self.power_on if on else self.power_off)(name)
 
-    def _asked(self, action: str, name: str, behaviour: str) -> None:
-        self._outcome.note(f"the fence agent of {name} is asked for {action} ({behaviour})")
-        self._outcome.counts[f"fence agent: {action}, {behaviour}"] += 1
+    def _switch_port(self, name: str, on: bool) -> None:
+        if on == (not self.is_shut_out(name)):
+            return
+        self._outcome.note(f"{name} {'has its storage again' if on else 'is cut off from its storage'}")
+        (self.network.open if on else self.network.shut)(name, STORAGE)
+        if on:
+            self.given_back(name)
+
+    def _asked(self, agent: str, action: str, name: str, behaviour: str) -> None:
+        self._outcome.note(f"the {agent} of {name} is asked for {action} ({behaviour})")
+        self._outcome.counts[f"{agent}: {action}, {behaviour}"] += 1
         if action == OFF:
             self.switched_off(name)

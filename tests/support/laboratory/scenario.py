@@ -10,7 +10,7 @@ from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.endings import left_open
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
-from support.laboratory.faults.people import keep_untainted, untaint
+from support.laboratory.faults.people import keep_restarting, keep_untainted, untaint
 from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
@@ -91,7 +91,7 @@ class Scenario:
                 started = True
                 for one in plans:
                     one.active = True
-                async with beside(lab.keep_server_running()):
+                async with beside(lab.keep_server_running()), beside(keep_restarting(lab)):
                     await self._break(lab, entropy)
                     if self.patience is None:
                         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from support.simulated.fencing import SOON
@@ -32,9 +32,12 @@ MAX_FENCED = 2
 MIN_HEALTHY = 2
 UNREACHABLE_SECONDS = 90
 """So long that a controller whose nodes all fell silent at once would know it by then."""
-POLICY = "rack"
+POWER_POLICY, STORAGE_POLICY = "rack", "array"
+POLICIES = (POWER_POLICY, STORAGE_POLICY)
+BY_POWER, BY_STORAGE = ("node-1", "node-2", "node-3"), ("node-4", "node-5")
+"""How the nodes are fenced: most are switched off, some are cut off from their storage and run on."""
 TIDY = "tidy"
-DISK_USERS = "disk"
+DISK_USERS = VOLUME = "disk"
 PLAIN, PLAIN_COPIES = "plain", 2
 """Pods without interceptors: nothing but their budget holds an eviction up."""
 STORAGE = "storage"
@@ -45,7 +48,8 @@ async def create_workload(client: Client, folder: Path) -> None:
     """Create all of it."""
     labels = {GUARD_LABEL: "enabled", OPT_IN: "true"}
     await client.patch(NAMESPACES, "default", {"metadata": {"labels": labels}})
-    await client.create(FENCINGPOLICIES, _fencing())
+    await client.create(FENCINGPOLICIES, _fencing(POWER_POLICY, "Power", BY_POWER))
+    await client.create(FENCINGPOLICIES, _fencing(STORAGE_POLICY, "Storage", BY_STORAGE))
     await client.create(DESCHEDULINGPOLICIES, _descheduling())
     await client.create(PODDISRUPTIONBUDGETS, pdb("db", min_available=2), "default")
     await client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=2), "default")
@@ -58,15 +62,17 @@ async def create_workload(client: Client, folder: Path) -> None:
     await client.create(DEPLOYMENTS, _volume_users(), "default")
 
 
-def _fencing() -> Obj:
+def _fencing(name: str, mechanism: str, nodes: Sequence[str]) -> Obj:
+    meant = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}
     spec = {
+        "nodeSelector": {"matchExpressions": [meant]},
         "unreachableSeconds": UNREACHABLE_SECONDS,
-        "agent": {"http": {"url": "https://bmc.example"}, "timeoutSeconds": 20},
+        "agent": {"http": {"url": "https://bmc.example"}, "mechanism": mechanism, "timeoutSeconds": 20},
         "maxFenced": MAX_FENCED,
         "powerOn": "Automatic",
         "minHealthy": MIN_HEALTHY,
     }
-    return {"metadata": {"name": POLICY}, "spec": spec}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def _descheduling() -> Obj:
@@ -101,7 +107,7 @@ def _volume(folder: Path) -> Obj:
         "storageClassName": "",
         "hostPath": {"path": str(folder)},
     }
-    return {"metadata": {"name": "disk", "annotations": {EXCLUSIVE: "true"}}, "spec": spec}
+    return {"metadata": {"name": VOLUME, "annotations": {EXCLUSIVE: "true"}}, "spec": spec}
 
 
 def _claim() -> Obj:

@@ -37,10 +37,13 @@ class Fences:
         time: Callable[[], float],
         running: Callable[[str], Sequence[str]],
         breach: BreachReport,
+        runs: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         self._limits = limits
         self._time = time
-        self._running = running  # what runs on a machine, whatever the API says
+        self._running = running  # what runs on a machine and can do harm, whatever the API says
+        self._runs = runs  # all processes on a machine, each by a name of its own
+        self._left: dict[str, set[str]] = {}  # by node: what ran on when it was declared out of service
         self._breach = breach
         self._out: dict[str, None] = {}
         self._heard: dict[str, float] = {}
@@ -68,6 +71,12 @@ class Fences:
             said = f"{node} is switched off although only {heard} other nodes reported in {IN_TOUCH:g} s"
             self._breach(Invariant.FENCE_QUORUM, said)
 
+    def given_back(self, node: str) -> None:
+        """A node that a fence had cut off from its storage reaches it again."""
+        if found := sorted(self._left.pop(node, set()) & set(self._runs(node))):
+            said = f"{node} has its storage again, and {', '.join(found)} run there since before the fence"
+            self._breach(Invariant.FENCED_STAYS_CUT, said)
+
     def _see(self, name: str, *, out: bool) -> None:
         if not out:
             self._out.pop(name, None)
@@ -75,6 +84,7 @@ class Fences:
         if name not in self._out:
             self.released += 1
             self._out[name] = None
+            self._left[name] = set(self._runs(name))
             if found := self._running(name):
                 said = f"{name} is declared out of service, and {', '.join(found)} run there"
                 self._breach(Invariant.FENCED_IS_EMPTY, said)

@@ -4,12 +4,13 @@
 - at most one node uses an exclusive volume
 - no pod object is gone before its processes, unless a person confirmed to know that
 
+Processes of a machine that a fence has cut off from its storage do not count for as long as it is.
 The check sees what the API does not: the processes themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 
@@ -26,9 +27,15 @@ from vacate.sim.machines.runs import identity_of, uid_of
 class LiveProcesses:
     """Compares processes with the pods that the server has stored. Each breach is reported once."""
 
-    def __init__(self, machines: Sequence[Machine], breach: BreachReport) -> None:
+    def __init__(
+        self,
+        machines: Sequence[Machine],
+        breach: BreachReport,
+        is_shut_out: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._machines = machines
         self._breach = breach
+        self._is_shut_out = is_shut_out
         self._pods: dict[str, Obj] = {}  # by uid, those that are stored
         self._claims: dict[str, list[str]] = {}  # by uid
         self._confirmed: dict[str, None] = {}  # removed knowingly
@@ -48,19 +55,22 @@ class LiveProcesses:
             self._confirmed[uid] = None
         if record.deleted:
             self._pods.pop(uid, None)
-            for machine in self._machines:
-                for run in machine.living:
-                    if uid_of(run) == uid and uid not in self._confirmed:
-                        said = f"{_named(run, machine)}: the pod object is gone before its processes"
-                        self._report(Invariant.PROCESSES_FIRST, said)
+            for run, machine in self._living():
+                if uid_of(run) == uid and uid not in self._confirmed:
+                    said = f"{_named(run, machine)}: the pod object is gone before its processes"
+                    self._report(Invariant.PROCESSES_FIRST, said)
         else:
             self._pods[uid] = pod
 
     def look(self) -> None:
-        """A process has started or ended."""
-        living = [(run, machine) for machine in self._machines for run in machine.living]
+        """A process has started or ended, or its machine has its storage again."""
+        living = self._living()
         self._look_for_twins(living)
         self._look_at_volumes(living)
+
+    def _living(self) -> list[tuple[ContainerState, Machine]]:
+        able = [one for one in self._machines if not self._is_shut_out(one.name)]
+        return [(run, machine) for machine in able for run in machine.living]
 
     def _look_for_twins(self, living: list[tuple[ContainerState, Machine]]) -> None:
         found: dict[tuple[str, str], tuple[ContainerState, Machine]] = {}

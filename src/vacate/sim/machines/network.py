@@ -10,11 +10,25 @@ class MachineNetwork:
 
     def __init__(self) -> None:
         self._cut: dict[tuple[str, str], None] = {}
+        self._shut: dict[tuple[str, str], None] = {}
         self._mended: list[Callable[[], None]] = []
 
     def reaches(self, one: str, other: str) -> bool:
         """Whether the two hear each other."""
-        return _pair(one, other) not in self._cut
+        return _pair(one, other) not in self._cut and not self.is_shut(one, other)
+
+    def is_shut(self, one: str, other: str) -> bool:
+        """Whether somebody has closed the way between them."""
+        return _pair(one, other) in self._shut
+
+    def shut(self, one: str, other: str) -> None:
+        """Close the way between two on purpose: no link that is mended opens it."""
+        self._shut[_pair(one, other)] = None
+
+    def open(self, one: str, other: str) -> None:
+        """Undo `shut`."""
+        self._shut.pop(_pair(one, other), None)
+        self._tell()
 
     def cut(self, one: str, other: str) -> None:
         """Separate two."""
@@ -23,18 +37,20 @@ class MachineNetwork:
     def mend(self, one: str, other: str) -> None:
         """Undo `cut`."""
         self._cut.pop(_pair(one, other), None)
-        for call in self._mended:
-            call()
+        self._tell()
 
     def mend_all(self) -> None:
         """Undo every `cut`."""
         self._cut.clear()
-        for call in self._mended:
-            call()
+        self._tell()
 
     def on_mend(self, call: Callable[[], None]) -> None:
         """Have it called after each link that is there again."""
         self._mended.append(call)
+
+    def _tell(self) -> None:
+        for call in self._mended:
+            call()
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.laboratory.faults import controllers, machines, partitions, people, store
+from support.laboratory.faults import controllers, machines, partitions, people, store, volumes
 from support.laboratory.faults.draw import Fault
 
 FAULTS: dict[str, tuple[Fault, int]] = {
@@ -38,5 +38,8 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "direct eviction": (people.evict_directly, 1),
     "all pods of a budget evicted at once": (people.evict_all_of_a_budget, 1),
     "node tainted": (people.taint_node, 1),
+    "record of the volume removed": (volumes.remove_the_record, 1),
+    "record of the volume forged": (volumes.forge_the_record, 1),
+    "record removed as a pod starts": (volumes.remove_the_record_as_a_pod_starts, 1),
 }
 """Every fault with its weight."""

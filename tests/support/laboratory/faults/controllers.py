@@ -6,6 +6,7 @@ from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.faults.partitions import cut_off
 from support.laboratory.hosts import MANAGERS
+from support.laboratory.workload import BY_POWER
 from vacate.api.kinds import PODS
 from vacate.sim.fenceagents import Behaviour
 
@@ -54,8 +55,9 @@ async def wrong_fence_agent(lab: LaboratoryCluster, draw: Draw) -> None:
     """The fence agent of a lost node switches another machine off.
 
     One that reports until then: of a machine that was silent before nobody can tell that it is the wrong one.
+    Nor of a wrong port of the storage: the machine behind that one goes on reporting.
     """
-    name = draw.node()
+    name = BY_POWER[draw.below(len(BY_POWER))]
     other, hosts = draw.other(name), lab.hosts
     if not hosts.reports(other) or {name, other} & hosts.spared.keys():
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
+from support.laboratory.health import fence_rows
 from support.laboratory.hosts import NODES
 from support.laboratory.workload import PLAIN
 from support.simulated.maintenances import maintenance
@@ -117,6 +118,21 @@ async def _set_taint(lab: LaboratoryCluster, name: str, *, present: bool) -> Non
     await lab.world.client.patch(
         NODE_OBJECTS, name, {"metadata": version, "spec": {"taints": wanted or None}}
     )
+
+
+async def keep_restarting(lab: LaboratoryCluster) -> None:
+    """A person does what a policy asks for: a machine without its storage is restarted, sooner or later."""
+    draw = Draw(lab.sim.stream("restarts after storage fences"))
+    while True:
+        await lab.sim.clock.sleep(draw.seconds(30, 300))
+        for row in fence_rows(lab):
+            name = str(row["name"])
+            if "Restart the machine" in row.get("message", "") and name not in lab.hosts.spared:
+                lab.outcome.note(f"{name} is restarted, as its policy asks for")
+                lab.outcome.counts["near: restart after a storage fence"] += 1
+                lab.hosts.power_off(name)
+                await lab.sim.clock.sleep(5.0)
+                lab.hosts.power_on(name)
 
 
 async def untaint(lab: LaboratoryCluster) -> None:

@@ -49,7 +49,7 @@ UNGUARDED = FeatureGates((*GATES.overrides, ("PodForceDeleteGuard", False)))
 
 REMOVALS: dict[str, Removal] = {
     "the record of a volume is swapped, not overwritten": Removal(
-        volumes.overwrite_the_record, (Invariant.ONE_NODE,), MOVE, 1204
+        volumes.overwrite_the_record, (Invariant.ONE_NODE,), MOVE, 62
     ),
     "nodes wait until a volume is attached": Removal(
         volumes.nodes_do_not_wait, (Invariant.ONE_NODE,), MOVE, 0
@@ -58,7 +58,13 @@ REMOVALS: dict[str, Removal] = {
         volumes.terminating_frees_the_volume, (Invariant.ONE_NODE,), MOVE, 0
     ),
     "a silent node keeps its volumes": Removal(
-        volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), CUT, 0
+        volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), CUT, 70
+    ),
+    "who runs with a volume is asked before it is given away": Removal(
+        volumes.nobody_asks_who_runs, (Invariant.ONE_NODE,), "record of the volume removed", 6
+    ),
+    "whom a record has named is remembered": Removal(
+        volumes.records_are_not_remembered, (Invariant.ONE_NODE,), "record removed as a pod starts", 290
     ),
     "pod GC does not take silence for the end": Removal(pods.silence_is_the_end_for_pod_gc, TWICE, CUT, 2),
     "pod GC waits before it believes that a node is gone": Removal(
@@ -78,31 +84,37 @@ REMOVALS: dict[str, Removal] = {
         fences.the_word_of_an_agent_is_enough,
         (Invariant.FENCED_IS_EMPTY,),
         "node lost and its fence agent faulty",
-        270,
+        401,
     ),
     "all others report before a fence is believed": Removal(
         fences.silence_of_others_is_ignored,
         (Invariant.FENCED_IS_EMPTY,),
         "fence agent of another machine",
-        144,
+        112,
     ),
     "nobody is fenced when too few report": Removal(
-        fences.no_healthy_share, (Invariant.FENCE_QUORUM,), "all agents cut off, managers not", 40
+        fences.no_healthy_share, (Invariant.FENCE_QUORUM,), "all agents cut off, managers not", 47
     ),
     "never more fenced than allowed": Removal(
-        fences.no_limit_of_fences, (Invariant.FENCE_LIMIT,), "several nodes cut off at once", 28
+        fences.no_limit_of_fences, (Invariant.FENCE_LIMIT,), "several nodes cut off at once", 44
+    ),
+    "storage is given back only after a restart": Removal(
+        fences.storage_comes_back_without_a_restart, (Invariant.FENCED_STAYS_CUT,), CUT, 182
+    ),
+    "a storage fence is marked as one": Removal(
+        fences.storage_fences_are_not_marked, (Invariant.FENCED_STAYS_CUT,), CUT, 182
     ),
     "a write is acknowledged when the disk has it": Removal(
-        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 0
+        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 381
     ),
     "budgets are asked before an eviction": Removal(
-        writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 10
+        writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 20
     ),
     "a turn that is completed is passed on": Removal(
         endings.a_turn_is_not_passed_on,
         (Invariant.REQUESTS_END,),
         "eviction requested",
-        0,
+        42,
         patience=PATIENCE,
     ),
     "a maintenance that is undone is let go": Removal(
@@ -112,7 +124,7 @@ REMOVALS: dict[str, Removal] = {
         endings.a_shutdown_is_not_called_off,
         (Invariant.SHUTDOWNS_END,),
         "machine shuts down",
-        26,
+        162,
         patience=PATIENCE,
     ),
 }

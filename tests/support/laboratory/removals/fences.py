@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.controllers.fencing import attempt
+from vacate.controllers.fencing import attempt, recovery
 from vacate.fencing import limits
 from vacate.fencing.agents import Answer
 
@@ -29,3 +29,13 @@ def no_limit_of_fences(patch: Patch) -> None:
 def silence_of_others_is_ignored(patch: Patch) -> None:
     """An agent that speaks of another machine is believed, although that one falls silent."""
     patch.setattr(attempt, "silent_nodes", lambda *_: [])
+
+
+def storage_comes_back_without_a_restart(patch: Patch) -> None:
+    """A machine that was cut off from its storage counts as restarted at once."""
+    patch.setattr(recovery, "has_restarted", lambda _: True)
+
+
+def storage_fences_are_not_marked(patch: Patch) -> None:
+    """Nothing on the Node says that its machine may have run on: it is brought back as one that was off."""
+    patch.setattr(attempt, "STORAGE", "none")

@@ -30,7 +30,7 @@ def overwrite_the_record(patch: Patch) -> None:
         return made
 
     patch.setattr(attaching, "attachment_patch", blind)
-    _no_live_look(patch)
+    nobody_asks_who_runs(patch)
 
 
 def nodes_do_not_wait(patch: Patch) -> None:
@@ -51,7 +51,7 @@ def terminating_frees_the_volume(patch: Patch) -> None:
         return "" if pod is None or pod.terminating or pod.terminal else "the pod uses it"
 
     patch.setattr(attaching, "why_unconfirmed", why)
-    _no_live_look(patch)
+    nobody_asks_who_runs(patch)
 
 
 def silence_frees_the_volume(patch: Patch) -> None:
@@ -63,13 +63,25 @@ def silence_frees_the_volume(patch: Patch) -> None:
         return "" if node is not None and readiness(node) == "Unknown" else await original(self, holder, name)  # type: ignore[arg-type]
 
     patch.setattr(attaching.ExclusiveVolumes, "_why_kept", why)
-    _no_live_look(patch)
+    nobody_asks_who_runs(patch)
 
 
-def _no_live_look(patch: Patch) -> None:
-    """Nor is the server asked which pods run: that look stands behind each of the rules here."""
+def nobody_asks_who_runs(patch: Patch) -> None:
+    """The server is not asked which pods run before a volume is given away.
+
+    That look stands behind three of the other rules here, and is taken out with each of them.
+    """
 
     async def nobody(*_: object) -> list[Pod]:
         return []
 
     patch.setattr(attaching, "running_users", nobody)
+
+
+def records_are_not_remembered(patch: Patch) -> None:
+    """Whom a record named is forgotten when somebody removes the record."""
+
+    def forget(self: attaching.ExclusiveVolumes, old: object, new: object) -> None:
+        return None
+
+    patch.setattr(attaching.ExclusiveVolumes, "on_volume", forget)
