@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import re
 import sys
 import zlib
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ import msgspec
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
-from vacate.api.selectors.labels import match_expressions
 from vacate.api.types.nodemaintenance import (
     EVICT,
     IGNORE,
@@ -35,10 +33,14 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
+from vacate.cli.drain_checks import max_nodes as checked_max_nodes
+from vacate.cli.drain_checks import pod_selector as checked_pod_selector
+from vacate.cli.drain_checks import refuse_for_existing
 from vacate.cli.drain_ends import CANCELLED_END, REPLACED_END
+from vacate.cli.drain_events import event_line
 from vacate.cli.drain_plan import find_nodes
 from vacate.cli.drain_preview import preview
-from vacate.errors import AlreadyExists, BadRequest, ConfigError, Forbidden, NotFound
+from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.views.phrases import counted, span
@@ -46,7 +48,6 @@ from vacate.views.phrases import counted, span
 _SET_BY_OPTIONS = {
     "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "requestKind",
 }  # fmt: skip
-_MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +71,6 @@ class Begun:
     name: str = ""  # the maintenance that exists
 
 
-def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
-    if value is None:
-        return None
-    if not _MAX_NODES.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is neither a number from 1 to 1000 nor a percentage such as 25%")
-    return value if value.endswith("%") else int(value)
-
-
-def _pod_selector(_ctx: click.Context, _param: click.Parameter, value: str) -> list[Obj]:
-    try:
-        return match_expressions(value)
-    except BadRequest as error:
-        raise click.BadParameter(f"{error}; write labels such as app=web,tier!=cache") from None
-
-
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
@@ -94,8 +80,7 @@ def _pod_selector(_ctx: click.Context, _param: click.Parameter, value: str) -> l
 @click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
 @click.option(
     "--pod-selector",
-    default="",
-    callback=_pod_selector,
+    callback=checked_pod_selector,
     metavar="LABELS",
     help="Evict only pods with these labels.",
 )
@@ -113,7 +98,7 @@ def _pod_selector(_ctx: click.Context, _param: click.Parameter, value: str) -> l
 @click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
 @click.option(
     "--max-nodes",
-    callback=_max_nodes,
+    callback=checked_max_nodes,
     metavar="N|N%",
     help="How many nodes to drain at the same time; 1 by default.",
 )
@@ -163,10 +148,8 @@ def drain(
     chosen = sum(map(bool, (nodes, selector, follow, cancel)))
     if chosen != 1:
         raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
-    if dry_run != "none" and (follow or cancel):
-        raise click.UsageError(
-            f"--dry-run previews a new drain; it has no meaning with {'--cancel' if cancel else '--follow'}"
-        )
+    if follow or cancel:
+        refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
     if ignore_daemonsets and evict_daemonsets:
         raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
     spec: Obj = {
@@ -190,7 +173,7 @@ def drain(
         async with connected(reach) as cluster:
             try:
                 if cancel:
-                    codes.append(await _cancel(cluster, cancel))
+                    codes.append(await _cancel(cluster, cancel, options))
                 elif follow:
                     begun.name = follow
                     codes.append(await _follow(cluster, follow, options))
@@ -279,6 +262,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> 
     begun.name = name
     if options.detach:
         _say(options, _ways(name))
+        _event(cluster, options, "detached", name)
         return 0
     return await _follow(cluster, name, options)
 
@@ -300,19 +284,25 @@ async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
     return {CANCELLED_END: CANCELLED, REPLACED_END: FAILED}.get(end, 0)
 
 
-async def _cancel(cluster: Cluster, name: str) -> int:
+async def _cancel(cluster: Cluster, name: str, options: DrainOptions) -> int:
     try:
         await cluster.client.delete(NODEMAINTENANCES, name)
     except NotFound:
         raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
-    terminal.echo(
-        f"nodemaintenance/{name} is cancelled: its requests are withdrawn and its nodes uncordoned."
-    )
+    what = "its requests are withdrawn and its nodes uncordoned"
+    _say(options, f"nodemaintenance/{name} is cancelled: {what}.")
+    _event(cluster, options, "cancelled", name)
     return 0
 
 
 def _say(options: DrainOptions, text: str) -> None:
     terminal.echo(text, err=options.output == JSON)
+
+
+def _event(cluster: Cluster, options: DrainOptions, type_: str, name: str) -> None:
+    """Tell a program what was done, where nothing is followed."""
+    if options.output == JSON:
+        terminal.echo_document(event_line(type_, name, cluster.clock.now()))
 
 
 def maintenance_name(nodes: list[str]) -> str:

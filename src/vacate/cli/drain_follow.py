@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,9 @@ from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import FOUND, Outage
-from vacate.cli.common.output import JSON, json_text
+from vacate.cli.common.output import JSON
 from vacate.cli.drain_ends import CANCELLED_END, DRAINED_END, REPLACED_END, Ends
+from vacate.cli.drain_events import event_line
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
@@ -171,8 +171,8 @@ class Follower:
         return end
 
     def _write_event(self, type_: str, **fields: Any) -> None:
-        made = {"type": type_, "maintenance": self._name, "time": _time(self._cluster), **fields}
-        terminal.echo_document(json_text(made, indent=False))
+        now = self._cluster.clock.now()
+        terminal.echo_document(event_line(type_, self._name, now, **fields))
 
     # The end
 
@@ -235,7 +235,3 @@ class Follower:
             self._ends[pod] = "not evicted: the request was cancelled" if cancelled else _EVICTED
         else:
             self._ends[pod] = _UNDER_WAY
-
-
-def _time(cluster: Cluster) -> str:
-    return cluster.clock.now().astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -162,9 +162,11 @@ def budget_remedy(budget: PodDisruptionBudget, unscheduled: Sequence[str] = ()) 
             "eviction: set one of them"
         )
     if status.expected_pods <= status.desired_healthy:
+        count = status.expected_pods
+        pods = "its only pod" if count == 1 else f"all of its {count} pods"
         return (
-            f"disruption budget {name} needs all of its {status.expected_pods} pods healthy and never allows "
-            "an eviction: add replicas or lower what it demands"
+            f"disruption budget {name} needs {pods} healthy and never allows an eviction: add replicas or "
+            "lower what it demands"
         )
     if status.current_healthy > status.desired_healthy:
         # The API server debits a budget at once; its controller counts again when the pod is gone.

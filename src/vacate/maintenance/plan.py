@@ -97,7 +97,13 @@ def plan_maintenance(
     rows = {name: _present(before.get(name), name, around.nodes.get(name)) for name in names}
     spec = maintenance.spec
     drains = spec.stage != CORDON
-    if drains:
+    if drains and not _ready_to_start(maintenance, rows, around):
+        first = f"{'the node is' if len(rows) == 1 else 'all nodes are'} cordoned first"
+        rows = {
+            name: _row(row, PENDING, message=first) if row.phase == PENDING else row
+            for name, row in rows.items()
+        }
+    elif drains:
         plan.starts = _starts(maintenance, rows, around)
         for name in plan.starts:
             rows[name] = _started(rows[name], around.nodes[name], now)
@@ -160,15 +166,20 @@ def _deadline_of(row: NodeProgress, seconds: int | None) -> dt.datetime | None:
     return after(row.start_time, seconds)
 
 
+def _ready_to_start(
+    maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment
+) -> bool:
+    """Whether all nodes are cordoned that must be before one is drained."""
+    return maintenance.spec.cordon != ALL_FIRST or all(
+        node.spec.unschedulable and maintenance.metadata.name in claims_of(node).by
+        for name, row in rows.items()
+        if row.phase != REPLACED and (node := around.nodes.get(name)) is not None
+    )
+
+
 def _starts(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment) -> list[str]:
-    spec, meta = maintenance.spec, maintenance.metadata
+    spec = maintenance.spec
     there = {name: around.nodes[name] for name in rows if name in around.nodes}
-    if spec.cordon == ALL_FIRST and not all(
-        node.spec.unschedulable and meta.name in claims_of(node).by
-        for name, node in there.items()
-        if rows[name].phase != REPLACED
-    ):
-        return []  # cordon first
     candidates = [
         Candidate(
             name,

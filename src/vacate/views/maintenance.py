@@ -81,6 +81,9 @@ def standing(maintenance: NodeMaintenance) -> str:
     """How far the whole is, in one line."""
     status = maintenance.status
     pods = f"{status.pods_evicted} of {counted(status.pods_total, 'pod')} evicted so far"
+    if not status.pods_total:
+        begun = any(row.start_time is not None for row in status.nodes)
+        pods = "there is no pod to evict" if begun else "the pods are counted when a node's turn comes"
     return f"{status.phase or PENDING}, {status.message}; {pods}" if status.message else pods
 
 

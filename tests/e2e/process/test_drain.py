@@ -85,6 +85,18 @@ def test_events_for_programs(lab: Lab) -> None:
     assert events[-2]["phase"] == "Drained"
 
 
+def test_a_program_hears_which_drain_was_begun_and_which_cancelled(lab: Lab) -> None:
+    begun = lab.vacate("drain", "node-4", "--force", "--detach", "-o", "json")
+    ended = lab.vacate("drain", "--cancel", "drain-node-4", "-o", "json")
+    assert (begun.code, ended.code) == (0, 0), begun.err + ended.err
+    told = [json.loads(one.out) for one in (begun, ended)]
+    assert [(one["type"], one["maintenance"]) for one in told] == [
+        ("detached", "drain-node-4"),
+        ("cancelled", "drain-node-4"),
+    ]
+    until(lambda: lab.vacate("drain", "--follow", "drain-node-4", "--timeout", "1s").code == 1)  # gone
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -100,6 +112,13 @@ def test_events_for_programs(lab: Lab) -> None:
         (["node-5", "--topology-key", "a b"], 2, "'a b' is no key of a label"),
         (["node-5", "--pod-selector", "a>1"], 2, "'a>1' compares numbers"),
         (["node-5", "--pod-selector", "a b"], 2, "--pod-selector"),
+        (["node-5", "--pod-selector", ""], 2, "it is empty"),
+        (
+            ["--follow", "nothing", "--force"],
+            2,
+            "--force is for a new drain; it has no meaning with --follow",
+        ),
+        (["--cancel", "nothing", "--timeout", "5s"], 2, "--timeout is for a new drain"),
         (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),
         (["--follow", "nothing", "--dry-run"], 2, "no meaning with --follow"),
     ],

@@ -24,7 +24,8 @@ def phase_changed(maintenance: NodeMaintenance, row: NodeProgress, blocker: Bloc
     message = f"Node {row.name}: {row.message}."
     if row.phase == BLOCKED and blocker is not None:
         what = f"pod {blocker.namespace}/{blocker.pod}: " if blocker.pod else ""
-        message = f"Node {row.name} is blocked: {what}{blocker.message}. Remedy: {blocker.remedy}."
+        why, remedy = blocker.message.removesuffix("."), blocker.remedy.removesuffix(".")
+        message = f"Node {row.name} is blocked: {what}{why}. Remedy: {remedy}."
     return _about(maintenance, WARNING if bad else NORMAL, f"Node{row.phase}", message)
 
 

@@ -1,0 +1,52 @@
+"""Checks of the command line of `vacate drain`, before anything is read or changed."""
+
+from __future__ import annotations
+
+import re
+
+import click
+from click.core import ParameterSource
+
+from vacate.api.objects import Obj
+from vacate.api.selectors.labels import match_expressions
+from vacate.errors import BadRequest
+
+_MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
+_OF_A_NEW_DRAIN = (
+    "ignore_daemonsets", "evict_daemonsets", "delete_emptydir_data", "force", "pod_selector", "detach",
+    "max_nodes", "topology_key", "reason", "dialect",
+)  # fmt: skip
+
+
+def max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
+    """A number of nodes, or a percentage of them."""
+    if value is None:
+        return None
+    if not _MAX_NODES.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is neither a number from 1 to 1000 nor a percentage such as 25%")
+    return value if value.endswith("%") else int(value)
+
+
+def pod_selector(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[Obj]:
+    """The requirements of a label selector."""
+    if value is None:
+        return []
+    if not value.strip():
+        # As an unset variable of a shell gives it: it would evict every pod.
+        raise click.BadParameter("it is empty; write labels such as app=web, or leave it out for all pods")
+    try:
+        return match_expressions(value)
+    except BadRequest as error:
+        raise click.BadParameter(f"{error}; write labels such as app=web,tier!=cache") from None
+
+
+def refuse_for_existing(ctx: click.Context, *, cancels: bool) -> None:
+    """Refuse options that only a new drain can have, where one is followed or cancelled."""
+    how = "--cancel" if cancels else "--follow"
+    if ctx.params["dry_run"] != "none":
+        raise click.UsageError(f"--dry-run previews a new drain; it has no meaning with {how}")
+    names = (*_OF_A_NEW_DRAIN, "timeout") if cancels else _OF_A_NEW_DRAIN
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+        if given and param.name in names:
+            raise click.UsageError(f"{param.opts[0]} is for a new drain; it has no meaning with {how}")
