@@ -230,6 +230,15 @@ def test_processes_need_no_privilege_and_survive_a_node(name: str) -> None:
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
 
 
+@pytest.mark.parametrize("name", [MANAGER, WEBHOOK])
+def test_a_copy_is_found_ready_within_seconds_and_unready_only_after_half_a_minute(name: str) -> None:
+    (deployment,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == name]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    probe = container["readinessProbe"]
+    assert probe["periodSeconds"] <= 2
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 30
+
+
 def test_the_webhook_goes_on_until_nobody_sends_reviews_any_more() -> None:
     found = of_kind("Deployment", Settings())
     (deployment,) = [one for one in found if one["metadata"]["name"] == WEBHOOK]
