@@ -1,4 +1,4 @@
-"""`vacate fence`: switch an unreachable node off with a fence agent, and release its pods when it is off."""
+"""`vacate fence`: fence an unreachable node with an agent, and release its pods when that is confirmed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.types import Node
-from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.api.types.fencingpolicy import POWER, STORAGE, FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.events import note_node
@@ -54,6 +54,12 @@ def _share(text: str) -> int | str:
 )
 @click.option("--secret", metavar="NAMESPACE/NAME", help="Take the options from a Secret instead.")
 @click.option(
+    "--mechanism",
+    type=click.Choice([POWER, STORAGE], case_sensitive=False),
+    help=f"What the agent does. {POWER} (default): it powers the machine off. {STORAGE}: it cuts the node "
+    "off from its storage, and the machine runs on.",
+)
+@click.option(
     "--min-healthy",
     type=_share,
     default="51%",
@@ -92,9 +98,9 @@ def _share(text: str) -> int | str:
 )
 @cluster_scope_options
 def fence(
-    node: str, agent: str | None, file: Path | None, secret: str | None, min_healthy: int | str,
-    max_fenced: int, agent_timeout: dt.timedelta, retry: bool, undo: bool, dry_run: bool,
-    approve: bool, request: str | None, reach: Connection,
+    node: str, agent: str | None, file: Path | None, secret: str | None, mechanism: str | None,
+    min_healthy: int | str, max_fenced: int, agent_timeout: dt.timedelta, retry: bool, undo: bool,
+    dry_run: bool, approve: bool, request: str | None, reach: Connection,
 ) -> None:  # fmt: skip
     """Power an unreachable node off, and release its pods when it is off.
 
@@ -103,10 +109,18 @@ def fence(
     pod GC removes its pods. If anything fails or is unclear, nothing is released. A node that still
     reports is not fenced: drain it.
 
+    With --mechanism Storage the agent cuts the node off from its storage instead. The machine may run on: the
+    node gets its storage back, with --undo, only after it was restarted.
+
     Where a FencingPolicy fences nodes, --approve and --request address that policy, and need no agent.
 
     Exit codes: 0 done, 1 refused, failed or unclear, 2 usage.
     """
+    if mechanism is not None and (undo or approve or request is not None):
+        raise click.UsageError(
+            "--mechanism is for a fence by hand: --undo goes by what was done to the node, and --approve and "
+            "--request go by the FencingPolicy."
+        )
     if approve or request is not None:
         _mark(node, agent, approve, request, reach)
         return
@@ -123,13 +137,11 @@ def fence(
             user = await cluster_user(cluster) or "a user of vacate fence"
             hidden = frozenset(options) if secret else frozenset()
             machine = FenceAgent(program, options, agent_timeout.total_seconds(), hidden)
-            fencing = Fencing(cluster.client, cluster.clock, machine, limits, user)
+            fencing = Fencing(cluster.client, cluster.clock, machine, limits, user, mechanism or POWER)
             if dry_run:
                 await _try(fencing, node)
             elif undo:
-                await fencing.unfence(node)
-                await _note(cluster, node, "Unfenced", f"{user} switched the node on and removed the taint.")
-                terminal.echo(f"node/{node} is on again and takes pods")
+                await _undo(cluster, fencing, node)
             else:
                 await _fence(cluster, fencing, node, retry=retry)
 
@@ -179,8 +191,19 @@ async def _fence(cluster: Cluster, fencing: Fencing, node: str, *, retry: bool) 
     except FencingFailed as error:
         await _note(cluster, node, "FencingFailed", f"{fencing.user}: {error}", warning=True)
         raise
-    await _note(cluster, node, "Fenced", f"{fencing.user} switched the node off; its pods are released.")
-    terminal.echo(f"node/{node} is off and out of service: its pods are released")
+    if fencing.by_storage:
+        did, state = "cut the node off from its storage", "is cut off from its storage"
+    else:
+        did, state = "switched the node off", "is off"
+    await _note(cluster, node, "Fenced", f"{fencing.user} {did}; its pods are released.")
+    terminal.echo(f"node/{node} {state} and out of service: its pods are released")
+
+
+async def _undo(cluster: Cluster, fencing: Fencing, node: str) -> None:
+    by_storage = await fencing.unfence(node)
+    did = "gave the node its storage back" if by_storage else "switched the node on"
+    await _note(cluster, node, "Unfenced", f"{fencing.user} {did} and removed the taint.")
+    terminal.echo(f"node/{node} {'has its storage' if by_storage else 'is on'} again and takes pods")
 
 
 async def _try(fencing: Fencing, node: str) -> None:
@@ -188,7 +211,8 @@ async def _try(fencing: Fencing, node: str) -> None:
     state, result = await fencing.agent.power()
     if state is PowerState.UNKNOWN:
         raise FencingFailed(f"the agent cannot tell the status of the machine: {result.said}")
-    terminal.echo(f"node/{node} may be fenced; the agent says that its machine is {state} (dry run)")
+    what = "storage" if fencing.by_storage else "machine"
+    terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {state} (dry run)")
 
 
 async def _note(cluster: Cluster, node: str, reason: str, message: str, *, warning: bool = False) -> None:

@@ -109,3 +109,34 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
         lab.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
     )  # reports
     assert lab.vacate("fence", "lost", "--agent", str(agent)).code == 2
+
+
+def test_a_lost_node_is_cut_off_from_its_storage_by_hand(lab: Lab, tmp_path: Path) -> None:
+    agent = tmp_path / "fence_array"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    (tmp_path / "power").write_text("on\n")
+    options = tmp_path / "array.conf"
+    options.write_text("ip=10.0.0.2\n")
+    lose(lab, "shut-out", "db-2")
+    command = ("fence", "shut-out", "--agent", str(agent), "--options", str(options))
+    unknown = lab.vacate(*command, "--mechanism", "Storage", "--dry-run")
+    assert (unknown.code, "has never told its boot ID" in unknown.err) == (1, True)
+    booted = {"status": {"nodeInfo": {"bootID": "boot-1"}}}
+    lab.https.patch(f"{NODES}/shut-out/status", booted)
+    tried = lab.vacate(*command, "--mechanism", "storage", "--dry-run")
+    assert (tried.code, "the agent says that its storage is on" in tried.out) == (0, True)
+    done = lab.vacate(*command, "--mechanism", "Storage")
+    assert (done.code, done.out) == (
+        0, "node/shut-out is cut off from its storage and out of service: its pods are released\n",
+    )  # fmt: skip
+    until(lambda: lab.https.get(f"{PODS}/db-2").code == 404)
+
+    assert lab.vacate(*command, "--undo", "--mechanism", "Storage").code == 2
+    assert lab.vacate("fence", "shut-out", "--approve", "--mechanism", "Storage").code == 2
+    early = lab.vacate(*command, "--undo")
+    assert (early.code, "has not been restarted since" in early.err) == (1, True)
+    booted = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
+    lab.https.patch(f"{NODES}/shut-out/status", booted)
+    undone = lab.vacate(*command, "--undo")
+    assert (undone.code, undone.out) == (0, "node/shut-out has its storage again and takes pods\n")
