@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import sys
 import zlib
@@ -182,7 +183,12 @@ def drain(
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
 
-    if run_until_signalled(work):
+    try:
+        signalled = run_until_signalled(work)
+    except BrokenPipeError:
+        _say_unread(begun)
+        raise
+    if signalled:
         detach_from(begun)
     sys.exit(codes[0] if codes else 0)
 
@@ -215,6 +221,14 @@ def detach_from(begun: Begun) -> NoReturn:
     else:
         terminal.echo("Interrupted; nothing was changed.", err=True)
     sys.exit(INTERRUPTED)
+
+
+def _say_unread(begun: Begun) -> None:
+    """Say how to return where nobody reads the output, as behind `| head`; standard error may be gone too."""
+    if begun.name:
+        lost = "Nobody reads the output any more; the drain does not depend on it."
+        with contextlib.suppress(OSError):
+            terminal.echo(f"{lost} {_ways(begun.name)}", err=True)
 
 
 def _ways(name: str) -> str:
@@ -255,11 +269,11 @@ async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> 
                 f"nodemaintenance/{name} drains these nodes already, with other settings: {other}. "
                 f"{_ways(name)}"
             ) from None
-        _say(options, f"nodemaintenance/{name} drains these nodes already.")
+        text = "drains these nodes already"
     else:
-        what = f"{counted(len(found), 'node')} to drain, {counted(pods, 'pod')} to evict"
-        _say(options, f"nodemaintenance/{name} created: {what}.")
+        text = f"created: {counted(len(found), 'node')} to drain, {counted(pods, 'pod')} to evict"
     begun.name = name
+    _say(options, f"nodemaintenance/{name} {text}.")
     if options.detach:
         _say(options, _ways(name))
         _event(cluster, options, "detached", name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.cluster import FAST_PODS, environment, running_cluster
 from support.processes.commands import PODS, REQUESTS, Lab
 from support.processes.screens import run
 from support.waiting import until
@@ -95,6 +98,28 @@ def test_a_program_hears_which_drain_was_begun_and_which_cancelled(lab: Lab) -> 
         ("cancelled", "drain-node-4"),
     ]
     until(lambda: lab.vacate("drain", "--follow", "drain-node-4", "--timeout", "1s").code == 1)  # gone
+
+
+def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
+    """As behind `| head`: here the reader is gone before the first line."""
+    lab.pod("unread", BACKUP, nodeName="node-4")
+    reader, writer = os.pipe()
+    os.close(reader)
+    variables = {**environment(), "KUBECONFIG": str(lab.cluster.kubeconfig)}
+    command = [sys.executable, "-m", "vacate", "drain", "node-4", "--force"]
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, env=variables, timeout=60, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "Nobody reads the output any more; the drain does not depend on it. Return:"
+    )
+    assert done.stderr.count("\n") == 1
+    assert lab.vacate("drain", "--cancel", "drain-node-4").code == 0
+    until(lambda: lab.vacate("drain", "--follow", "drain-node-4", "--timeout", "1s").code == 1)  # gone
+    lab.https.delete(f"{PODS}/unread")
+    until(lambda: "unread" not in {one["metadata"]["name"] for one in lab.https.get(PODS).ok()["items"]})
 
 
 @pytest.mark.parametrize(
