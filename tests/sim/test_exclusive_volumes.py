@@ -24,6 +24,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
+from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.embedded.nodes import kubelet
@@ -187,10 +188,18 @@ def _nodes_do_not_wait(patch: pytest.MonkeyPatch) -> None:
 
 
 def _terminating_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
+    """Nor is the server asked which pods run: it would show one that terminates and has started."""
+
     def why(pod: Pod | None, node: Node | None, *, where: str, seen_to_end: bool) -> str:
-        return "" if pod is None or pod.terminating or pod.terminal else "the pod uses it"
+        if pod is not None and pod.terminating:
+            return ""
+        return why_unconfirmed(pod, node, where=where, seen_to_end=seen_to_end)
+
+    async def nobody(*_: object) -> list[Pod]:
+        return []
 
     patch.setattr(attaching, "why_unconfirmed", why)
+    patch.setattr(attaching, "running_users", nobody)
 
 
 def _gone_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
