@@ -19,7 +19,7 @@
     │   ├── Livelock             tasks run on and on and virtual time stands still
     │   ├── OutOfTime            the simulation or an expectation took longer than its limit
     │   ├── NotSimulated         threads, sockets or executors on a simulated loop
-    │   └── LeftBehind           tasks that still ran when the simulation was over, or errors nobody saw
+    │   └── LeftoverTasks           tasks that still ran when the simulation was over, or errors nobody saw
     └── ApiError                 an API server said no: one class for each reason of a Status
         ├── BadRequest           400
         ├── Unauthorized         401
@@ -128,7 +128,7 @@ class NotSimulated(SimulationError):
     """Something asked a simulated loop for threads, sockets or executors."""
 
 
-class LeftBehind(SimulationError):
+class LeftoverTasks(SimulationError):
     """The simulation was over and tasks still ran, or errors happened that nobody saw."""
 
 

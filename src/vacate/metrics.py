@@ -17,7 +17,7 @@ _PIECE = 500  # series written at once: few enough to let others have a turn
 _QUEUE_BUCKETS = tuple(1e-8 * 10**n for n in range(12))
 
 
-class Shown(Protocol):
+class MetricSource(Protocol):
     """Something that makes series when they are asked for."""
 
     def collect(self) -> Iterable[Metric]:
@@ -186,9 +186,11 @@ class Metrics:
             ["name", "resource"],
             registry=self.registry,
         )
-        self._shown: dict[str, Shown] = {}  # by name, so that a part that starts anew shows its series once
+        self._shown: dict[
+            str, MetricSource
+        ] = {}  # by name, so that a part that starts anew shows its series once
 
-    def show(self, name: str, collector: Shown) -> None:
+    def show(self, name: str, collector: MetricSource) -> None:
         """Show the collector's series under a name, instead of what was shown under it before."""
         before = self._shown.get(name)
         if before is not None:

@@ -16,7 +16,7 @@ from vacate.client.codec import error_of
 from vacate.embedded.controllers.deployment.revisions import REVISION, revision
 from vacate.embedded.controllers.deployment.sizes import DESIRED_REPLICAS, remembered_size
 from vacate.kube.deletionorder import DELETION_COST, deletion_cost
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 from vacate.kube.surge import surge_limit
 
 pytestmark = pytest.mark.unit
@@ -61,7 +61,7 @@ def test_a_duration_stays_within_its_limits(seconds: int) -> None:
 
 def test_readers_of_text_that_others_write_take_any_number_of_digits() -> None:
     for text in (MANY, ODD_DIGITS, f"{MANY}%", f"{ODD_DIGITS}%"):
-        with pytest.raises(NotAPortion):
+        with pytest.raises(InvalidIntOrPercent):
             scaled_value(text, 3, round_up=True)
         surging = DeploymentStrategy(rolling_update=RollingUpdate(max_surge=text))
         assert surge_limit(Deployment(spec=DeploymentSpec(strategy=surging)), 3) == 0

@@ -6,14 +6,14 @@ import socket
 
 import pytest
 
-from vacate.client.sockets import QUIET, lively_socket
+from vacate.client.sockets import QUIET, keepalive_socket
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_a_quiet_connection_is_asked_whether_it_lives(family: socket.AddressFamily) -> None:
-    with lively_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("localhost", 1))) as made:
+    with keepalive_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("localhost", 1))) as made:
         assert made.family is family
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         names = ("TCP_KEEPIDLE", "TCP_KEEPALIVE")  # as the system calls it

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vacate.errors import Deadlock, LeftBehind, Livelock, NotSimulated, OutOfTime
+from vacate.errors import Deadlock, LeftoverTasks, Livelock, NotSimulated, OutOfTime
 from vacate.sim import loop as loop_module
 from vacate.sim.run import EPOCH, Sim, make_sim, reproduction, run_sim
 
@@ -163,7 +163,7 @@ def test_a_task_left_behind_is_cancelled_and_reported() -> None:
         sim.loop.create_task(lingers(), name="lingerer")
         await asyncio.sleep(1)
 
-    with pytest.raises(LeftBehind, match=r"lingerer: .*lingers"):
+    with pytest.raises(LeftoverTasks, match=r"lingerer: .*lingers"):
         run_sim(main)
     assert ended == ["cancelled"]
     run_sim(main, allow_left_behind=True)
@@ -174,7 +174,7 @@ def test_an_error_that_nobody_saw_is_reported() -> None:
         sim.loop.call_soon(int, "x")
         await asyncio.sleep(1)
 
-    with pytest.raises(LeftBehind, match=r"nobody saw: .*ValueError"):
+    with pytest.raises(LeftoverTasks, match=r"nobody saw: .*ValueError"):
         run_sim(main)
 
 

@@ -144,7 +144,7 @@ def test_a_crash_keeps_what_was_on_the_disk_and_nothing_else() -> None:
         await disk.append([first])
         under_way = asyncio.create_task(disk.append([second]))
         await asyncio.sleep(0.5)
-        disk.pull_plug()
+        disk.cut_power()
         with pytest.raises(StoreError, match="lost power"):
             await under_way
         assert list(log.records) == [2]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from vacate.api.objects import Obj
-from vacate.testing import Impossible, deployment, namespace, node, pdb, pod, replicaset
+from vacate.testing import InconsistentObject, deployment, namespace, node, pdb, pod, replicaset
 
 pytestmark = pytest.mark.unit
 
@@ -60,5 +60,5 @@ OTHER = {"matchLabels": {"app": "other"}}
     ],
 )
 def test_the_impossible_is_refused(build: Callable[[], Obj], why: str) -> None:
-    with pytest.raises(Impossible, match=why):
+    with pytest.raises(InconsistentObject, match=why):
         build()

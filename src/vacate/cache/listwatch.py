@@ -214,13 +214,13 @@ def _events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
         return _initial_events(position, events)
     known = position.resource_version
     latest = events[-1].resource_version
-    version = known if not latest or _is_told(latest, known) else latest
-    changes = [one for one in events if one.type != BOOKMARK and not _is_told(one.resource_version, known)]
+    version = known if not latest or _was_seen(latest, known) else latest
+    changes = [one for one in events if one.type != BOOKMARK and not _was_seen(one.resource_version, known)]
     watching = replace(position, resource_version=version, failures=0, progress=True, expired=False)
     return watching, (Apply(changes, version), ReadStream())
 
 
-def _is_told(version: str, known: str) -> bool:
+def _was_seen(version: str, known: str) -> bool:
     """Whether a change was seen before. A watch that is resumed must not take its readers back in time.
 
     Revisions are numbers in all that Kubernetes serves, and compare as such; of others nothing is known.

@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from vacate.client.config import ClusterConfig
 from vacate.client.credentials import Credentials, source_of
-from vacate.client.sockets import lively_socket
+from vacate.client.sockets import keepalive_socket
 from vacate.client.tls import client_context
 from vacate.clock import PassiveClock
 from vacate.errors import ConfigError, TransportError
@@ -129,7 +129,7 @@ class HttpTransport:
         if self._config.server.startswith("https://"):
             context = client_context(self._config, credentials)
         connector = aiohttp.TCPConnector(
-            limit=self._limits.connections, ssl=context, socket_factory=lively_socket
+            limit=self._limits.connections, ssl=context, socket_factory=keepalive_socket
         )
         return aiohttp.ClientSession(
             connector=connector,

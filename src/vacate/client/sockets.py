@@ -22,7 +22,7 @@ _OPTIONS = (
 )
 
 
-def lively_socket(address: tuple[Any, ...]) -> socket.socket:
+def keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
     """A socket for an address as `getaddrinfo` gives it; a dead connection ends within a minute."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)

@@ -139,7 +139,7 @@ async def _body(incoming: web.BaseRequest, limits: Limits, place: InFlightReques
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
     if (incoming.content_length or 0) > limits.body_bytes:
         raise _too_large(limits)
-    await _encourage(incoming)
+    await _send_continue(incoming)
     try:
         if incoming.content.is_eof():  # all of it is there already, as most often
             body = _limited(incoming.content.read_nowait(), limits)
@@ -168,7 +168,7 @@ def _limited(body: Body, limits: Limits) -> Body:
     return body
 
 
-async def _encourage(incoming: web.BaseRequest) -> None:
+async def _send_continue(incoming: web.BaseRequest) -> None:
     """Tell a client that waits for it to send its body."""
     expected = incoming.headers.get("Expect")
     if expected is None or incoming.version < HttpVersion11:

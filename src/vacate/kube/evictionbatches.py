@@ -6,7 +6,7 @@ kubectl annotate deployment web vacate.dev/eviction-request-strategy=MaxUnavaila
 from __future__ import annotations
 
 from vacate.api.types import Deployment
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 from vacate.kube.surge import surge_limit
 
 STRATEGY = "vacate.dev/eviction-request-strategy"
@@ -33,6 +33,6 @@ def unavailable_limit(deployment: Deployment) -> int:
         found = scaled_value(
             _DEFAULT_UNAVAILABLE if said is None else said, deployment.spec.replicas, round_up=False
         )
-    except NotAPortion:
+    except InvalidIntOrPercent:
         found = 0
     return max(1, found)

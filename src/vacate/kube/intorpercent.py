@@ -10,25 +10,25 @@ _SHOWN = 64  # characters of a value that is quoted
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
-class NotAPortion(ValueError):
+class InvalidIntOrPercent(ValueError):
     """The text is no percentage."""
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
-    """The number itself, or that percentage of the total rounded as asked; NotAPortion for other text."""
+    """The number, or that percentage of the total, rounded as asked; InvalidIntOrPercent for other text."""
     if isinstance(value, int):
         return value
     if not value.endswith("%"):
-        raise NotAPortion("invalid value for IntOrString: invalid type: string is not a percentage")
+        raise InvalidIntOrPercent("invalid value for IntOrString: invalid type: string is not a percentage")
     digits = value[:-1]
     if not _WHOLE.fullmatch(digits):
-        raise NotAPortion(
+        raise InvalidIntOrPercent(
             f'invalid value for IntOrString: invalid value "{value}": '
             f'strconv.Atoi: parsing "{digits}": invalid syntax'
         )
     percent = parse_integer(digits)
     if percent is None:
-        raise NotAPortion(
+        raise InvalidIntOrPercent(
             f'invalid value for IntOrString: invalid value "{value[:_SHOWN]}": '
             f'strconv.Atoi: parsing "{digits[:_SHOWN]}": value out of range'
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from vacate.api.types import Pod, StatefulSet
 from vacate.kube.availability import is_available
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 MAX_UNAVAILABLE = "vacate.dev/max-unavailable"
 """An annotation of a StatefulSet: how many members evictions may take at once, a number or a percentage."""
@@ -56,7 +56,7 @@ def max_unavailable(stateful_set: StatefulSet) -> int:
             continue
         try:
             return max(1, scaled_value(one, stateful_set.spec.replicas, round_up=True))
-        except NotAPortion:
+        except InvalidIntOrPercent:
             continue
     return 1
 

@@ -16,7 +16,7 @@ from vacate.api.types import Deployment, Pod
 from vacate.api.types.meta import check_times
 from vacate.kube.availability import is_available
 from vacate.kube.deletionorder import DELETION_COST, is_active
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 from vacate.wire.json import decode_json
 
 SURGE = "vacate.dev/surge"
@@ -124,7 +124,7 @@ def surge_limit(deployment: Deployment, replicas: int) -> int:
     said = rolling.max_surge if rolling is not None and rolling.max_surge is not None else _DEFAULT_SURGE
     try:
         return max(0, scaled_value(said, replicas, round_up=True))
-    except NotAPortion:
+    except InvalidIntOrPercent:
         return 0
 
 

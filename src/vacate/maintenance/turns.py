@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ def limit_of(max_nodes: int | str, total: int) -> int:
     """How many nodes side by side: at least one."""
     try:
         return max(scaled_value(max_nodes, total, round_up=False), 1)
-    except NotAPortion:
+    except InvalidIntOrPercent:
         return 1
 
 

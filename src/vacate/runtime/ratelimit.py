@@ -108,7 +108,7 @@ class PacedTransport:
             self._calm.clear()
 
     async def _persist(self, request: Request) -> Response:
-        attempts = READS if _only_asks(request) else 1
+        attempts = READS if _is_read_only(request) else 1
         while True:
             response, wish = await self._attempt(request)
             if wish is None:
@@ -153,7 +153,7 @@ class PacedTransport:
     async def _place(self) -> AsyncIterator[None]:
         """One of the places that there are, for the length of the block."""
         if self._line or not self._slow.has_room:
-            await self._stand_in_line()
+            await self._wait_for_slot()
         else:
             self._slow.take()
         try:
@@ -162,7 +162,7 @@ class PacedTransport:
             self._slow.leave()
             self._let_in()
 
-    async def _stand_in_line(self) -> None:
+    async def _wait_for_slot(self) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._line.append(turn)
         try:
@@ -182,7 +182,7 @@ class PacedTransport:
                 turn.set_result(None)
 
 
-def _only_asks(request: Request) -> bool:
+def _is_read_only(request: Request) -> bool:
     """Whether it changes nothing, so that it may be sent again without a second thought."""
     return request.method == "GET" or request.path.endswith("accessreviews")
 

@@ -49,7 +49,7 @@ class SimDisk:
         self._condition = condition or DiskCondition()
         self._dead = False
 
-    def pull_plug(self) -> None:
+    def cut_power(self) -> None:
         """From now on nothing reaches the disk through this view."""
         self._dead = True
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from vacate.clock import LoopClock
 from vacate.entropy import Entropy, seeded_entropy
-from vacate.errors import LeftBehind, SimulationError
+from vacate.errors import LeftoverTasks, SimulationError
 from vacate.sim.loop import SimLoop
 from vacate.sim.tasks import describe
 from vacate.sim.trace import Trace, TracedEntropy
@@ -79,7 +79,7 @@ def run_sim(
             raise
         left = _clean_up(sim.loop)
         if left and not allow_left_behind:
-            raise LeftBehind(left)
+            raise LeftoverTasks(left)
         return result
 
 
@@ -105,7 +105,7 @@ async def _call(main: Callable[[Sim], Awaitable[T]], sim: Sim) -> T:
 
 def _clean_up(loop: SimLoop) -> str:
     """Cancel what is left and close async generators; say what was found, or nothing."""
-    loop.run_until_complete(_breathe())
+    loop.run_until_complete(_run_ready_callbacks())
     tasks = loop.tasks
     found = [f"tasks still ran at the end:\n{describe(tasks)}"] if tasks else []
     try:
@@ -117,7 +117,7 @@ def _clean_up(loop: SimLoop) -> str:
     return "\n".join(found)
 
 
-async def _breathe() -> None:
+async def _run_ready_callbacks() -> None:
     """Let async generators end that were dropped a moment ago; the loop closes them in tasks of its own."""
     for _ in range(3):
         await asyncio.sleep(0)

@@ -87,7 +87,7 @@ class SimServer:
     async def crash(self) -> None:
         """Lose everything that is not on the disk, and all connections."""
         if self._disk is not None:
-            self._disk.pull_plug()
+            self._disk.cut_power()
         await self.stop()
 
     async def stop(self) -> None:

@@ -12,11 +12,11 @@ from vacate.testing.builders import (
     replicaset,
     statefulset,
 )
-from vacate.testing.consistency import Impossible, check
+from vacate.testing.consistency import InconsistentObject, check
 from vacate.testing.interceptors import SimulatedEviction, simulate_eviction
 
 __all__ = [
-    "Impossible",
+    "InconsistentObject",
     "SimulatedEviction",
     "check",
     "daemonset",

@@ -10,16 +10,16 @@ from vacate.api.types.core import TERMINAL_PHASES
 PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 
 
-class Impossible(AssertionError):
+class InconsistentObject(AssertionError):
     """The object contradicts itself; the message says how, and every contradiction is named."""
 
 
 def check(obj: Obj) -> None:
-    """Raise Impossible where the object contradicts itself."""
+    """Raise InconsistentObject where the object contradicts itself."""
     field_errors = list(_errors(obj))
     if field_errors:
         named = f"{obj.get('kind')} {dig(obj, 'metadata', 'name')!r}"
-        raise Impossible(f"{named} could never exist: {'; '.join(field_errors)}")
+        raise InconsistentObject(f"{named} could never exist: {'; '.join(field_errors)}")
 
 
 def _errors(obj: Obj) -> Iterator[str]:

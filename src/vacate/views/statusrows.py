@@ -68,7 +68,7 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
         pod=pod_of(request),
         stage=stage.value,
         active=active or NOTHING,
-        since=_span(stands_since(request), now),
+        since=_span(unchanged_since(request), now),
         eta=_eta(request, now) if active else NOTHING,
         heartbeat=_heartbeat(request, now) if active else NOTHING,
         blocked_by=_blocked_by(request, stage, budgets),
@@ -99,7 +99,7 @@ def pod_of(request: EvictionRequest) -> str:
     return ref.name if ref else NOTHING
 
 
-def stands_since(request: EvictionRequest) -> dt.datetime | None:
+def unchanged_since(request: EvictionRequest) -> dt.datetime | None:
     """Since when it stands as it does: the turn, the stage, or the end."""
     stage, conditions = shown_stage(request), request.status.conditions
     if stage is Stage.INTERCEPTING:

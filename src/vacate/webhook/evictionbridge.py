@@ -50,7 +50,7 @@ from vacate.eviction.callers import (
 )
 from vacate.eviction.registration import resolve
 from vacate.kube.eviction import check_eviction, selects
-from vacate.sdk.requesters.requests import is_asked_by, joined, new_request
+from vacate.sdk.requesters.requests import has_requester, joined, new_request
 from vacate.views.bridge import (
     another_pod_message,
     ending_message,
@@ -256,7 +256,7 @@ class EvictionBridge:
     ) -> None:
         """Add the caller where it is missing. Interceptors are at work, with or without its name."""
         change = recording_patch(request, review, review.attempted(now, config.wait), config)
-        if not request.forbids_cancellation and not is_asked_by(request, review.requester):
+        if not request.forbids_cancellation and not has_requester(request, review.requester):
             change = merged_patch(change, joined(request, review.requester))
         if change is None:
             return

@@ -9,7 +9,7 @@ from typing import Any
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.evictionrequest.reader import has_responded, shown_stage
 from vacate.eviction.model import Stage
-from vacate.views.statusrows import pod_of, stands_since
+from vacate.views.statusrows import pod_of, unchanged_since
 
 _LAST = dt.datetime.max.replace(tzinfo=dt.UTC)
 
@@ -34,7 +34,7 @@ _KEYS: dict[str, Callable[[EvictionRequest], Any]] = {
     "namespace": lambda one: one.metadata.namespace,
     "stage": lambda one: list(Stage).index(shown_stage(one)),
     "active": lambda one: one.status.active_interceptor_name or "\U0010ffff",
-    "since": lambda one: stands_since(one) or _LAST,
+    "since": lambda one: unchanged_since(one) or _LAST,
     "eta": lambda one: one.status.expected_interceptor_finish_time or _LAST,
     "heartbeat": _heartbeat,
     "age": lambda one: one.metadata.creation_timestamp or _LAST,

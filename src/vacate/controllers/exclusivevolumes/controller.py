@@ -129,7 +129,7 @@ class ExclusiveVolumes:
             if note := events.changed(volume, old, new):
                 self._deps.recorder.record(note)
         if new is not None:
-            self._say_who_waits(volume, new, users, "; ".join(sorted(set(reasons))))
+            self._report_waiting_pods(volume, new, users, "; ".join(sorted(set(reasons))))
         elif running:
             uids = sorted(pod.metadata.uid for pod in running)
             self._say(volume, ("contested", *uids), events.contested(volume, running))
@@ -213,7 +213,7 @@ class ExclusiveVolumes:
 
     # What is reported
 
-    def _say_who_waits(
+    def _report_waiting_pods(
         self, volume: PersistentVolume, attached: Attachment, users: list[Pod], why: str
     ) -> None:
         waiting = [

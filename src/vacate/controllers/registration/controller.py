@@ -86,10 +86,10 @@ _Opting = Deployment | StatefulSet | Namespace
 
 
 def _opt_in_changed(old: _Opting | None, new: _Opting | None) -> bool:
-    return new is not None and (old is None or _said(old) != _said(new))
+    return new is not None and (old is None or _opt_in(old) != _opt_in(new))
 
 
-def _said(obj: _Opting) -> tuple[str | None, str | None]:
+def _opt_in(obj: _Opting) -> tuple[str | None, str | None]:
     return obj.metadata.labels.get(OPT_IN), obj.metadata.annotations.get(OPT_IN)
 
 

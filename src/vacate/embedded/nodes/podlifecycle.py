@@ -74,7 +74,7 @@ def advance(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime
     if pod.deleting or pod.terminal:
         life = _ask_to_stop(life, pod, timings, now)
     if life.running:
-        life = _end_when_told(life, timings, now)
+        life = _reschedule_exit(life, timings, now)
     while (due := _next_step(life)) is not None and due <= now:
         life = _step(life, pod, timings, due)
     return life
@@ -108,7 +108,7 @@ def _ask_to_stop(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.dat
     return replace(life, grace=grace, kill_at=kill_at, asked=now, stop_at=after(now, timings.stop))
 
 
-def _end_when_told(life: Life, timings: PodTimings, now: dt.datetime) -> Life:
+def _reschedule_exit(life: Life, timings: PodTimings, now: dt.datetime) -> Life:
     """How long a pod runs may be said while it runs; what is over by then ends now, not in the past."""
     planned = after(life.began, timings.run) if life.began else None
     if planned == life.exits_at:

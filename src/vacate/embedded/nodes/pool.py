@@ -85,7 +85,7 @@ class NodePool:
         """End the node process. Its containers run on, unwatched."""
         machine = self.machines[name]
         machine.up = False
-        machine.lose_memory()
+        machine.forget_pods()
 
     def crash(self, name: str) -> None:
         """Pull the plug: the node process and all containers are gone."""

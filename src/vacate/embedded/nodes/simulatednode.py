@@ -67,7 +67,7 @@ class Machine:
         if resident is not None and self._taken.get(resident.address) == resident.life.uid:
             del self._taken[resident.address]
 
-    def lose_memory(self) -> None:
+    def forget_pods(self) -> None:
         """The node process ends and remembers nothing."""
         self.residents.clear()
         self._taken.clear()

@@ -13,7 +13,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def is_choosy(pod: Pod) -> bool:
+def requires_node_labels(pod: Pod) -> bool:
     """Whether the pod requires anything of its node's labels or name."""
     return bool(pod.spec.node_selector) or dig(pod.spec.affinity, "nodeAffinity", _REQUIRED) is not None
 

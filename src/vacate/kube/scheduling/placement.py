@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vacate.api.types import Node, Pod, Taint
 from vacate.kube.scheduling.clusterview import ClusterView, NodeView
-from vacate.kube.scheduling.nodeaffinity import is_choosy, wants_node
+from vacate.kube.scheduling.nodeaffinity import requires_node_labels, wants_node
 from vacate.kube.scheduling.podaffinity import broken_affinity, neighbours
 from vacate.kube.scheduling.requests import Amounts, Port, host_ports, pod_requests, ports_collide
 from vacate.kube.scheduling.scores import best
@@ -89,7 +89,7 @@ def rules_for(pod: Pod, view: ClusterView) -> list[Rule]:
     """The rules that this pod brings, cheap ones first; what looks at other pods is worked out once."""
     requests, ports = pod_requests(pod), host_ports(pod)
     rules: list[Rule] = [lambda one: _closed(pod, _node(one))]
-    if is_choosy(pod):
+    if requires_node_labels(pod):
         rules.append(lambda one: () if wants_node(pod, _node(one)) else (UNWANTED,))
     if ports:
         rules.append(lambda one: _ports(ports, one))

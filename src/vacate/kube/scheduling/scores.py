@@ -28,7 +28,7 @@ def scores(pod: Pod, candidates: Sequence[NodeView], view: ClusterView) -> list[
         return [0.0]
     parts = [(_ROOM, _room(pod, candidates))]
     if any(_node(one).spec.taints for one in candidates):
-        parts.append((_TAINTS, _fewest([_disliked(pod, one) for one in candidates])))
+        parts.append((_TAINTS, _fewest([_untolerated_preferences(pod, one) for one in candidates])))
     if has_preferences(pod):
         parts.append((_AFFINITY, _most([preference(pod, _node(one)) for one in candidates])))
     costs = spread_costs(pod, candidates, view)
@@ -42,7 +42,7 @@ def _node(view: NodeView) -> Node:
     return view.node
 
 
-def _disliked(pod: Pod, view: NodeView) -> int:
+def _untolerated_preferences(pod: Pod, view: NodeView) -> int:
     return len(untolerated(pod.spec.tolerations, _node(view).spec.taints, ("PreferNoSchedule",)))
 
 

@@ -106,7 +106,7 @@ class ApiPods:
         now = self._clock.monotonic()
         self._schedule(pod, now + order.prepare, now + order.seconds)
         if order.prepare > 0:
-            self._requests.request(pod, order.seconds, lambda: self._hurry(pod))
+            self._requests.request(pod, order.seconds, lambda: self._start_grace_now(pod))
 
     def cancel(self) -> None:
         """Spare what the API server was not asked to delete yet, and withdraw the requests."""
@@ -155,7 +155,7 @@ class ApiPods:
 
         return mark
 
-    def _hurry(self, pod: ShutdownPod) -> None:
+    def _start_grace_now(self, pod: ShutdownPod) -> None:
         """No interceptor comes: its own time begins now."""
         now = self._clock.monotonic()
         self._schedule(pod, now, now + pod.grace_seconds)

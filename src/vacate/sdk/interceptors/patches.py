@@ -31,7 +31,7 @@ def status_patch(
 ) -> Obj | None:
     """The report as a difference to the request, with a heartbeat or the end of the turn; None for none."""
     check_report(request, report)
-    status = _said(request, report)
+    status = _changes_reported(request, report)
     if report.conditions and (conditions := _conditions(request, report.conditions, now)) is not None:
         status["conditions"] = conditions
     if beat:
@@ -84,7 +84,7 @@ def _check_conditions(request: EvictionRequest, conditions: tuple[Condition, ...
         )
 
 
-def _said(request: EvictionRequest, report: Report) -> Obj:
+def _changes_reported(request: EvictionRequest, report: Report) -> Obj:
     """Of a report what is news."""
     status = request.status
     said: Obj = {}

@@ -84,7 +84,7 @@ async def serve_interceptors(
     check_interceptors(interceptors)
     if lease:
         _lease_of(lease)
-    await _look_around(client, interceptors)
+    await _check_requests_readable(client, interceptors)
     for one in interceptors:
         log.info("serving interceptor %s", one.described)
     first = interceptors[0].name
@@ -138,7 +138,7 @@ def check_interceptors(interceptors: Sequence[object]) -> None:
             raise ConfigError(f'{name} is not an interceptor: put @interceptor("NAME") above the function')
 
 
-async def _look_around(client: Client, interceptors: Sequence[Interceptor]) -> None:
+async def _check_requests_readable(client: Client, interceptors: Sequence[Interceptor]) -> None:
     """Fail at once, with one line, where requests cannot be read: watches would try again for ever."""
     for namespace, api in dict.fromkeys((one.namespace, api) for one in interceptors for api in one.apis):
         kind = dialect_named(api).kind

@@ -105,13 +105,13 @@ class StatusWriter:
 
     async def note(self, message: str, *conditions: Condition) -> None:
         """Write a message without a heartbeat: what it tells is no progress."""
-        await self._tell(Report(message, conditions=conditions), completed=False)
+        await self._write_report(Report(message, conditions=conditions), completed=False)
 
     async def complete(self, message: str, *conditions: Condition) -> None:
         """End the turn. A terminating pod needs no report, and a turn that is over already is over."""
-        await self._tell(Report(message, conditions=conditions), completed=True)
+        await self._write_report(Report(message, conditions=conditions), completed=True)
 
-    async def _tell(self, report: Report, *, completed: bool) -> None:
+    async def _write_report(self, report: Report, *, completed: bool) -> None:
         """Write it without a heartbeat, and without conditions where the limit is reached."""
         try:
             check_report(self.request, report)

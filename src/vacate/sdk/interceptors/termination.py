@@ -45,7 +45,7 @@ async def evict(
             if await _is_going(turn, error):
                 break
             refused += 1
-            _tell(turn, error)
+            _report_refusal(turn, error)
             _give_up(turn, error, began, give_up_after)
         pause = min(delay(refused), MAX_PAUSE).total_seconds()
         await turn.clock.sleep(pause * turn.entropy.uniform(1 - _SPREAD, 1))
@@ -88,7 +88,7 @@ async def _is_going(turn: Turn, error: ApiError | TransportError) -> bool:
     return pod is None or pod.terminating
 
 
-def _tell(turn: Turn, error: ApiError | TransportError) -> None:
+def _report_refusal(turn: Turn, error: ApiError | TransportError) -> None:
     """A refusal goes into the status; that a server does not answer is not news about the pod."""
     if not isinstance(error, ApiError) or answer_of(error) is not Answer.REFUSED:
         return

@@ -28,7 +28,7 @@ from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requests import (
     Step,
-    is_asked_by,
+    has_requester,
     joined,
     new_request,
     next_step,
@@ -44,7 +44,7 @@ Ref = EvictionRequest | Pod | str
 """A request, its pod, or the pod's name."""
 
 
-class Where(NamedTuple):
+class RequestKey(NamedTuple):
     """Which request: its name follows from its pod."""
 
     namespace: str
@@ -120,7 +120,7 @@ class Requester:
         """
         for _ in range(_CONFLICTS):
             request = await self.find(ref, namespace)
-            if request is None or request.complete or not is_asked_by(request, self.name):
+            if request is None or request.complete or not has_requester(request, self.name):
                 return False
             if self.dialect.fixes_requesters(request):
                 raise CancellationForbidden(why_forbidden(request))
@@ -171,7 +171,7 @@ class Requester:
         checked_deadline(deadline_seconds)
         return SustainedRequest(self, pod, namespace, reason, deadline_seconds)
 
-    async def live_pod(self, where: Where) -> Pod | None:
+    async def live_pod(self, where: RequestKey) -> Pod | None:
         """The pod as the server has it; None where the name is free or taken by another."""
         try:
             return await self._pod(where)
@@ -179,7 +179,7 @@ class Requester:
             return None
 
     async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
-        where = Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        where = RequestKey(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         request = await self._get(where)
         step = next_step(request, self.name)
         if request is not None and step is Step.REPLACE:
@@ -189,7 +189,7 @@ class Requester:
             return self._read(await self.client.send(requests.create(self.dialect.kind, made)))
         return await self._patch(request, joined(request, self.name)) if step is Step.JOIN else request
 
-    async def _wait(self, where: Where) -> Result:
+    async def _wait(self, where: RequestKey) -> Result:
         async with self._watched(where) as one:
             while (current := one.current) is not None:
                 seen = one.changes
@@ -202,7 +202,7 @@ class Requester:
         """A watch over the request, for the length of a block."""
         return self._watched_request(request.metadata.namespace, request.metadata.name)
 
-    def _watched(self, where: Where) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+    def _watched(self, where: RequestKey) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
         return self._watched_request(where.namespace, self._name_at(where))
 
     def _watched_request(
@@ -212,10 +212,10 @@ class Requester:
         args = (self.client, kind, wire, namespace, name, self.clock, self.entropy)
         return watched(*args, read=self.dialect.read)
 
-    def _name_at(self, where: Where) -> str:
+    def _name_at(self, where: RequestKey) -> str:
         return self.dialect.request_name(where.pod, where.uid)
 
-    async def _vanished(self, last: EvictionRequest | None, where: Where) -> Result:
+    async def _vanished(self, last: EvictionRequest | None, where: RequestKey) -> Result:
         """The request is gone. A terminating pod is waited for; one that stays is not being evicted."""
         pod = await self.live_pod(where)
         if pod is not None and pod.terminating:
@@ -226,10 +226,10 @@ class Requester:
             pod = None
         return result_without(last, self.clock.now(), pod_is_there=pod is not None)
 
-    async def _remove(self, request: EvictionRequest, where: Where) -> None:
+    async def _remove(self, request: EvictionRequest, where: RequestKey) -> None:
         """Delete a request that is over, this one and no other of its name, and see it gone."""
         uid = request.metadata.uid
-        if self.dialect.requesters_hold and is_asked_by(request, self.name):
+        if self.dialect.requesters_hold and has_requester(request, self.name):
             request = await self._patch(request, withdrawn(request, self.name))  # it would hold it itself
         if request.metadata.deletion_timestamp is None:
             with contextlib.suppress(NotFound):
@@ -249,19 +249,19 @@ class Requester:
             )
             raise HeldByFinalizers(message, found.metadata.finalizers) from None
 
-    async def _see_gone(self, uid: str, where: Where) -> None:
+    async def _see_gone(self, uid: str, where: RequestKey) -> None:
         async with self._watched(where) as one:
             while (found := one.current) is not None and found.metadata.uid == uid:
                 await one.change(one.changes)
 
-    async def _where(self, ref: Ref, namespace: str) -> Where:
-        """Where the request is; NotFound where the pod of that name is gone."""
+    async def _where(self, ref: Ref, namespace: str) -> RequestKey:
+        """Which request is meant; NotFound where the pod of that name is gone."""
         if isinstance(ref, Pod):
-            return Where(ref.metadata.namespace, ref.metadata.name, ref.metadata.uid)
+            return RequestKey(ref.metadata.namespace, ref.metadata.name, ref.metadata.uid)
         if isinstance(ref, EvictionRequest):
             target = ref.spec.target.pod_ref
             name, uid = (target.name, target.uid) if target else ("", ref.metadata.name)
-            return Where(ref.metadata.namespace, name, uid)
+            return RequestKey(ref.metadata.namespace, name, uid)
         if not isinstance(ref, str):
             raise ConfigError(
                 f"a pod is given as its name, a Pod or an EvictionRequest, not {type(ref).__name__}"
@@ -270,15 +270,15 @@ class Requester:
         if not ref:
             raise ConfigError("the pod's name is empty")
         pod = await self.client.get(PODS, ref, namespace or self.namespace, into=Pod)
-        return Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        return RequestKey(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
-    async def _pod(self, where: Where) -> Pod:
+    async def _pod(self, where: RequestKey) -> Pod:
         pod = await self.client.get(PODS, where.pod, where.namespace, into=Pod)
         if pod.metadata.uid != where.uid:
             raise NotFound(f'pods "{where.pod}" not found: another pod has the name now')
         return pod
 
-    async def _get(self, where: Where) -> EvictionRequest | None:
+    async def _get(self, where: RequestKey) -> EvictionRequest | None:
         try:
             name, dialect = self._name_at(where), self.dialect
             return dialect.read(await self.client.get(dialect.kind, name, where.namespace, into=dialect.wire))

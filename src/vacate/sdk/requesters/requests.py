@@ -36,7 +36,7 @@ def next_step(request: EvictionRequest | None, requester: str) -> Step:
         return Step.REPLACE
     if request.complete:
         return Step.LEAVE_COMPLETE
-    if is_asked_by(request, requester):
+    if has_requester(request, requester):
         return Step.KEEP
     return Step.LEAVE_FIXED if dialect_of(request).fixes_requesters(request) else Step.JOIN
 
@@ -52,7 +52,7 @@ def new_request(
     return dialect.new_request(pod, requester, reason, deadline_seconds)
 
 
-def is_asked_by(request: EvictionRequest, requester: str) -> bool:
+def has_requester(request: EvictionRequest, requester: str) -> bool:
     """Whether the requester's name is on the request."""
     return any(one.name == requester for one in request.spec.requesters)
 

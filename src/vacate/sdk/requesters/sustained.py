@@ -13,7 +13,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
 from vacate.sdk.arguments import checked_span
-from vacate.sdk.requesters.requests import is_asked_by
+from vacate.sdk.requesters.requests import has_requester
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.turnstate import is_newer
 from vacate.sdk.watch import Watched
@@ -111,7 +111,7 @@ class SustainedRequest:
             if result is not None:
                 return result if result.pod_ended else None
             requester = self._requester
-            if not is_asked_by(current, requester.name) and not requester.dialect.fixes_requesters(current):
+            if not has_requester(current, requester.name) and not requester.dialect.fixes_requesters(current):
                 return None
             await one.change(seen)
         return None

@@ -52,7 +52,7 @@ class Machine:
         self._waiting: dict[str, list[asyncio.Future[ContainerState]]] = {}
         self._turn = asyncio.Lock()
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        network.on_mend(self._bury)
+        network.on_mend(self._finish_killed)
 
     @property
     def living(self) -> list[ContainerState]:
@@ -123,7 +123,7 @@ class Machine:
         if number == signal.SIGKILL:
             self._dying[container] = None
             self.stuck += not self._free(run)
-            self._bury()
+            self._finish_killed()
         else:
             self.spawn(self._end_later(container))
 
@@ -158,7 +158,7 @@ class Machine:
         if run is not None and run.exit is None and self._free(run):
             self._finish(run, ENDED)
 
-    def _bury(self) -> None:
+    def _finish_killed(self) -> None:
         """End what was killed. A process that waits for a host that is away does not even end then."""
         for container in list(self._dying):
             run = self._runs.get(container)

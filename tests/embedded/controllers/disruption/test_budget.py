@@ -24,7 +24,7 @@ from vacate.embedded.controllers.disruption.budget import (
     expected_pods,
 )
 from vacate.embedded.controllers.disruption.statuspatch import status_patch
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 pytestmark = pytest.mark.unit
 
@@ -112,7 +112,7 @@ def test_portions_round_as_asked(value: int | str, total: int, up: int, down: in
     ],
 )
 def test_other_text_is_no_portion(text: str, message: str) -> None:
-    with pytest.raises(NotAPortion) as refused:
+    with pytest.raises(InvalidIntOrPercent) as refused:
         scaled_value(text, 10, round_up=True)
     assert str(refused.value) == message
 

@@ -41,9 +41,9 @@ class Binding:
         own = f"RoleBinding {quote(f'{self.name}/{self.namespace}')}"
         if not self.namespace:
             own = f"ClusterRoleBinding {quote(self.name)}"
-        return f"{own} of {self.ref.kind} {quote(self.ref.name)} to {self._whom(subject)}"
+        return f"{own} of {self.ref.kind} {quote(self.ref.name)} to {self._shown_subject(subject)}"
 
-    def _whom(self, subject: Subject) -> str:
+    def _shown_subject(self, subject: Subject) -> str:
         if subject.kind != "ServiceAccount":
             return f"{subject.kind} {quote(subject.name)}"
         return f"{subject.kind} {quote(f'{subject.name}/{subject.namespace or self.namespace}')}"

@@ -15,7 +15,7 @@ from vacate.api.types import DaemonSet, Node, Pod
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
 from vacate.embedded.controllers.daemonset.nodes import Eligibility, eligibility, expected_pod, target_node
 from vacate.kube.availability import is_available
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
     value = rolling.max_unavailable if rolling and rolling.max_unavailable is not None else 1
     try:
         return max(1, scaled_value(value, wanted, round_up=True))
-    except NotAPortion:
+    except InvalidIntOrPercent:
         return 1
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from vacate.api.integers import parse_integer
 from vacate.api.types import Deployment, ReplicaSet
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
@@ -36,7 +36,7 @@ def bounds(deployment: Deployment) -> tuple[int, int]:
 def _scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
     try:
         return scaled_value(value or 0, total, round_up=round_up)
-    except NotAPortion:
+    except InvalidIntOrPercent:
         return 0
 
 

@@ -17,7 +17,7 @@ from vacate.api.times import after
 from vacate.api.types import Condition, LabelSelector, OwnerReference, Pod, PodDisruptionBudget, condition
 from vacate.api.types.policy import PodDisruptionBudgetStatus
 from vacate.kube.budgets import DISRUPTION_ALLOWED, INSUFFICIENT_PODS, SUFFICIENT_PODS, SYNC_FAILED
-from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 DELETION_TIMEOUT = dt.timedelta(minutes=2)
 """How long an approved eviction is believed in while its pod shows no sign of deletion."""
@@ -90,7 +90,7 @@ def expected_pods(
     count, unmanaged = scale
     try:
         return ExpectedPods(count, _desired_healthy(pdb, count), unmanaged)
-    except NotAPortion as wrong:
+    except InvalidIntOrPercent as wrong:
         return SyncFailure(str(wrong))
 
 
@@ -101,7 +101,7 @@ def budget_status(
     found = () if pods else (BudgetEvent("Normal", "NoPods", "No matching pods found"),)
     if isinstance(expected, SyncFailure):
         return _failed(pdb, expected, found, now)
-    disrupted, overdue = believed_disruptions(pods, pdb.status.disrupted_pods, now)
+    disrupted, overdue = pending_disruptions(pods, pdb.status.disrupted_pods, now)
     healthy = count_healthy(pods, disrupted, now)
     allowed = max(healthy - expected.desired_healthy, 0) if expected.count > 0 else 0
     status = PodDisruptionBudgetStatus(
@@ -123,7 +123,7 @@ def budget_status(
     )
 
 
-def believed_disruptions(
+def pending_disruptions(
     pods: Sequence[Pod], disrupted: Mapping[str, dt.datetime], now: dt.datetime
 ) -> tuple[dict[str, dt.datetime], tuple[Pod, ...]]:
     """The approved evictions that are still to be seen, and the pods that outlived theirs."""

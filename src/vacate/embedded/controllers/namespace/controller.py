@@ -63,7 +63,7 @@ class NamespaceController:
         if not content.counts:
             for kind in self._content:
                 await self._empty(kind, key.name, content)
-        await self._tell(namespace, content)
+        await self._write_conditions(namespace, content)
         if content.failures:
             raise ApiError("; ".join(sorted(content.failures)))
         if content.empty:
@@ -98,7 +98,7 @@ class NamespaceController:
             *(ObjectMeta(namespace=one.namespace, name=one.name, uid=one.uid) for one in unreadable),
         ]
 
-    async def _tell(self, namespace: Namespace, content: Content) -> None:
+    async def _write_conditions(self, namespace: Namespace, content: Content) -> None:
         before = namespace.status.conditions
         after = content_conditions(before, content, self._deps.clock.now())
         if after == before or content.empty:

@@ -39,7 +39,7 @@ def build(deps: Deps) -> Controller:
         Source(volumes),
         Source(volumes, keys=controller.waiting_claims),
         Source(classes, keys=controller.waiting_claims),
-        Source(pods, keys=_claims_of, when=_came_or_went),
+        Source(pods, keys=_claims_of, when=_use_changed),
     )
     return Controller(
         "persistentvolume-binder", controller, sources, deps, workers=2, backoff=retry_backoff()
@@ -180,7 +180,7 @@ def _claims_of(pod: Pod) -> Iterable[Key]:
     return [Key(pod.metadata.namespace, claim) for claim in pod.claims]
 
 
-def _came_or_went(old: Pod | None, new: Pod | None) -> bool:
+def _use_changed(old: Pod | None, new: Pod | None) -> bool:
     pod = new or old
     if pod is None or not pod.claims:
         return False

@@ -52,6 +52,6 @@ def volume_came(old: PersistentVolume | None, new: PersistentVolume | None) -> b
     return new is not None and (old is None or old.spec.node_affinity != new.spec.node_affinity)
 
 
-def minds_neighbours(pod: Pod) -> bool:
+def depends_on_other_pods(pod: Pod) -> bool:
     """Whether where other pods are can make a place for this one."""
     return bool(pod.spec.affinity) or bool(pod.spec.topology_spread_constraints)

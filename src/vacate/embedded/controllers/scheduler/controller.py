@@ -45,7 +45,7 @@ def build(deps: Deps) -> Controller:
     sources = (
         Source(pods, when=lambda old, new: new is not None and changes.worth_trying(old, new)),
         Source(pods, keys=scheduler.wake, when=changes.pod_frees_resources),
-        Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
+        Source(pods, keys=scheduler.wake_affinity_pods, when=changes.pod_came),
         Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
         Source(claims, keys=scheduler.wake, when=changes.claim_was_bound),
         Source(volumes, keys=scheduler.wake, when=changes.volume_came),
@@ -127,10 +127,10 @@ class Scheduler:
         """Everyone who found no node may try again."""
         return self._readmit(self._pending.stuck())
 
-    def wake_neighbourly(self, _: object) -> Iterable[Key]:
+    def wake_affinity_pods(self, _: object) -> Iterable[Key]:
         """Those may try again for whom it matters where other pods are."""
         return self._readmit(
-            [(key, pod) for key, pod in self._pending.stuck() if changes.minds_neighbours(pod)]
+            [(key, pod) for key, pod in self._pending.stuck() if changes.depends_on_other_pods(pod)]
         )
 
     def _readmit(self, stuck: list[tuple[Key, Pod]]) -> list[Key]:

@@ -37,7 +37,7 @@ def build(deps: Deps) -> Controller:
     nodes.subscribe(controller.on_node)
     sources = (
         Source(pods, when=_came),
-        Source(nodes, keys=controller.pods_on, when=_drives_out),
+        Source(nodes, keys=controller.pods_on, when=_no_execute_changed),
     )
     return Controller("taint-eviction", controller, sources, deps, workers=2, backoff=retry_backoff())
 
@@ -48,7 +48,7 @@ def _came(old: Pod | None, new: Pod | None) -> bool:
     return old is None or old.spec != new.spec
 
 
-def _drives_out(old: Node | None, new: Node | None) -> bool:
+def _no_execute_changed(old: Node | None, new: Node | None) -> bool:
     before = no_execute(old.spec.taints) if old else []
     after = no_execute(new.spec.taints) if new else []
     return before != after
