@@ -249,7 +249,10 @@ def _drain(
     # Where something holds every pod that is left, the rate so far says nothing about them.
     moving = left > sum(bool(one.pod) for one in found)
     finish = estimate(now, row.start_time, gone if moving else 0, left, estimates)
-    phase = BLOCKED if found else DRAINING if left else DRAINED
+    # Until the node is cordoned, pods may still come to it. Nor is its turn recorded and its end at once:
+    # only what is left after the cordon counts, and the controller asks the API server for it.
+    closed = row.phase == DRAINED or (claimed and row.name not in plan.starts)
+    phase = BLOCKED if found else DRAINING if left or not closed else DRAINED
     return NodeProgress(
         name=row.name,
         uid=row.uid,
@@ -316,6 +319,8 @@ def _said(phase: str, left: int, held: int, staying: Sequence[Verdict], *, waiti
     parts = []
     if phase == DRAINED:
         parts.append("the node is drained")
+    elif phase == DRAINING and not left:
+        parts.append("checking that no pod is left")
     else:
         parts.append(f"{counted_words(left, 'pod')} left")
     if held:

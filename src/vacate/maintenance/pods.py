@@ -76,6 +76,12 @@ def assess_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
     return next((one for wanted in order for one in found if one.treatment is wanted), EVICTED)
 
 
+def pods_left(pods: Iterable[Pod], rules: PodRules) -> list[Pod]:
+    """Those of a node's pods that keep it from being drained."""
+    selector = selector_from(rules.selector)
+    return [pod for pod in pods if assess_pod(pod, rules, selector).treatment is not Treatment.STAY]
+
+
 def _daemon_pod(pod: Pod, owner: str, policy: str) -> Verdict:
     if policy == EVICT:
         if tolerated(pod.spec.tolerations, TAINT):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -61,6 +61,29 @@ def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> Nod
         blockers_total=len(plan.blockers),
         conditions=_conditions(maintenance, phase, message, bool(plan.blockers), now),
     )
+
+
+def newly_drained(maintenance: NodeMaintenance, plan: Plan) -> list[str]:
+    """The nodes that the plan reports as drained for the first time."""
+    before = {row.name for row in maintenance.status.nodes if row.phase == DRAINED}
+    return [row.name for row in plan.rows if row.phase == DRAINED and row.name not in before]
+
+
+def keep_draining(maintenance: NodeMaintenance, plan: Plan, nodes: Collection[str]) -> None:
+    """Report these nodes as draining, with the counts of the last report: not all of their pods are known."""
+    before = {row.name: row for row in maintenance.status.nodes}
+    for place, row in enumerate(plan.rows):
+        if row.name in nodes:
+            last = before.get(row.name, NodeProgress(name=row.name))
+            plan.rows[place] = msgspec.structs.replace(
+                row,
+                phase=DRAINING,
+                pods_total=last.pods_total,
+                pods_evicted=last.pods_evicted,
+                percent=last.percent,
+                drained_time=None,
+                message="counting the pods that are left",
+            )
 
 
 def undoing_status(maintenance: NodeMaintenance, message: str) -> NodeMaintenanceStatus:

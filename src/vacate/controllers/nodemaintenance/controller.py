@@ -15,13 +15,21 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
 from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.livepods import nodes_with_pods
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Attempts, Writes
 from vacate.errors import NotFound
 from vacate.maintenance.blockers import from_cordon
 from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import Environment, Plan, plan_maintenance
-from vacate.maintenance.report import is_news, status_of, status_patch, undoing_status
+from vacate.maintenance.report import (
+    is_news,
+    keep_draining,
+    newly_drained,
+    status_of,
+    status_patch,
+    undoing_status,
+)
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -32,7 +40,7 @@ CORDON_AGAIN = dt.timedelta(minutes=1)
 """A node whose cordon was refused is tried again after so long."""
 
 CACHE_BEHIND = dt.timedelta(seconds=5)
-"""A maintenance of which the server knows other than the cache is looked at again after so long."""
+"""What the server knows otherwise than the cache is looked at again after so long."""
 
 STATUS_EVERY = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
@@ -125,7 +133,20 @@ class NodeMaintenances:
             plan.blockers += [from_cordon(node, why) for node, why in sorted(refused.items())]
             plan.wake(now + CORDON_AGAIN)
             status = status_of(maintenance, plan, now)
+        if left := await self._with_pods(maintenance, plan, attempts):
+            keep_draining(maintenance, plan, left)
+            plan.wake(now + CACHE_BEHIND)
+            status = status_of(maintenance, plan, now)
         return await self._report(maintenance, status, plan, now)
+
+    async def _with_pods(self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts) -> set[str]:
+        """The nodes that only the cache shows empty. Each is asked for once, until its end is on record."""
+        drained = newly_drained(maintenance, plan)
+        attempts.empty.intersection_update(drained)
+        unknown = [name for name in drained if name not in attempts.empty]
+        left = await nodes_with_pods(self._deps.client, maintenance, unknown)
+        attempts.empty.update(name for name in unknown if name not in left)
+        return left
 
     def _next_plan(self, name: str, nodes: int) -> dt.datetime:
         """Not before which moment a maintenance of so many nodes is planned again."""

@@ -72,6 +72,7 @@ class Attempts:
 
     by_pod: dict[str, Attempt] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
+    empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left
 
     def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
         """When the pod may be requested again; None where at once."""
