@@ -1,4 +1,4 @@
-"""How far a drain is, in one line."""
+"""How far a drain is: in one line, and on a screen."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
-from vacate.api.types.nodemaintenance import NodeMaintenance, NodeMaintenanceStatus, NodeProgress
-from vacate.views.maintenance import standing
+from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance, NodeMaintenanceStatus, NodeProgress
+from vacate.views.maintenance import overview, standing
 
 pytestmark = pytest.mark.unit
 
@@ -29,3 +29,31 @@ def test_how_far_it_is(begun: dt.datetime | None, evicted: int, total: int, said
         phase="Pending", message="0 of 1 node drained", pods_total=total, pods_evicted=evicted, nodes=rows
     )
     assert standing(NodeMaintenance(status=status)) == f"Pending, 0 of 1 node drained; {said}"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("nodes", [1, 100])
+def test_a_large_drain_fits_a_small_screen_and_says_what_it_leaves_out(width: int, nodes: int) -> None:
+    rows = [
+        NodeProgress(
+            name=f"node-{number}.rack-7.example.com", phase="Blocked", start_time=BEGUN, pods_total=9
+        )
+        for number in range(nodes)
+    ]
+    held = [
+        Blocker(
+            node="node-0.rack-7.example.com",
+            namespace="shop",
+            pod=f"web-{number}",
+            message="Disruption budget web needs 2 healthy pods, has 2, and allows 0 disruptions now.",
+            remedy="wait until more pods of disruption budget web are healthy, or add replicas",
+        )
+        for number in range(50)
+    ]
+    status = NodeMaintenanceStatus(phase="Blocked", nodes=rows, blockers=held, blockers_total=60)
+    lines = overview(NodeMaintenance(status=status), BEGUN, width, 24)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= width
+    named = [line for line in lines if line.startswith("  ! pod shop/web-")]
+    assert named
+    assert lines[-1] == f"  … and {60 - len(named)} more blockers"

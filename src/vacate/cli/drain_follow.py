@@ -113,7 +113,7 @@ class Follower:
         if current is None or not current.status.nodes:
             return Text("Waiting for the controller…")
         lines = overview(current, now, width, height)
-        lines += self._preparing(width)
+        lines += self._preparing(width)[: max(height - len(lines), 0)]
         return Text("\n".join(map(terminal.safe, lines)), no_wrap=True, overflow="ellipsis")
 
     def _preparing(self, width: int) -> list[str]:

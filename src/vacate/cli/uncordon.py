@@ -36,7 +36,7 @@ def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
         async with connected(reach) as cluster:
             for name in dict.fromkeys(nodes):
                 try:
-                    codes.append(await _uncordon(cluster, name))
+                    codes.append(await uncordon_node(cluster, name))
                 except VacateError as error:
                     terminal.error(f"node/{name}: {error}")
                     codes.append(FAILED)
@@ -46,7 +46,8 @@ def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     sys.exit(max(codes, default=0))
 
 
-async def _uncordon(cluster: Cluster, name: str) -> int:
+async def uncordon_node(cluster: Cluster, name: str) -> int:
+    """Take the node out of its maintenances and uncordon it; the exit code."""
     client = cluster.client
     node = await client.get(NODES, name, into=Node)
     claims = claims_of(node)
@@ -58,7 +59,9 @@ async def _uncordon(cluster: Cluster, name: str) -> int:
         rest = [one for one in found.spec.nodes if one != name]
         if name not in found.spec.nodes:
             whole = f"{program_name()} drain --cancel {holder}"
-            terminal.error(f"node/{name}: nodemaintenance/{holder} selects it by label; call it off: {whole}")
+            terminal.error(
+                f"node/{name}: nodemaintenance/{holder} selects it by label; cancel it as a whole: {whole}"
+            )
             return FAILED
         if rest:
             guard = {"resourceVersion": found.metadata.resource_version}

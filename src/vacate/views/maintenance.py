@@ -69,9 +69,14 @@ def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, he
     lines = [node_line(row, now, width, min(max(names, 8), 40)) for row in shown]
     if len(rows) > len(shown):
         lines.append(f"… and {counted(len(rows) - len(shown), 'more node')}")
+    named = 0
     for one in status.blockers[:_SHOWN_BLOCKERS]:
-        lines += blocker_lines(one, width)
-    hidden = status.blockers_total - min(len(status.blockers), _SHOWN_BLOCKERS)
+        made = blocker_lines(one, width)
+        if named and len(lines) + len(made) >= height:
+            break  # the last line says how many more there are
+        lines += made
+        named += 1
+    hidden = status.blockers_total - named
     if hidden > 0:
         lines.append(f"  … and {counted(hidden, 'more blocker')}")
     return lines
