@@ -62,7 +62,7 @@ _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 @click.option("--max-per-namespace", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
 @click.option("--max-total", type=click.IntRange(1, MAX_LIMIT), default=10, show_default=True)
 @click.option("--evict", is_flag=True, help="Request the evictions; without it nothing is changed.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before many pods are evicted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @cluster_options
 @click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print the result as JSON.")
 def deschedule(

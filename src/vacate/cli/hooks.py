@@ -34,8 +34,7 @@ from vacate.wiring.manager import ManagerParts, ManagerSettings
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="The allow-list: which services pods may name, and where Jobs may be run."
-    " Read again when it changes.",
+    help="The allow-list: which services pods may name, and where Jobs may be run. Reloaded when it changes.",
 )
 @kubeconfig_options
 @election_options("copies")

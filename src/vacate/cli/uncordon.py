@@ -25,8 +25,8 @@ from vacate.maintenance.claims import claims_of
 def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     """Make nodes schedulable again.
 
-    A node that NodeMaintenances hold is taken out of them, which withdraws what they requested for its pods;
-    one that names no other node is deleted. NODE is NAME or node/NAME.
+    A node is removed from the NodeMaintenances that drain it, which withdraws their requests for its pods;
+    a NodeMaintenance that names no other node is deleted. NODE is NAME or node/NAME.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """

@@ -21,7 +21,7 @@ from vacate.wire.message import Request
 
 
 @click.command()
-@click.option("--client", "client_only", is_flag=True, help="Only of this program; no cluster is asked.")
+@click.option("--client", "client_only", is_flag=True, help="Only this program's version; needs no cluster.")
 @kubeconfig_options
 @output_option()
 def version(client_only: bool, kubeconfig: str, context: str, output: str) -> None:

@@ -52,7 +52,7 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     default="0.0.0.0",  # noqa: S104  API servers come from outside
     show_default=True,
     metavar="ADDRESS",
-    help="Address for the same.",
+    help="Address to listen on for reviews.",
 )
 @click.option(
     "--cert-dir",

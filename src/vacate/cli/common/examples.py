@@ -78,8 +78,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),
         ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 on a timeout"),
         ("evict deployment/web --dry-run", "what would happen to the pods of a workload"),
-        ("evict --node node-1 --yes", "the pods of a node, without a question"),
-        ("evict web-1 --api evacuation", "by an Evacuation, where the cluster serves them"),
+        ("evict --node node-1 --yes", "the pods of a node, without asking for confirmation"),
+        ("evict web-1 --api evacuation", "with an Evacuation, if the cluster serves them"),
     ),
     "delete": (
         ("delete pod web-1", "begin graceful deletion"),

@@ -38,7 +38,7 @@ def health_options(port: int) -> Callable[[F], F]:
             default="127.0.0.1",
             show_default=True,
             metavar="ADDRESS",
-            help="Address for the same. In a pod it must be 0.0.0.0, or probes cannot reach it.",
+            help="Address to listen on for these. In a pod it must be 0.0.0.0, or probes cannot reach it.",
         )(command)
         return click.option(
             "--metrics-port",

@@ -81,7 +81,7 @@ def delete(
     --confirm the object is removed at once, whatever the node does: for a node that is gone for good. An
     Event says who did it. Disruption budgets and interceptors are bypassed; `vacate evict` respects them.
 
-    A reason is kept as metadata.reason of the pod, or where the cluster has no such field as the annotation
+    A reason is kept as metadata.reason of the pod or, in clusters without that field, as the annotation
     vacate.dev/termination-reason. The first reason of a pod stays.
 
     `vacate delete node NAME` declares that the machine is gone for good, and releases all of its pods. It

@@ -59,7 +59,7 @@ def demo(runtime: str) -> None:
     disruption budget holds others back, and a timeline at the end shows whose turn it was when.
 
     With --runtime process pods are processes of this machine: a small HTTP service, whose own log shows who
-    ended it, when and why. It is ended by a user, a rollout, a drain, a taint and a scale-down.
+    terminated it, when and why. It is terminated by a user, a rollout, a drain, a taint and a scale-down.
     """
     run_until_signalled(lambda: _in_temporary_folder(runtime))
 

@@ -72,7 +72,7 @@ from vacate.sdk import Requester
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be requested and what would block it; change nothing."
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before many pods are evicted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @cluster_options
 @output_option()
 def evict(
@@ -92,7 +92,7 @@ def evict(
 ) -> None:
     """Request the eviction of pods.
 
-    Interceptors prepare each pod one after the other; then it is evicted, as far as disruption budgets
+    Interceptors prepare each pod one after the other; then it is evicted as soon as disruption budgets
     allow. POD is NAME or pod/NAME; TYPE/NAME is a workload whose pods are meant: deployment, replicaset,
     statefulset or job. If a request for the pod exists already, you join it as a requester. More than ten
     pods that were not named one by one, or pods of several namespaces, are confirmed first; a script passes

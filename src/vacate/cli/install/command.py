@@ -29,9 +29,7 @@ _A_DAY = 86400.0
 
 
 @click.command()
-@click.option(
-    "--print", "print_only", is_flag=True, help="Print all objects as YAML instead; no cluster is asked."
-)
+@click.option("--print", "print_only", is_flag=True, help="Print all objects as YAML; needs no cluster.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what would change, as a server-side dry run; change nothing."
 )
@@ -41,13 +39,13 @@ _A_DAY = 86400.0
     is_flag=False,
     flag_value="5m",
     metavar="[SPAN]",
-    help="Return when all of it is ready, or fail after that time; 5m where none is given.",
+    help="Wait until everything is ready, or fail after this time; 5m if none is given.",
 )
 @click.option(
     "--prune/--no-prune",
     default=True,
     show_default=True,
-    help="Remove what an earlier installation had and this one has not.",
+    help="Remove objects that only an earlier installation had.",
 )
 @kubeconfig_options
 @install_options
@@ -62,9 +60,9 @@ def install(
 ) -> None:
     """Install Vacate into a cluster, or upgrade it there.
 
-    Definition, roles, manager, webhook and admission, in the order in which they need each other. Doing it
-    again changes only what differs; what others wrote into the objects stays, and so do all
-    EvictionRequests. Needs Kubernetes 1.33 or newer, and an administrator.
+    Applies CustomResourceDefinitions, roles, manager, webhook and admission in the order of their
+    dependencies. Repeating it changes only what differs; what others wrote into the objects stays, and so do
+    all EvictionRequests. Needs Kubernetes 1.33 or newer, and an administrator.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage, 4 not ready in time, 130 interrupted.
     """
@@ -104,14 +102,16 @@ def install(
     help="Where Vacate was installed.",
 )
 @click.option(
-    "--crds", is_flag=True, help="Remove the definition as well, and every EvictionRequest with it."
+    "--crds",
+    is_flag=True,
+    help="Remove the CustomResourceDefinitions and all EvictionRequests too.",
 )
 @kubeconfig_options
 def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None:
     """Remove Vacate from a cluster.
 
-    Webhook configurations go first, so that nothing is refused meanwhile. EvictionRequests and their
-    definition stay unless --crds is given.
+    Webhook configurations are removed first, so that nothing is refused meanwhile. EvictionRequests and their
+    CustomResourceDefinition stay unless --crds is given.
     """
 
     async def work() -> None:

@@ -39,7 +39,7 @@ from vacate.views.statusrows import row_of, unreadable_row
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
 @api_option("The API whose requests are shown.")
-@click.option("--nodes", "nodes", is_flag=True, help="Nodes instead: which do not report, and who waits.")
+@click.option("--nodes", "nodes", is_flag=True, help="Show nodes instead, and the pods that wait for them.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
 @output_option(WIDE, NAME)
@@ -57,12 +57,11 @@ def status(
     """Show eviction requests and their progress.
 
     With -w it continues until Ctrl-C, or until the requests for all named pods are complete or the pods
-    are gone. Without -w, nodes that go down are named as well. Into a pipe each change is a line with its
-    time; with -o json a watch event,
-    {"type": …, "object": …}.
+    are gone. Without -w, it also shows nodes that are shutting down. In a pipe, each change is a line with
+    its time; with -o json it is a watch event, {"type": …, "object": …}.
 
-    With --nodes it shows nodes: NodeDown is a node that does not report, with its pods perhaps alive; Fenced
-    is one that is off for certain; ShuttingDown is one that ends its pods by priority.
+    With --nodes it shows nodes: NodeDown is a node that does not report, although its pods may still run;
+    Fenced is one that is certainly off; ShuttingDown is one that terminates its pods by priority.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
