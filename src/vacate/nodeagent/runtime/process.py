@@ -300,6 +300,8 @@ class ProcessRuntime:
 
     def _see(self, state: ContainerState) -> None:
         known = self._states.get(state.id)
+        if state.exit is None and known is not None and known.exit and known.started == state.started:
+            return  # a list from before the end of that run, which was read together with it
         self._states[state.id] = state
         if state.exit is None or (known is not None and known.exit is not None):
             return
