@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-# Two for each of two cores: tests that start processes wait a lot.
-WORKERS ?= 4
+# One for each of two cores, and three whose tests start processes, and wait a lot.
+WORKERS ?= 5
 # make test T=tests/embedded/store K=compaction SEED=7
 T    ?= tests
 K    ?=

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from support import groups
 from support.effort import examples, left_out, without_thorough
+from support.ordering import dealt
 
 # How long an example takes depends on what else the machine does, and is no property of the code.
 settings.register_profile(
@@ -39,13 +40,22 @@ def seed(request: pytest.FixtureRequest) -> int | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long where not everything is wanted, and keep groups together."""
+    """Leave out what takes long where not everything is wanted, deal out the others, keep groups together."""
     kept = without_thorough(items)
     stays = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in stays])
     config.stash[LEFT_OUT] = len(items) - len(kept)
-    items[:] = kept
+    workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
+    items[:] = dealt(kept, workers, _file, _starts_processes)
     groups.pytest_collection_modifyitems(items)
+
+
+def _file(item: pytest.Item) -> str:
+    return str(item.path)
+
+
+def _starts_processes(item: pytest.Item) -> bool:
+    return item.get_closest_marker("process") is not None
 
 
 def pytest_collection_finish() -> None:
