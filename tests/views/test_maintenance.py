@@ -57,3 +57,29 @@ def test_a_large_drain_fits_a_small_screen_and_says_what_it_leaves_out(width: in
     named = [line for line in lines if line.startswith("  ! pod shop/web-")]
     assert named
     assert lines[-1] == f"  … and {60 - len(named)} more blockers"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_long_name_hides_neither_the_count_nor_the_end(width: int) -> None:
+    rows = [
+        NodeProgress(
+            name=f"ip-10-0-12-{number}.eu-central-1.compute.internal",
+            phase=phase,
+            percent=40,
+            pods_total=12,
+            pods_evicted=5,
+            start_time=BEGUN,
+            estimated_finish_time=finish,
+        )
+        for number, phase, finish in (
+            (31, "Draining", BEGUN + dt.timedelta(minutes=3)),
+            (32, "Blocked", None),
+        )
+    ]
+    first, second = overview(NodeMaintenance(status=NodeMaintenanceStatus(nodes=rows)), BEGUN, width)
+    assert max(len(first), len(second)) <= width
+    assert first.startswith("ip-10-0")
+    assert " 40%  Draining  5/12 pods" in first
+    assert first.endswith(", about 3m left") is (width > 40)
+    assert second.endswith("40%  Blocked   5/12 pods")
+    assert first.index("40%") == second.index("40%")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import textwrap
+from collections.abc import Sequence
 
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
@@ -18,6 +19,9 @@ from vacate.views.phrases import counted, span
 
 FULL, EMPTY = "█", "░"
 _BAR, _PHASE = 20, 8
+_BARS = (_BAR, 10, 0)
+_SHORTEST_NAME = 8
+_COUNTED = (DRAINING, BLOCKED, DRAINED)
 _NARROW = 60
 _SHOWN_BLOCKERS = 10
 
@@ -29,18 +33,40 @@ def bar(percent: int, width: int = _BAR) -> str:
 
 
 def node_line(row: NodeProgress, now: dt.datetime, width: int = 80, name_width: int = 20) -> str:
-    """`node-1  ████░░  40%  Draining  2/5 pods  ~3m left`, within the width."""
-    drawn = f"{bar(row.percent)} " if width >= _NARROW else ""
-    parts = [f"{row.name:<{name_width}}", f"{drawn}{row.percent:>3}%", f"{row.phase:<{_PHASE}}"]
+    """`node-1  ████░░  40%  Draining  2/5 pods, about 3m left`, within the width."""
+    name = f"{row.name:<{name_width}}"
+    return _fit("  ".join([name, *_columns(row, now, _BAR if width >= _NARROW else 0)]), width)
+
+
+def node_lines(rows: Sequence[NodeProgress], now: dt.datetime, width: int) -> list[str]:
+    """The nodes, each on a line. Where there is little room bars are short, then gone, then names are cut."""
+    longest = max((len(row.name) for row in rows), default=0)
+    counted_rows = [row for row in rows if row.start_time is not None and row.phase in _COUNTED]
+    sizes = _BARS if width >= _NARROW else (0,)
+
+    def needed(size: int) -> int:
+        return max((len("  ".join(["", *_columns(row, now, size)])) for row in counted_rows), default=0)
+
+    size = next((one for one in sizes if longest + needed(one) <= width), 0)
+    names = max(min(longest, width - needed(size)), _SHORTEST_NAME)
+    return [
+        _fit("  ".join([f"{_fit(row.name, names):<{names}}", *_columns(row, now, size)]), width)
+        for row in rows
+    ]
+
+
+def _columns(row: NodeProgress, now: dt.datetime, size: int) -> list[str]:
+    """What stands behind the name, with a bar of this size."""
     if row.start_time is None:
-        parts = [f"{row.name:<{name_width}}", f"{row.phase:<{_PHASE}}", row.message]
-    elif row.phase == DRAINED:
-        parts.append(f"{counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}")
-    elif row.phase in (DRAINING, BLOCKED):
-        parts.append(f"{row.pods_evicted}/{row.pods_total} pods{left_of(row.estimated_finish_time, now)}")
-    else:
-        parts.append(row.message)
-    return _fit("  ".join(parts), width)
+        return [f"{row.phase:<{_PHASE}}", row.message]
+    drawn = f"{bar(row.percent, size)} " if size else ""
+    columns = [f"{drawn}{row.percent:>3}%", f"{row.phase:<{_PHASE}}"]
+    if row.phase == DRAINED:
+        return [*columns, f"{counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}"]
+    if row.phase in _COUNTED:
+        left = left_of(row.estimated_finish_time, now)
+        return [*columns, f"{row.pods_evicted}/{row.pods_total} pods{left}"]
+    return [*columns, row.message]
 
 
 def left_of(finish: dt.datetime | None, now: dt.datetime) -> str:
@@ -64,9 +90,8 @@ def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, he
     status = maintenance.status
     rows = [row for row in status.nodes if row.phase in (DRAINING, BLOCKED)]
     rows += [row for row in status.nodes if row not in rows]
-    names = max((len(row.name) for row in rows), default=0)
     shown = rows[: max(3, height - 10)]
-    lines = [node_line(row, now, width, min(max(names, 8), 40)) for row in shown]
+    lines = node_lines(shown, now, width)
     if len(rows) > len(shown):
         lines.append(f"… and {counted(len(rows) - len(shown), 'more node')}")
     named = 0
