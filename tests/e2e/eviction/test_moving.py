@@ -98,7 +98,9 @@ async def test_a_drain_moves_a_single_replica(place: EvictionNamespace) -> None:
 
 
 async def test_cancelling_leaves_the_pods_that_there_were(place: EvictionNamespace) -> None:
-    old = await moving(place, 3, metadata={"annotations": {OPT_IN: "true"}})
+    # The new pod is ready at once and available only later: else the move may be over before it is cancelled.
+    later = {"minReadySeconds": 10}
+    old = await moving(place, 3, metadata={"annotations": {OPT_IN: "true"}}, spec=later)
     before = {one["metadata"]["uid"] for one in old}
     request = await place.ask(old[0])
 
