@@ -303,7 +303,7 @@ async def _cancel(cluster: Cluster, name: str, options: DrainOptions) -> int:
         await cluster.client.delete(NODEMAINTENANCES, name)
     except NotFound:
         raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
-    what = "its requests are withdrawn and its nodes uncordoned"
+    what = "the manager withdraws its requests and uncordons the nodes that it cordoned"
     _say(options, f"nodemaintenance/{name} is cancelled: {what}.")
     _event(cluster, options, "cancelled", name)
     return 0
