@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from http import HTTPStatus
 from typing import Any
 
 from vacate.api.kinds import NODEMAINTENANCES, PODS
@@ -33,16 +34,23 @@ WAVE = "10%"
 
 
 class Counted:
-    """A transport that counts what passes it, by verb and resource."""
+    """A transport that counts what passes it, by verb and resource, and what of it was refused."""
 
-    def __init__(self, transport: Transport, calls: Counter[str]) -> None:
+    def __init__(
+        self, transport: Transport, calls: Counter[str], refused: Counter[str] | None = None
+    ) -> None:
         self._transport = transport
         self._calls = calls
+        self._refused = Counter[str]() if refused is None else refused
 
     async def send(self, request: Request) -> Response:
+        name = f"{request.method} {_resource(request.path)}"
         if "watch" not in request.query:
-            self._calls[f"{request.method} {_resource(request.path)}"] += 1
-        return await self._transport.send(request)
+            self._calls[name] += 1
+        response = await self._transport.send(request)
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            self._refused[name] += 1
+        return response
 
     async def aclose(self) -> None:
         await self._transport.aclose()

@@ -47,6 +47,7 @@ class Moves:
 
     pods: int  # that were moved
     calls: Mapping[str, int]  # of Vacate's controllers, Events apart, by verb and resource
+    refused: Mapping[str, int]  # of these, most of them because another write came first
     virtual: float  # seconds
     cpu: float  # seconds, of the whole simulated cluster
     fewest: int  # healthy pods of any Deployment at any revision, after the first rollout
@@ -69,22 +70,24 @@ def moves(deployments: int, nodes: int, seed: int = 1) -> Moves:
 
     async def main(sim: Sim) -> Moves:
         calls: Counter[str] = Counter()
+        refused: Counter[str] = Counter()
 
         def build(link: Transport, around: Environment) -> Any:
-            link = Counted(link, calls)
+            link = Counted(link, calls, refused)
             return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 
         async with World(sim, WorldSettings(nodes=nodes, node=QUIET, evictions=())) as world:
             await (world.add("manager", build, EVICTION_CONTROLLER)).start()
             await _fill(world, deployments)
             calls.clear()
+            refused.clear()
             first = max(world.server.log.records, default=0)
             began, cpu, moved = sim.clock.monotonic(), time.process_time(), 0
             for number in range(nodes):
                 moved += await _drain(world, f"node-{number + 1}")
             own = {name: count for name, count in calls.items() if not name.endswith(" events")}
             return Moves(
-                moved, own, sim.clock.monotonic() - began, time.process_time() - cpu,
+                moved, own, refused, sim.clock.monotonic() - began, time.process_time() - cpu,
                 _fewest(world, first), _changed(world),
             )  # fmt: skip
 
