@@ -15,7 +15,6 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
 from vacate.controllers.nodemaintenance import events
-from vacate.controllers.nodemaintenance.livepods import nodes_with_pods
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Attempts, Writes
 from vacate.errors import NotFound
@@ -144,7 +143,7 @@ class NodeMaintenances:
         drained = newly_drained(maintenance, plan)
         attempts.empty.intersection_update(drained)
         unknown = [name for name in drained if name not in attempts.empty]
-        left = await nodes_with_pods(self._deps.client, maintenance, unknown)
+        left = await self._writes.nodes_with_pods(maintenance, unknown)
         attempts.empty.update(name for name in unknown if name not in left)
         return left
 

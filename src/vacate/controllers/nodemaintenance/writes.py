@@ -38,6 +38,7 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
 from vacate.maintenance.names import FINALIZER, dialect_for, requester_of
 from vacate.maintenance.plan import wants_taint
+from vacate.maintenance.pods import pods_left
 from vacate.maintenance.report import node_conditions_patch
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
@@ -237,6 +238,20 @@ class Writes:
                 await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
 
         await self._each(pods, one)
+
+    async def nodes_with_pods(self, maintenance: NodeMaintenance, nodes: Sequence[str]) -> set[str]:
+        """Those of the nodes on which the API server itself has pods left that are to be evicted.
+
+        An administrator switches a drained machine off, and the cache may be behind by as long as its watch
+        was cut: a node is not reported as drained on its word alone.
+        """
+
+        async def left_on(node: str) -> bool:
+            found = await self._deps.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+            return bool(pods_left(found.items, maintenance.spec.pods))
+
+        left = await self._each(nodes, left_on)
+        return {node for node, has_pods in zip(nodes, left, strict=True) if has_pods}
 
     async def show_on_nodes(self, nodes: Sequence[Node]) -> None:
         """Write the conditions of nodes, from what all maintenances that claim them report."""
