@@ -70,3 +70,23 @@ def test_what_may_have_been_meant(typed: str, hint: str) -> None:
     refused = CliRunner().invoke(cli, [typed])
     assert refused.exit_code == 2
     assert hint in refused.output
+
+
+_INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from vacate.__main__ import main
+main()
+"""
+
+
+@pytest.mark.process
+def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -71,10 +71,10 @@ async def test_a_redirect_is_not_followed(serve: Serve) -> None:
     ("talk", "why"),
     [
         (saying(b"HTTP/1.1 200 x\r\n\r\n" + b"x" * (LONGEST_ANSWER + 1)), "longer than 65536 bytes"),
-        (saying(b"no HTTP at all\x1b[2J\r\n\r\n"), "Error"),
-        (saying(b"HTTP/1.1 200 x\r\nA: " + b"x" * 100_000 + b"\r\n\r\n"), "Error"),
-        (saying(b"HTTP/1.1 200 x\r\nContent-Length: 10\r\n\r\nshort"), "Error"),
-        (saying(b""), "Error"),
+        (saying(b"no HTTP at all\x1b[2J\r\n\r\n"), "the answer is not valid HTTP"),
+        (saying(b"HTTP/1.1 200 x\r\nA: " + b"x" * 100_000 + b"\r\n\r\n"), "the answer is not valid HTTP"),
+        (saying(b"HTTP/1.1 200 x\r\nContent-Length: 10\r\n\r\nshort"), "the connection was lost"),
+        (saying(b""), "the connection was lost"),
     ],
     ids=["huge", "nonsense", "huge header", "cut off", "nothing"],
 )
@@ -113,5 +113,5 @@ async def test_no_tls_where_https_is_asked_for_is_no_answer(serve: Serve) -> Non
     url = (await serve(saying(b"HTTP/1.1 200 x\r\n\r\n"))).replace("http://", "https://")
     with pytest.raises(CallFailed):
         await post_json(url, {}, seconds=1)
-    with pytest.raises(CallFailed, match="SSLError"):
+    with pytest.raises(CallFailed, match="TLS failed"):
         await post_json(url, {}, seconds=20, authorities="no certificate")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import ssl
 from collections.abc import AsyncIterator
@@ -18,6 +17,7 @@ from vacate.client.sockets import keepalive_socket
 from vacate.client.tls import client_context
 from vacate.clock import PassiveClock
 from vacate.errors import ConfigError, TransportError
+from vacate.wire.failures import failure_reason
 from vacate.wire.message import Request, Response
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class HttpStream:
             async for chunk in self._answer.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise TransportError(f"the watch stream broke: {_reason(error)}") from error
+            raise TransportError(f"the watch stream broke: {failure_reason(error)}") from error
 
     async def aclose(self) -> None:
         """Close the connection: a stream that has not ended cannot be used for anything else.
@@ -166,13 +166,7 @@ class HttpStream:
 
 
 def _no_answer(request: Request, server: str, error: Exception) -> TransportError:
-    return TransportError(f"{request.method} {server}{request.path}: no answer: {_reason(error)}")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, asyncio.TimeoutError):
-        return "it took too long"
-    return str(error) or type(error).__name__
+    return TransportError(f"{request.method} {server}{request.path}: no answer: {failure_reason(error)}")
 
 
 def _payload(body: bytes) -> bytes | io.BytesIO | None:

@@ -12,6 +12,7 @@ from typing import Any
 from vacate.api.text import plain
 from vacate.errors import TransportError
 from vacate.httpclient.addresses import is_ordinary
+from vacate.wire.failures import failure_reason
 
 LONGEST_ANSWER = 65_536
 """Bytes. A longer answer is none: what was cut off could have said the opposite."""
@@ -68,7 +69,7 @@ async def post_json(
     except TimeoutError:
         raise CallFailed(f"no answer within {seconds:g} s") from None
     except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:  # of certificates, too
-        raise CallFailed(plain(f"{type(error).__name__}: {error}", _SHOWN)) from None
+        raise CallFailed(plain(failure_reason(error), _SHOWN)) from None
 
 
 def _tls(authorities: str) -> Any:

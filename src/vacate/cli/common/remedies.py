@@ -8,6 +8,7 @@ import ssl
 
 from vacate.cli.common.program import program_name
 from vacate.errors import Forbidden, NotFound, TransportError
+from vacate.wire.failures import failure_reason
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
 
@@ -42,7 +43,7 @@ def reason(error: BaseException) -> str:
             f"`{program_name()} up`), or {_ELSEWHERE}"
         )
     if isinstance(inner, OSError) or type(cause).__module__.startswith("aiohttp"):
-        return f"{inner}; check the network, or {_ELSEWHERE}"
+        return f"{failure_reason(cause)}; check the network, or {_ELSEWHERE}"
     return ""
 
 
