@@ -26,6 +26,11 @@ async def client() -> AsyncIterator[Client]:
         yield Client(InProcessTransport(one.server, ADMIN))
 
 
+NOTHING_YET = dict.fromkeys(
+    ("nodesTotal", "nodesDrained", "podsTotal", "podsEvicted", "percent", "blockersTotal"), 0
+)
+
+
 def maintenance(spec: Any, name: str = "kernel") -> Obj:
     return {"apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {"name": name}, "spec": spec}
 
@@ -34,7 +39,7 @@ def maintenance(spec: Any, name: str = "kernel") -> Obj:
 async def test_valid(client: Client, case: str) -> None:
     made = await client.create(KIND, maintenance(VALID[case]))
     assert made["spec"].items() >= {k: v for k, v in VALID[case].items() if k != "pods"}.items()
-    assert made["status"] == {}
+    assert made["status"] == NOTHING_YET
     assert made["metadata"]["generation"] == 1
 
 
@@ -69,12 +74,12 @@ async def test_defaults_are_those_of_kubectl_drain(client: Client) -> None:
 
 async def test_status_and_spec_are_written_apart(client: Client) -> None:
     await client.create(KIND, {**maintenance({"nodes": ["a"]}), "status": {"phase": "Drained"}})
-    assert (await client.get(KIND, "kernel"))["status"] == {}
+    assert (await client.get(KIND, "kernel"))["status"] == NOTHING_YET
     await client.patch(
         KIND, "kernel", {"spec": {"reason": "x"}, "status": {"phase": "Draining"}}, subresource="status"
     )
     found = await client.get(KIND, "kernel")
-    assert (found["status"], "reason" in found["spec"]) == ({"phase": "Draining"}, False)
+    assert (found["status"], "reason" in found["spec"]) == ({**NOTHING_YET, "phase": "Draining"}, False)
     await client.patch(KIND, "kernel", {"spec": {"reason": "x"}, "status": {"phase": "Drained"}})
     found = await client.get(KIND, "kernel")
     assert (found["status"]["phase"], found["spec"]["reason"]) == ("Draining", "x")
@@ -92,7 +97,15 @@ async def test_bad_patches_change_nothing(client: Client) -> None:
 
 
 async def test_the_table_shows_what_the_columns_name(client: Client) -> None:
-    made = await client.create(KIND, maintenance({"nodes": ["a"], "reason": "kernel"}))
-    made["status"] = {"phase": "Blocked", "percent": 50, "blockersTotal": 2}
+    await client.create(KIND, maintenance({"nodes": ["a"], "reason": "kernel"}))
+    status = {"phase": "Blocked", "nodesTotal": 1, "percent": 50, "blockersTotal": 2}
+    made = await client.patch(KIND, "kernel", {"status": status}, subresource="status")
     shown = table_of(KIND, [made], T0)
-    assert shown["rows"][0]["cells"] == ["kernel", "Blocked", None, None, 50, 2, None, "kernel", "0s"]
+    assert shown["rows"][0]["cells"] == ["kernel", "Blocked", 1, 0, 50, 2, None, "kernel", "0s"]
+
+
+async def test_a_count_that_is_taken_away_is_zero(client: Client) -> None:
+    await client.create(KIND, maintenance({"nodes": ["a"]}))
+    await client.patch(KIND, "kernel", {"status": {"blockersTotal": 2}}, subresource="status")
+    left = await client.patch(KIND, "kernel", {"status": {"blockersTotal": None}}, subresource="status")
+    assert left["status"] == NOTHING_YET

@@ -156,10 +156,13 @@ class DeschedulingPolicyStatus(Projection, frozen=True):
         Int64, described("The generation of the spec that the status describes.")
     ] = 0
     message: Annotated[str, described("All of it in a sentence.", maxLength=MAX_MESSAGE)] = ""
-    violations: Annotated[Int32, described("Pods that violate a rule.")] = 0
-    requested: Annotated[Int32, described("Of these, pods whose eviction is requested and not complete.")] = 0
-    waiting: Annotated[Int32, described("Of these, pods that a limit holds back.")] = 0
-    nowhere_to_go: Annotated[Int32, described("Of these, pods that no other node would take.")] = 0
+    # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
+    violations: Annotated[Int32, described("Pods that violate a rule.", default=0)] = 0
+    requested: Annotated[
+        Int32, described("Of these, pods whose eviction is requested and not complete.", default=0)
+    ] = 0
+    waiting: Annotated[Int32, described("Of these, pods that a limit holds back.", default=0)] = 0
+    nowhere_to_go: Annotated[Int32, described("Of these, pods that no other node would take.", default=0)] = 0
     pods: Annotated[
         list[MisplacedPod], described("The misplaced pods, the first few.", maxItems=MAX_SHOWN)
     ] = msgspec.field(default_factory=list)

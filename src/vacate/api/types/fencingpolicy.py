@@ -278,8 +278,11 @@ class FencingPolicyStatus(Projection, frozen=True):
     observed_generation: Annotated[
         Int64, described("The generation of the spec that the status describes.")
     ] = 0
-    nodes_unreachable: Annotated[Int32, described("Nodes of the policy that are unreachable or fenced.")] = 0
-    nodes_fenced: Annotated[Int32, described("Nodes that are fenced.")] = 0
+    # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
+    nodes_unreachable: Annotated[
+        Int32, described("Nodes of the policy that are unreachable or fenced.", default=0)
+    ] = 0
+    nodes_fenced: Annotated[Int32, described("Nodes that are fenced.", default=0)] = 0
     message: Annotated[str, described("The state in a sentence.", maxLength=MAX_MESSAGE)] = ""
     nodes: Annotated[
         list[NodeFencing],

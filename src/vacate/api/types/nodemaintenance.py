@@ -254,11 +254,12 @@ class NodeMaintenanceStatus(Projection, frozen=True):
     ] = 0
     phase: Annotated[str, described("All nodes in one word.", enum=list(PHASES))] = ""
     message: Annotated[str, described("The progress in a sentence.", maxLength=MAX_MESSAGE)] = ""
-    nodes_total: Annotated[Int32, described("Nodes that are meant.")] = 0
-    nodes_drained: Annotated[Int32, described("Nodes that are drained.")] = 0
-    pods_total: Annotated[Int32, described("Pods to evict on nodes whose turn has come.")] = 0
-    pods_evicted: Annotated[Int32, described("Pods that are evicted.")] = 0
-    percent: Annotated[Int32, described("How much is done, 0 to 100.")] = 0
+    # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
+    nodes_total: Annotated[Int32, described("Nodes that are meant.", default=0)] = 0
+    nodes_drained: Annotated[Int32, described("Nodes that are drained.", default=0)] = 0
+    pods_total: Annotated[Int32, described("Pods to evict on nodes whose turn has come.", default=0)] = 0
+    pods_evicted: Annotated[Int32, described("Pods that are evicted.", default=0)] = 0
+    percent: Annotated[Int32, described("How much is done, 0 to 100.", default=0)] = 0
     estimated_finish_time: Annotated[
         dt.datetime | None, described("When the nodes whose turn has come are likely to be drained.")
     ] = None
@@ -273,7 +274,7 @@ class NodeMaintenanceStatus(Projection, frozen=True):
     blockers: Annotated[
         list[Blocker], described("What holds the drain, the first few.", maxItems=MAX_BLOCKERS)
     ] = msgspec.field(default_factory=list)
-    blockers_total: Annotated[Int32, described("How many blockers there are in all.")] = 0
+    blockers_total: Annotated[Int32, described("How many blockers there are in all.", default=0)] = 0
     conditions: Annotated[
         list[RequestCondition],
         described(
