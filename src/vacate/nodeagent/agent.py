@@ -14,6 +14,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.types import Node
 from vacate.errors import ConfigError
+from vacate.nodeagent.leftovers import Leftovers
 from vacate.nodeagent.logservice import LogService
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
@@ -59,7 +60,14 @@ class NodeAgent:
         nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={settings.name}")
         self._reader = pods.reader
         self.pods = PodReconciler(deps, pods.reader, runtime, settings)
-        node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name, boot or boot_id())
+        node = self._node = NodeReconciler(
+            deps,
+            nodes.reader,
+            settings,
+            runtime.name,
+            boot or boot_id(),
+            Leftovers(deps.client, self.pods, settings.name),
+        )
         self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)
         self._pods = Controller("pods", self.pods, [Source(pods)], deps, workers=_WORKERS, backoff=retry)

@@ -234,6 +234,10 @@ class PodReconciler:
             self.changed()
             self._add(held.key)
             return
+        self.kill(held)
+
+    def kill(self, held: HeldPod) -> None:
+        """End what runs of a pod that is gone from the API."""
         for name, state in held.progress.containers.items():
             if state.running:
                 cause = EndCause(f"Pod is gone from the API: stopping {name}", 0.0, run_hook=False)

@@ -27,9 +27,10 @@ from vacate.errors import (
     TooManyRequests,
     TransportError,
 )
+from vacate.nodeagent.leftovers import Leftovers, why_not_ready
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Outcome, Terminal
+from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
 
 LEASE_NAMESPACE = "kube-node-lease"
 AGENT = "vacate.dev/agent"
@@ -48,14 +49,22 @@ _BAD = {
     "MemoryPressure": ("True", "KubeletHasInsufficientMemory", "an eviction threshold for memory is crossed"),
     "DiskPressure": ("True", "KubeletHasDiskPressure", "an eviction threshold for the disk is crossed"),
 }
-_GOING_DOWN = ("Ready", "False", "KubeletNotReady", "node is shutting down")
+_GOING_DOWN = "node is shutting down"
+_LOOK_AGAIN = dt.timedelta(seconds=2)
+"""After so long a node looks again whether what was removed while it was away has ended."""
 
 
 class NodeReconciler:
     """The node is there, well, and holds its lease."""
 
     def __init__(
-        self, deps: Deps, nodes: Reader[Node], settings: AgentSettings, runtime: str, boot: str
+        self,
+        deps: Deps,
+        nodes: Reader[Node],
+        settings: AgentSettings,
+        runtime: str,
+        boot: str,
+        leftovers: Leftovers,
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
@@ -64,6 +73,7 @@ class NodeReconciler:
         self._settings = settings
         self._runtime = runtime
         self._boot = boot
+        self._leftovers = leftovers
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
@@ -120,16 +130,17 @@ class NodeReconciler:
             raise Terminal(f"node {key.name} belongs to another agent now; nothing more is started or ended")
         now = self._clock.now()
         uid = node.metadata.uid if node is not None else await self._register(now)
-        if node is not None:
-            await self._describe(node, now)
+        clear = node is None or await self._describe(node, now)
         if not self.leased:
             await self._lease(uid, now)
             self.leased = True
-        return Done()
+        return Done() if clear else Later(now + _LOOK_AGAIN)
 
     async def _register(self, now: dt.datetime) -> str:
+        left = why_not_ready(await self._leftovers.find())
+        status = {**self._machine(), "conditions": self._wanted_conditions(now, left)}
         try:
-            wanted = node_object(self._settings, self._runtime, now, self._identity, self._boot)
+            wanted = node_object(self._settings, self._identity, status)
             made = await self._client.create(NODES, wanted)
             self._answered = True
         except AlreadyExists:
@@ -137,23 +148,40 @@ class NodeReconciler:
             made = await self._client.get(NODES, self._settings.name)
         return str(dig(made, "metadata", "uid"))
 
-    async def _describe(self, node: Node, now: dt.datetime) -> None:
-        wrong = [
-            one
-            for one in self._wanted_conditions(now)
-            if (found := condition(node.status.conditions, one["type"])) is None
-            or found.status != one["status"]
-        ]
-        patch: Obj = {} if self._described else node_status(self._settings, self._runtime, now, self._boot)
+    async def _describe(self, node: Node, now: dt.datetime) -> bool:
+        """Say what is not said yet. Whether nothing is left of pods that were removed, as far as we looked.
+
+        Only upon the version that was read: a write that arrives late must not call a node ready that was
+        cut off once more meanwhile.
+        """
+        ready = condition(node.status.conditions, "Ready")
+        left = ""
+        if not (self._described and ready is not None and ready.status == "True") and not self.shutting_down:
+            found = await self._leftovers.find()
+            self._leftovers.end(found)
+            left = why_not_ready(found)
+        wanted = self._wanted_conditions(now, left)
+        wrong = [one for one in wanted if not _is_said(one, node)]
+        patch: Obj = {} if self._described else self._machine()
         if wrong or patch:
-            patch = {**patch, "conditions": self._wanted_conditions(now) if patch else wrong}
+            patch = {**patch, "conditions": wanted if patch else wrong}
+            version = {"resourceVersion": node.metadata.resource_version}
             await self._client.patch(
-                NODES, node.metadata.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
+                NODES,
+                node.metadata.name,
+                {"metadata": version, "status": patch},
+                patch_type=STRATEGIC_PATCH,
+                subresource="status",
             )
         self._described = True
+        return not left
 
-    def _wanted_conditions(self, now: dt.datetime) -> list[Obj]:
-        return _conditions(now, shutting_down=self.shutting_down, pressures=self.pressures)
+    def _machine(self) -> Obj:
+        return node_status(self._settings, self._runtime, self._boot)
+
+    def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
+        not_ready = _GOING_DOWN if self.shutting_down else left
+        return _conditions(now, not_ready=not_ready, pressures=self.pressures)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
         name = self._settings.name
@@ -216,7 +244,7 @@ def _owner(node: Obj) -> str:
     return str((dig(node, "metadata", "annotations") or {}).get(AGENT, ""))
 
 
-def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identity: str, boot: str) -> Obj:
+def node_object(settings: AgentSettings, identity: str, status: Obj) -> Obj:
     """The Node as it registers itself."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     labels = {
@@ -230,17 +258,16 @@ def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identit
     return {
         "metadata": {"name": settings.name, "labels": labels, "annotations": {AGENT: identity}},
         "spec": {"taints": taints} if taints else {},
-        "status": node_status(settings, runtime, now, boot),
+        "status": status,
     }
 
 
-def node_status(settings: AgentSettings, runtime: str, now: dt.datetime, boot: str) -> Obj:
+def node_status(settings: AgentSettings, runtime: str, boot: str) -> Obj:
     """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
     capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
     return {
         "capacity": dict(capacity),
         "allocatable": dict(capacity),
-        "conditions": _conditions(now),
         # No host name: API servers would prefer it, and the node's name need not be one that they know.
         "addresses": [{"type": "InternalIP", "address": settings.address}],
         **({"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}} if settings.port else {}),
@@ -259,11 +286,18 @@ def node_status(settings: AgentSettings, runtime: str, now: dt.datetime, boot: s
     }
 
 
-def _conditions(
-    now: dt.datetime, *, shutting_down: bool = False, pressures: Collection[str] = ()
-) -> list[Obj]:
+def _is_said(wanted: Obj, node: Node) -> bool:
+    """Whether the Node shows the condition; of one that is not ready also why."""
+    found = condition(node.status.conditions, wanted["type"])
+    if found is None or found.status != wanted["status"]:
+        return False
+    return wanted["type"] != "Ready" or found.status == "True" or found.message == wanted["message"]
+
+
+def _conditions(now: dt.datetime, *, not_ready: str, pressures: Collection[str]) -> list[Obj]:
     at = format_time(now)
-    wanted = [*_GOOD[:-1], _GOING_DOWN] if shutting_down else list(_GOOD)
+    bad = ("Ready", "False", "KubeletNotReady", not_ready)
+    wanted = [*_GOOD[:-1], bad] if not_ready else list(_GOOD)
     wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
     return [
         {

@@ -19,12 +19,12 @@ def why_unconfirmed(pod: Pod | None, node: Node | None, *, where: str, seen_to_e
         # Never on a node; ended before our eyes; or the Node was deleted, which declares it gone for good.
         return ""
     if readiness(node) == "True":
-        return ""  # a node that reports removes a pod only after its processes have ended
+        return ""  # a node that is ready has removed a pod only after its processes, or has ended them since
     if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
         return ""  # fenced: nothing runs there
+    silent = "is not ready" if readiness(node) == "False" else "does not report"
     return (
-        f"the pod is gone, but node {where} does not report, and nobody knows whether the pod's processes "
-        "have ended"
+        f"the pod is gone, but node {where} {silent}, and nobody knows whether the pod's processes have ended"
     )
 
 
