@@ -129,6 +129,13 @@ async def test_an_agent_that_fails_lies_or_is_mute_releases_nothing(
     assert released(server)
 
 
+async def test_an_agent_that_cannot_be_started_releases_nothing(server: Embedded, machine: Path) -> None:
+    (machine / "fence_test").write_text("#!/nonexistent/interpreter\n")
+    with pytest.raises(FencingFailed, match=r"failed \(.*fence_test cannot be started: No such file"):
+        await fencing(server, machine).fence("n1")
+    assert not released(server)
+
+
 async def test_an_agent_that_hangs_is_killed_with_its_children(server: Embedded, machine: Path) -> None:
     (machine / "mode").write_text("hangs")
     with pytest.raises(FencingFailed, match="no answer within 1 s"):

@@ -27,7 +27,7 @@ from vacate.fencing.agents import Answer
 
 _NAME = re.compile(r"fence_[a-z0-9_]{1,60}")
 _PLACES = "/usr/sbin:/sbin:/usr/local/sbin"
-_TIMED_OUT = -1
+_TIMED_OUT, _NOT_STARTED = -1, 127  # as a shell says it
 _LONGEST_OUTPUT = 2000
 _KEPT = 65_536
 
@@ -56,21 +56,24 @@ class FenceAgent:
 
     async def call(self, action: str) -> AgentResult:
         """Run the agent once. One that does not end in time is killed with all of its children."""
-        reader, writer = os.pipe()
-        with os.fdopen(reader, "rb", buffering=0) as output:
+        with contextlib.ExitStack() as pipes:
+            (their_input, given), (output, their_output) = _pipe(pipes), _pipe(pipes)
             try:
                 process = await asyncio.create_subprocess_exec(
                     self.program,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=writer,
+                    stdin=their_input,
+                    stdout=their_output,
                     stderr=asyncio.subprocess.STDOUT,
                     start_new_session=True,
                 )
-            finally:
-                os.close(writer)
+            except OSError as error:
+                return AgentResult(_NOT_STARTED, f"{self.program} cannot be started: {error.strerror}")
+            their_input.close()
+            their_output.close()
             try:
                 async with asyncio.timeout(self.timeout):
-                    said, code = await _converse(process, standard_input(self.options, action), output)
+                    said = await _converse(standard_input(self.options, action), given, output)
+                    code = await process.wait()
             except TimeoutError:
                 return AgentResult(_TIMED_OUT, f"no answer within {self.timeout:g} s")
             finally:
@@ -88,17 +91,11 @@ class FenceAgent:
 
     async def status(self) -> Answer:
         """The state of the machine, in a call of its own."""
-        try:
-            state, result = await self.power()
-        except OSError as error:
-            return Answer(False, PowerState.UNKNOWN, f"{self.program} cannot be started: {error.strerror}")
+        state, result = await self.power()
         return Answer(state is not PowerState.UNKNOWN, state, result.said)
 
     async def _answer(self, action: str) -> Answer:
-        try:
-            result = await self.call(action)
-        except OSError as error:
-            return Answer(False, PowerState.UNKNOWN, f"{self.program} cannot be started: {error.strerror}")
+        result = await self.call(action)
         return Answer(result.code == 0, PowerState.UNKNOWN, result.said)
 
     async def power(self) -> tuple[PowerState, AgentResult]:
@@ -107,40 +104,59 @@ class FenceAgent:
         return power_state(result.code), result
 
 
-async def _converse(
-    process: asyncio.subprocess.Process, given: bytes, output: IO[bytes]
-) -> tuple[bytes, int]:
-    """Hand over the options, read until the last of its processes has closed the output, and wait."""
-    assert process.stdin is not None
+def _pipe(pipes: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    """Both ends of a pipe of our own, to be read from and written to.
+
+    Pipes of asyncio will not do. It waits until they are closed before it says that the process has ended,
+    and a child may keep one open, or have filled it. And uvloop closes those of a process that has ended by
+    their number, some time later, when the number may be that of another file.
+    """
+    reader, writer = os.pipe()
+    return (
+        pipes.enter_context(os.fdopen(reader, "rb", buffering=0)),
+        pipes.enter_context(os.fdopen(writer, "wb", buffering=0)),
+    )
+
+
+async def _converse(options: bytes, given: IO[bytes], output: IO[bytes]) -> bytes:
+    """Hand over the options, and read until the last of its processes has closed the output."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(_feed(process.stdin, given))
+        group.create_task(_feed(options, given))
         said = group.create_task(_last_of(output))
-    return said.result(), await process.wait()
+    return said.result()
 
 
-async def _feed(stream: asyncio.StreamWriter, given: bytes) -> None:
-    with contextlib.suppress(ConnectionError):  # it ended without reading
-        stream.write(given)
-        await stream.drain()
-    stream.close()
+async def _feed(options: bytes, given: IO[bytes]) -> None:
+    loop, writable = asyncio.get_running_loop(), asyncio.Event()
+    os.set_blocking(given.fileno(), False)
+    loop.add_writer(given.fileno(), writable.set)
+    try:
+        while options:
+            await writable.wait()
+            writable.clear()
+            options = options[given.write(options) or 0 :]
+    except BrokenPipeError:
+        pass  # it ended without reading
+    finally:
+        loop.remove_writer(given.fileno())
+        given.close()
 
 
 async def _last_of(output: IO[bytes]) -> bytes:
-    """The end of what is printed, where the reason stands; more is read than is kept.
-
-    The pipe is our own. For one of its own, asyncio waits until it is closed before it says that the process
-    has ended, and a child may keep it open, or have filled it.
-    """
-    stream = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), output)
-    kept = b""
+    """The end of what is printed, where the reason stands; more is read than is kept."""
+    loop, readable, kept = asyncio.get_running_loop(), asyncio.Event(), b""
+    os.set_blocking(output.fileno(), False)
+    loop.add_reader(output.fileno(), readable.set)
     try:
-        while chunk := await stream.read(_KEPT):
-            kept = (kept + chunk)[-_KEPT:]
+        while True:
+            await readable.wait()
+            readable.clear()
+            with contextlib.suppress(BlockingIOError):
+                if not (chunk := os.read(output.fileno(), _KEPT)):
+                    return kept
+                kept = (kept + chunk)[-_KEPT:]
     finally:
-        pipe.close()
-    return kept
+        loop.remove_reader(output.fileno())
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
