@@ -14,15 +14,17 @@ from typing import Any
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.crds.schema import structural_schema
+from vacate.crds.schema.limitsentences import number_limits
 
 FOLDER = Path(__file__).parent.parent / "docs/reference"
 PAGE = FOLDER / "evictionrequest.md"
 PAGES = {FOLDER / f"{one.kind.singular}.md": one.kind for one in DECLARATIONS}
-HEAD = "| Field | Type | Rules | What it says |\n|---|---|---|---|"
+HEAD = "| Field | Type | Rules | Description |\n|---|---|---|---|"
 START, END = "<!-- fields -->\n", "<!-- end of fields -->\n"
 LIMITS = {
     "enum": "one of {}", "default": "default {}", "minimum": "at least {}", "maximum": "at most {}",
-    "minLength": "not empty", "maxLength": "at most {} characters", "maxItems": "at most {} items",
+    "minLength": "not empty", "maxLength": "at most {} characters", "minItems": "at least {} items",
+    "maxItems": "at most {} items", "maxProperties": "at most {} entries",
 }  # fmt: skip
 
 
@@ -52,9 +54,11 @@ def _type(schema: dict[str, Any]) -> str:
 
 def _rules(schema: dict[str, Any], required: bool) -> str:
     told = ["required"] if required else []
+    least, most = number_limits(schema)
+    limited = {**schema, "minimum": least, "maximum": most}
     for key, text in LIMITS.items():
-        if key in schema:
-            told.append(text.format(_shown(schema[key])))
+        if (value := limited.get(key)) is not None:
+            told.append(text.format(_shown(value)))
     if keys := schema.get("x-kubernetes-list-map-keys"):
         told.append(f"unique by {keys[0]}")
     return ", ".join(told)

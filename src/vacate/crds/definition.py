@@ -12,6 +12,7 @@ from vacate.crds.declaration import Declaration
 from vacate.crds.evacuation import celrules as evacuation_rules
 from vacate.crds.evictionrequest.celrules import add_rules
 from vacate.crds.schema import structural_schema
+from vacate.crds.schema.limitsentences import describe_limits
 
 _RULES_OF_SETTINGS: Mapping[Kind, Callable[[Obj, Sequence[str]], None]] = {
     EVICTIONREQUESTS: add_rules,
@@ -63,6 +64,7 @@ def defined_kind(definition: Obj) -> Kind:
 
 def _version(declaration: Declaration, allowed_interceptors: Sequence[str]) -> Obj:
     schema = copy.deepcopy(structural_schema(declaration.kind))
+    describe_limits(schema)
     # A definition may say no more about metadata than this; a rule needs the name to be known.
     schema["properties"]["metadata"] = {
         "type": "object",

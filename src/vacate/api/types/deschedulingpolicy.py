@@ -36,12 +36,12 @@ _NAMESPACE = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 
 class DeschedulingPolicySpec(Projection, frozen=True):
-    """What is looked for, where, and how much may happen at once."""
+    """Which pods are evicted, and how many at the same time."""
 
     mode: Annotated[
         str,
         described(
-            "Report only shows in the status what would be evicted; Evict requests the evictions.",
+            "Report only shows the violations in the status. Evict also requests the evictions.",
             enum=[REPORT, EVICT],
             default=REPORT,
         ),
@@ -49,9 +49,10 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     rules: Annotated[
         list[Annotated[str, described("", enum=list(RULES))]],
         described(
-            "What a pod must not violate. NodeTaints: taints NoSchedule and NoExecute that it does not "
-            "tolerate, apart from those of node.kubernetes.io. NodeAffinity: its node selector and required "
-            "node affinity. TopologySpread: its constraints with DoNotSchedule.",
+            "The rules that pods must not violate. NodeTaints: taints NoSchedule and NoExecute of the node "
+            "that the pod does not tolerate, except those of node.kubernetes.io. NodeAffinity: the node "
+            "selector and the required node affinity of the pod. TopologySpread: its topology spread "
+            "constraints with DoNotSchedule.",
             required=True,
             minItems=1,
             maxItems=len(RULES),
@@ -61,19 +62,23 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     namespaces: Annotated[
         list[Annotated[str, described("", minLength=1, maxLength=63, pattern=_NAMESPACE)]],
         described(
-            "Only pods of these namespaces. Without it those of all namespaces but kube-system.",
+            "Only pods in these namespaces. If it is not set, pods in all namespaces except kube-system.",
             maxItems=100,
             **{"x-kubernetes-list-type": "set"},
         ),
     ] = msgspec.field(default_factory=list)
-    pod_selector: Annotated[LabelSelectorSpec | None, described("Only pods with these labels.")] = None
-    node_selector: Annotated[LabelSelectorSpec | None, described("Only pods on nodes with these labels.")] = (
-        None
-    )
+    pod_selector: Annotated[
+        LabelSelectorSpec | None, described("Only pods with these labels. If it is not set, all pods.")
+    ] = None
+    node_selector: Annotated[
+        LabelSelectorSpec | None,
+        described("Only pods on nodes with these labels. If it is not set, pods on all nodes."),
+    ] = None
     local_data_pods: Annotated[
         str,
         described(
-            "Pods with emptyDir volumes, whose data is lost: Ignore leaves them, Evict evicts them.",
+            "Pods with emptyDir volumes, whose data is lost by an eviction. Ignore leaves them; Evict evicts "
+            "them.",
             enum=[IGNORE, EVICT],
             default=IGNORE,
         ),
@@ -81,7 +86,8 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     max_per_node: Annotated[
         Int32,
         described(
-            "How many pods of one node are evicted at once; requests of others and terminating pods count.",
+            "How many pods of one node may be evicted at the same time. Eviction requests of others and "
+            "terminating pods count.",
             minimum=1,
             maximum=MAX_LIMIT,
             default=1,
@@ -90,7 +96,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     max_per_namespace: Annotated[
         Int32,
         described(
-            "How many pods of one namespace are evicted at once.",
+            "How many pods of one namespace may be evicted at the same time.",
             minimum=1,
             maximum=MAX_LIMIT,
             default=1,
@@ -99,7 +105,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     max_total: Annotated[
         Int32,
         described(
-            "How many pods of the cluster are evicted at once.",
+            "How many pods of the cluster may be evicted at the same time.",
             minimum=1,
             maximum=MAX_LIMIT,
             default=10,
@@ -108,7 +114,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     interval_seconds: Annotated[
         Int32,
         described(
-            "How often all pods are looked at. Changes of nodes are looked at at once.",
+            "Interval at which all pods are checked, in seconds. Changes of nodes are checked at once.",
             minimum=MIN_INTERVAL,
             maximum=MAX_INTERVAL,
             default=DEFAULT_INTERVAL,
@@ -116,13 +122,15 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     ] = DEFAULT_INTERVAL
     reason: Annotated[
         str,
-        described("Why, in a sentence; kept on every EvictionRequest that is created.", maxLength=MAX_REASON),
+        described(
+            "Why, in one sentence. Recorded on every EvictionRequest that is created.", maxLength=MAX_REASON
+        ),
     ] = ""
     heartbeat_deadline_seconds: Annotated[
         Int32,
         described(
-            "How long an interceptor may go without reporting; passed on to the EvictionRequests that are "
-            "created.",
+            "How long the active interceptor may go without a heartbeat, in seconds. Copied into the "
+            "EvictionRequests that are created.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -131,52 +139,51 @@ class DeschedulingPolicySpec(Projection, frozen=True):
 
 
 class MisplacedPod(Projection, frozen=True):
-    """A pod that stands where it should not."""
+    """A pod that violates a rule."""
 
-    namespace: Annotated[str, described("The pod's namespace.", required=True, maxLength=63)] = ""
-    pod: Annotated[str, described("The pod.", required=True, maxLength=253)] = ""
-    node: Annotated[str, described("The node on which it runs.", required=True, maxLength=253)] = ""
+    namespace: Annotated[str, described("Namespace of the pod.", required=True, maxLength=63)] = ""
+    pod: Annotated[str, described("Name of the pod.", required=True, maxLength=253)] = ""
+    node: Annotated[str, described("Name of the node on which it runs.", required=True, maxLength=253)] = ""
     rule: Annotated[str, described("The rule that it violates.", required=True, enum=list(RULES))] = ""
     state: Annotated[
         str,
         described(
-            "Requested: its eviction is requested. Waiting: a limit holds it back. NowhereToGo: no other "
-            "node would take it. Reported: the mode is Report. Refused: the API server refused the request.",
+            "Requested: its eviction is requested. Waiting: a limit of the policy is reached. NowhereToGo: "
+            "it fits on no other node. Reported: the mode is Report. Refused: the API server rejected the "
+            "request.",
             required=True,
             enum=list(STATES),
         ),
     ] = ""
-    message: Annotated[str, described("What is wrong, in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("The violation, in one sentence.", maxLength=MAX_MESSAGE)] = ""
 
 
 class DeschedulingPolicyStatus(Projection, frozen=True):
-    """What was found at the last look. Written by the controller."""
+    """The results of the last check. Written by the controller."""
 
-    observed_generation: Annotated[
-        Int64, described("The generation of the spec that the status describes.")
-    ] = 0
-    message: Annotated[str, described("All of it in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    observed_generation: Annotated[Int64, described("Generation of the spec that the status describes.")] = 0
+    message: Annotated[str, described("Summary for people, in one sentence.", maxLength=MAX_MESSAGE)] = ""
     # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
-    violations: Annotated[Int32, described("Pods that violate a rule.", default=0)] = 0
+    violations: Annotated[Int32, described("Number of pods that violate a rule.", default=0)] = 0
     requested: Annotated[
-        Int32, described("Of these, pods whose eviction is requested and not complete.", default=0)
+        Int32, described("Of these, pods whose eviction is requested and not yet complete.", default=0)
     ] = 0
-    waiting: Annotated[Int32, described("Of these, pods that a limit holds back.", default=0)] = 0
-    nowhere_to_go: Annotated[Int32, described("Of these, pods that no other node would take.", default=0)] = 0
+    waiting: Annotated[Int32, described("Of these, pods that wait because of a limit.", default=0)] = 0
+    nowhere_to_go: Annotated[Int32, described("Of these, pods that fit on no other node.", default=0)] = 0
     pods: Annotated[
-        list[MisplacedPod], described("The misplaced pods, the first few.", maxItems=MAX_SHOWN)
+        list[MisplacedPod], described("The first of the pods that violate a rule.", maxItems=MAX_SHOWN)
     ] = msgspec.field(default_factory=list)
 
 
 class DeschedulingPolicy(Projection, frozen=True):
-    """Evicts pods that stand where they should not, through their interceptors and within limits."""
+    """Evicts pods that violate scheduling rules, through their interceptors and within limits."""
 
-    metadata: Annotated[ObjectMeta, described("At most 200 characters of name.")] = msgspec.field(
+    metadata: Annotated[ObjectMeta, described("The name has at most 200 characters.")] = msgspec.field(
         default_factory=ObjectMeta
     )
-    spec: Annotated[DeschedulingPolicySpec, described("What is wanted.", required=True)] = msgspec.field(
-        default_factory=DeschedulingPolicySpec
-    )
-    status: Annotated[DeschedulingPolicyStatus, described("What was found.")] = msgspec.field(
-        default_factory=DeschedulingPolicyStatus
-    )
+    spec: Annotated[
+        DeschedulingPolicySpec, described("Which pods are evicted, and within which limits.", required=True)
+    ] = msgspec.field(default_factory=DeschedulingPolicySpec)
+    status: Annotated[
+        DeschedulingPolicyStatus, described("Results of the last check. Written by the controller.")
+    ] = msgspec.field(default_factory=DeschedulingPolicyStatus)

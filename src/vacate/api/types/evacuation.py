@@ -35,7 +35,7 @@ MAX_INSTIGATOR = 63 - len("instigator_")
 
 
 class Evacuator(Projection, frozen=True):
-    """One who prepares the evacuation of the pod."""
+    """One evacuator of the pod."""
 
     evacuator_class: Annotated[
         str,
@@ -50,7 +50,7 @@ class Evacuator(Projection, frozen=True):
         Int32,
         described(
             "Evacuators of higher priority have their turn first. The controller that manages the pod has "
-            "10000.",
+            "the priority 10000.",
             required=True,
             minimum=0,
             maximum=MAX_PRIORITY,
@@ -59,24 +59,25 @@ class Evacuator(Projection, frozen=True):
     role: Annotated[
         str | None,
         described(
-            "What the evacuator is to the pod, for other evacuators. controller is reserved for the "
-            "controller that manages the pod.",
+            "Role of the evacuator, as information for other evacuators. The role controller is reserved for "
+            "the controller that manages the pod.",
             maxLength=253,
         ),
     ] = None
 
 
 class EvacuationSpec(Projection, frozen=True):
-    """Which pod is to be evacuated, by whom, and how long an evacuator may go without reporting."""
+    """Which pod is evacuated, by which evacuators, and their progress deadline."""
 
     pod_ref: Annotated[
-        LocalPodReference | None, described("The pod that is to be evacuated. Never changes.", required=True)
+        LocalPodReference | None, described("The pod to evacuate. Immutable.", required=True)
     ] = None
     evacuators: Annotated[
         list[Evacuator],
         described(
-            "Who prepares the evacuation, the highest priority first. Filled in from the pod when the "
-            "Evacuation is created; what its creator names beside is kept. Never changes.",
+            "The evacuators that prepare the pod, one after the other, by descending priority. Filled in "
+            "from the pod when the Evacuation is created, in addition to those that its creator names. "
+            "Immutable.",
             maxItems=MAX_INTERCEPTORS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["evacuatorClass"]},
         ),
@@ -84,8 +85,8 @@ class EvacuationSpec(Projection, frozen=True):
     progress_deadline_seconds: Annotated[
         Int32,
         described(
-            "How long the active evacuator may go without reporting before the next one has its turn; after "
-            "the last one the pod is evicted. Never changes.",
+            "How long the active evacuator may go without reporting progress, in seconds. The turn is then "
+            "handed over to the next one; after the last one the pod is evicted. Immutable.",
             required=True,
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
@@ -95,38 +96,38 @@ class EvacuationSpec(Projection, frozen=True):
 
 
 class EvacuationStatus(Projection, frozen=True):
-    """How far the evacuation has come."""
+    """The progress of the evacuation."""
 
     active_evacuator_class: Annotated[
         str | None,
         described(
-            "The evacuator that is active. It takes the Evacuation on by moving evacuationProgressTimestamp "
-            "forward, or passes it on with activeEvacuatorCompleted. Written by the controller.",
+            "The evacuator whose turn it is. It accepts the turn by moving evacuationProgressTimestamp "
+            "forward, or hands it over by setting activeEvacuatorCompleted. Written by the controller.",
             maxLength=253,
         ),
     ] = None
     active_evacuator_completed: Annotated[
         bool,
         described(
-            "Set to true by the active evacuator when it has done its part, or has nothing to do. The next "
-            "one has its turn then; after the last one the pod is evicted."
+            "Set to true by the active evacuator when it has prepared the pod, or has nothing to do. The "
+            "turn is then handed over to the next one; after the last one the pod is evicted."
         ),
     ] = False
     evacuation_progress_timestamp: Annotated[
         dt.datetime | None,
         described(
-            "When the active evacuator last reported progress. At most ten seconds in the future, for "
-            "clocks that differ."
+            "When the active evacuator last reported progress. May be at most ten seconds in the future, to "
+            "allow for clock skew."
         ),
     ] = None
     expected_evacuation_finish_time: Annotated[
-        dt.datetime | None, described("When the active evacuator expects to be done, if it can tell.")
+        dt.datetime | None, described("When the active evacuator expects to finish, if it knows.")
     ] = None
     evacuation_cancellation_policy: Annotated[
         str,
         described(
             "Whether the evacuation may be cancelled. While it is Forbid, the Evacuation cannot be deleted "
-            "as long as the pod exists. Set by evacuators; kept when the next one has its turn.",
+            "as long as the pod exists. Evacuators set it; it is kept when the turn is handed over.",
             required=True,
             enum=[ALLOW, FORBID],
             default=ALLOW,
@@ -135,8 +136,8 @@ class EvacuationStatus(Projection, frozen=True):
     failed_eviction_counter: Annotated[
         Int32,
         described(
-            "How many evictions were refused, by a disruption budget for example. Only grows. Written by "
-            "the controller.",
+            "How many evictions the API server refused, for example because of a disruption budget. Never "
+            "decreases. Written by the controller.",
             required=True,
             minimum=0,
             default=0,
@@ -145,14 +146,17 @@ class EvacuationStatus(Projection, frozen=True):
     message: Annotated[
         str,
         described(
-            "How things stand, for people. May be empty.", required=True, maxLength=MAX_MESSAGE, default=""
+            "Progress for people, in one sentence. May be empty.",
+            required=True,
+            maxLength=MAX_MESSAGE,
+            default="",
         ),
     ] = ""
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "What is known about the evacuation. Complete, Progressing, InterceptorAssigned and Admitted are "
-            "the controller's; evacuators may add their own.",
+            "Conditions of the evacuation. The controller writes Complete, Progressing, InterceptorAssigned "
+            "and Admitted. Evacuators may add their own.",
             maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
@@ -163,19 +167,19 @@ class EvacuationStatus(Projection, frozen=True):
 
 
 class Evacuation(Projection, frozen=True):
-    """Requests the evacuation of a pod, and shows how far it has come."""
+    """Requests the evacuation of a pod, and reports its progress."""
 
     metadata: Annotated[
         ObjectMeta,
         described(
             "The name is the UID of the pod, a hyphen, and the first 150 characters of the pod's name. The "
-            "pod's labels are merged in and win. Finalizers that begin with "
-            f"{INSTIGATOR} say who wants the pod evacuated."
+            "pod's labels are merged in and win over those of the Evacuation. Finalizers that begin with "
+            f"{INSTIGATOR} name the requesters."
         ),
     ] = msgspec.field(default_factory=ObjectMeta)
     spec: Annotated[EvacuationSpec, described("What is requested.", required=True)] = msgspec.field(
         default_factory=EvacuationSpec
     )
-    status: Annotated[EvacuationStatus, described("How far it has come.")] = msgspec.field(
+    status: Annotated[EvacuationStatus, described("Progress of the evacuation.")] = msgspec.field(
         default_factory=EvacuationStatus
     )

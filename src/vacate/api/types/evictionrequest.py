@@ -142,8 +142,8 @@ class EvictionRequestSpec(Projection, frozen=True):
     heartbeat_deadline_seconds: Annotated[
         Int32,
         described(
-            "How long the active interceptor may go without a heartbeat before it times out and the turn is "
-            "handed over to the next one; after the last one the pod is evicted. Immutable.",
+            "How long the active interceptor may go without a heartbeat, in seconds. It then times out, and "
+            "the turn is handed over to the next one; after the last one the pod is evicted. Immutable.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -157,25 +157,28 @@ class EvictionRequestSpec(Projection, frozen=True):
 
 
 class RequestCondition(Projection, frozen=True):
-    """One thing that is known about the request."""
+    """One condition of the object."""
 
     type: Annotated[
-        str, described("What is known, in CamelCase.", required=True, minLength=1, maxLength=316)
+        str, described("Type of the condition, in CamelCase.", required=True, minLength=1, maxLength=316)
     ] = ""
     status: Annotated[
-        str, described("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
+        str, described("Status of the condition.", required=True, enum=["True", "False", "Unknown"])
     ] = ""
     observed_generation: Annotated[
         Int64,
-        described("The generation of the request that the condition describes.", minimum=0),
+        described("Generation of the spec that the condition describes.", minimum=0),
     ] = 0
     last_transition_time: Annotated[
-        dt.datetime | None, described("Since when the status is what it is.", required=True)
+        dt.datetime | None, described("When the status of the condition last changed.", required=True)
     ] = None
     reason: Annotated[
-        str, described("Why, as one CamelCase word.", required=True, minLength=1, maxLength=1024)
+        str,
+        described(
+            "Reason for the status, as one CamelCase word.", required=True, minLength=1, maxLength=1024
+        ),
     ] = ""
-    message: Annotated[str, described("Why, in a sentence.", required=True, maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("Details for people.", required=True, maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.last_transition_time)
@@ -187,7 +190,8 @@ class PodEvictionStatus(Projection, frozen=True):
     failed_api_eviction_counter: Annotated[
         Int32,
         described(
-            "How many evictions were refused, by a disruption budget for example. Only grows.",
+            "How many evictions the API server refused, for example because of a disruption budget. Never "
+            "decreases.",
             required=True,
             minimum=0,
         ),
@@ -200,14 +204,15 @@ class EvictionRequestStatus(Projection, frozen=True):
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "What is known about the request. Complete, Progressing, InterceptorAssigned and Admitted are "
-            "the controller's; interceptors may add their own.",
+            "Conditions of the request. The controller writes Complete, Progressing, InterceptorAssigned and "
+            "Admitted. Interceptors may add their own.",
             maxItems=MAX_CONDITIONS,
             **_LIST_MAP_BY_TYPE,
         ),
     ] = msgspec.field(default_factory=list)
     message: Annotated[
-        str, described("The progress in a sentence. May be empty.", maxLength=MAX_MESSAGE, default="")
+        str,
+        described("Progress for people, in one sentence. May be empty.", maxLength=MAX_MESSAGE, default=""),
     ] = ""
     active_interceptor_name: Annotated[
         str | None,
@@ -231,23 +236,23 @@ class EvictionRequestStatus(Projection, frozen=True):
     heartbeat_time: Annotated[
         dt.datetime | None,
         described(
-            "When the active interceptor last reported progress. At most ten seconds in the future, for "
-            "clocks that differ."
+            "When the active interceptor last reported progress. May be at most ten seconds in the future, "
+            "to allow for clock skew."
         ),
     ] = None
     eviction_request_cancellation_policy: Annotated[
         str | None,
         described(
-            "Whether the request may be cancelled. While it is Forbid, requesters cannot change and the "
-            "request cannot be deleted while the pod runs. Set by interceptors; kept when the turn is handed "
-            "over.",
+            "Whether the request may be cancelled. While it is Forbid, the requesters cannot be changed, and "
+            "the request cannot be deleted while the pod runs. Interceptors set it; it is kept when the turn "
+            "is handed over.",
             enum=[ALLOW, FORBID],
             default=ALLOW,
         ),
     ] = None
     pod_eviction_status: Annotated[
         PodEvictionStatus | None,
-        described("Refused evictions of the pod; absent until the first. Written by the controller."),
+        described("Refused evictions of the pod. Absent until the first one. Written by the controller."),
     ] = None
 
     def __post_init__(self) -> None:

@@ -41,15 +41,15 @@ _OPTION_VALUE = Annotated[str, described("", maxLength=4096)]
 
 
 class SecretReference(Projection, frozen=True):
-    """A Secret. `$(NODE)` in its name stands for the name of the node."""
+    """A Secret, whose name may depend on the node."""
 
     namespace: Annotated[
-        str, described("The namespace of the Secret.", required=True, maxLength=63, pattern=_LABEL)
+        str, described("Namespace of the Secret.", required=True, maxLength=63, pattern=_LABEL)
     ] = ""
     name: Annotated[
         str,
         described(
-            "The name of the Secret. $(NODE) stands for the node's name, so that each machine has its own.",
+            "Name of the Secret. $(NODE) is replaced by the name of the node, for one Secret per machine.",
             required=True,
             minLength=1,
             maxLength=253,
@@ -58,12 +58,13 @@ class SecretReference(Projection, frozen=True):
 
 
 class CommandAgent(Projection, frozen=True):
-    """A program of the ClusterLabs protocol, such as fence_redfish, that runs beside the controller."""
+    """A program of the ClusterLabs fence agent protocol, such as fence_redfish."""
 
     program: Annotated[
         str,
         described(
-            "The name of the agent. It must be installed where the controller runs; paths are not taken.",
+            "Name of the fence agent, such as fence_redfish. It must be installed where the manager runs. "
+            "Must not be a path.",
             required=True,
             maxLength=66,
             pattern="^fence_[a-z0-9_]{1,60}$",
@@ -72,23 +73,27 @@ class CommandAgent(Projection, frozen=True):
     options: Annotated[
         dict[str, _OPTION_VALUE],
         described(
-            "Options of the agent. $(NODE) stands for the node's name. Credentials belong into the Secret.",
+            "Options of the agent, by name. $(NODE) is replaced by the name of the node. Put credentials "
+            "into the Secret instead.",
             maxProperties=64,
         ),
     ] = msgspec.field(default_factory=dict)
     secret_ref: Annotated[
         SecretReference | None,
-        described("Further options, each key of the Secret one; passed on standard input."),
+        described(
+            "Secret with further options: each key is the name of an option. The agent receives all options "
+            "on standard input."
+        ),
     ] = None
 
 
 class HttpAgent(Projection, frozen=True):
-    """A service that switches machines and says for which node it answers."""
+    """An HTTP service that powers machines off and on."""
 
     url: Annotated[
         str,
         described(
-            "Where requests are posted to. $(NODE) stands for the node's name.",
+            "URL to which the manager sends POST requests. $(NODE) is replaced by the name of the node.",
             required=True,
             maxLength=2048,
             pattern="^https?://[^\\s]+$",
@@ -96,18 +101,21 @@ class HttpAgent(Projection, frozen=True):
     ] = ""
     secret_ref: Annotated[
         SecretReference | None,
-        described("Key token is sent as a bearer token; key ca.crt holds the certificates that are trusted."),
+        described(
+            "Secret with the keys token, which is sent as bearer token, and ca.crt, the certificates to "
+            "trust. Both keys are optional."
+        ),
     ] = None
 
 
 class JobAgent(Projection, frozen=True):
-    """A Job for each call, from a PodTemplate in Vacate's own namespace."""
+    """A Job for each call, created from a PodTemplate in Vacate's own namespace."""
 
     pod_template: Annotated[
         str,
         described(
-            "The name of a PodTemplate in Vacate's own namespace. Each call is a Job of it, which says in "
-            "its termination message what the machine's state is.",
+            "Name of a PodTemplate in Vacate's own namespace. Each call runs it as a Job, which reports the "
+            "state of the machine in its termination message.",
             required=True,
             minLength=1,
             maxLength=253,
@@ -117,16 +125,16 @@ class JobAgent(Projection, frozen=True):
 
 
 class AgentSpec(Projection, frozen=True):
-    """What switches machines off and on, or cuts them off from their storage. Exactly one must be given."""
+    """The fence agent: exactly one of command, http and job."""
 
-    command: Annotated[CommandAgent | None, described("A fence agent of the ClusterLabs protocol.")] = None
-    http: Annotated[HttpAgent | None, described("A service that is asked by HTTP.")] = None
-    job: Annotated[JobAgent | None, described("A Job for each call.")] = None
+    command: Annotated[CommandAgent | None, described("A program of the ClusterLabs protocol.")] = None
+    http: Annotated[HttpAgent | None, described("An HTTP service.")] = None
+    job: Annotated[JobAgent | None, described("A Job for each call of the agent.")] = None
     mechanism: Annotated[
         str,
         described(
-            "What off means. Power: the machine is off. Storage: it may run on and is cut off from its "
-            "storage, so that nothing of it can write; it gets that back only when it was restarted.",
+            "What the state off means. Power: the machine is powered off. Storage: the machine may still "
+            "run, but is cut off from its storage, and gets it back only after a restart.",
             enum=[POWER, STORAGE],
             default=POWER,
         ),
@@ -134,7 +142,7 @@ class AgentSpec(Projection, frozen=True):
     timeout_seconds: Annotated[
         Int32,
         described(
-            "How long one call may take. One that takes longer has failed.",
+            "How long one call of the agent may take, in seconds. A call that takes longer counts as failed.",
             minimum=1,
             maximum=MAX_AGENT_TIMEOUT,
             default=60,
@@ -143,16 +151,20 @@ class AgentSpec(Projection, frozen=True):
 
 
 class FencingPolicySpec(Projection, frozen=True):
-    """Which nodes are fenced, when, within which limits, and by what."""
+    """Which nodes are fenced, when, within which limits, and with which agent."""
 
     node_selector: Annotated[
         LabelSelectorSpec | None,
-        described("The nodes by label. Without it all nodes are meant. Must not be empty."),
+        described(
+            "The labels of the nodes to which the policy applies. If it is not set, the policy applies to "
+            "all nodes. Must not be empty."
+        ),
     ] = None
     unreachable_seconds: Annotated[
         Int32,
         described(
-            "How long a node must have been seen to be unreachable (Ready=Unknown) before it is fenced.",
+            "How long a node must be unreachable (condition Ready is Unknown) before it is fenced, in "
+            "seconds, as observed by the manager.",
             minimum=MIN_UNREACHABLE,
             maximum=MAX_UNREACHABLE,
             default=60,
@@ -161,8 +173,8 @@ class FencingPolicySpec(Projection, frozen=True):
     budget_spent_seconds: Annotated[
         Int32 | None,
         described(
-            "The same for nodes with a waiting pod whose disruption budget allows no disruption any more. "
-            "Without it there is no difference.",
+            "Replaces unreachableSeconds, if it is smaller, for nodes with a waiting pod whose disruption "
+            "budget allows no more disruptions. In seconds. If it is not set, unreachableSeconds applies.",
             minimum=MIN_UNREACHABLE,
             maximum=MAX_UNREACHABLE,
         ),
@@ -170,22 +182,25 @@ class FencingPolicySpec(Projection, frozen=True):
     when: Annotated[
         str,
         described(
-            "PodsWait fences a node only for pods that wait to be released: pods that are being deleted, as "
-            "they are once their toleration of the unreachable node has ended. Always fences for any pod. "
-            "Pods of DaemonSets and static pods never count.",
+            "Which pods are a reason to fence their node. PodsWait: only pods that are being deleted, which "
+            "happens when their toleration of the unreachable node has expired. Always: all pods. Pods of "
+            "DaemonSets, static pods and terminated pods never count.",
             enum=[PODS_WAIT, ALWAYS],
             default=PODS_WAIT,
         ),
     ] = PODS_WAIT
     min_pod_priority: Annotated[
         Int32 | None,
-        described("Only pods of at least this priority are a reason to fence their node."),
+        described(
+            "Only pods of at least this priority are a reason to fence their node. If it is not set, pods of "
+            "every priority are."
+        ),
     ] = None
     min_healthy: Annotated[
         Int32 | str,
         described(
-            "How many of the other nodes must be ready and must be seen to report: a number, or a "
-            "percentage, rounded up.",
+            "How many of the other nodes must be ready and must report before a node is fenced: a number, or "
+            "a percentage such as 51%, rounded up.",
             minimum=1,
             maximum=100_000,
             maxLength=4,
@@ -196,7 +211,7 @@ class FencingPolicySpec(Projection, frozen=True):
     max_fenced: Annotated[
         Int32,
         described(
-            "How many nodes may be out of service or be fenced at the same time, by anybody.",
+            "How many nodes may be out of service or being fenced at the same time, whoever fences them.",
             minimum=1,
             maximum=1000,
             default=1,
@@ -205,7 +220,8 @@ class FencingPolicySpec(Projection, frozen=True):
     approval: Annotated[
         str,
         described(
-            "Manual waits for a person before each fence: vacate fence NODE --approve.",
+            "Automatic fences without approval. Manual waits before each fence until a person runs vacate "
+            "fence NODE --approve.",
             enum=[AUTOMATIC, MANUAL],
             default=AUTOMATIC,
         ),
@@ -213,55 +229,60 @@ class FencingPolicySpec(Projection, frozen=True):
     power_on: Annotated[
         str,
         described(
-            "Automatic switches a machine on again once the node's pods are released; Manual leaves that to "
-            "people. Either way the node takes pods again only when it is on and reports. With the mechanism "
-            "Storage the same holds for giving the storage back, which waits for a restart of the machine.",
+            "Automatic powers a machine on again when the pods of its node are released. Manual leaves that "
+            "to people. In both cases the node gets new pods only when the machine is on and the node "
+            "reports. With mechanism Storage, this applies to restoring the storage, after a restart.",
             enum=[AUTOMATIC, MANUAL],
             default=MANUAL,
         ),
     ] = MANUAL
-    agent: Annotated[AgentSpec, described("What switches the machines.", required=True)] = msgspec.field(
+    agent: Annotated[AgentSpec, described("The agent that fences nodes.", required=True)] = msgspec.field(
         default_factory=AgentSpec
     )
 
 
 class NodeFencing(Projection, frozen=True):
-    """What is known and was decided about one unreachable node."""
+    """The state of one unreachable or fenced node."""
 
-    name: Annotated[str, described("The node.", required=True, maxLength=253)] = ""
+    name: Annotated[str, described("Name of the node.", required=True, maxLength=253)] = ""
     uid: Annotated[
-        str, described("The node's UID: a new node of the name is another node.", maxLength=253)
+        str, described("UID of the node. Another node of the same name does not count.", maxLength=253)
     ] = ""
-    phase: Annotated[str, described("How far it has come.", required=True, enum=list(PHASES))] = ""
-    since: Annotated[dt.datetime | None, described("Since when the node is unreachable.")] = None
-    pods_waiting: Annotated[Int32, described("Pods that wait to be released, and are a reason to fence.")] = 0
+    phase: Annotated[str, described("State of the fence.", required=True, enum=list(PHASES))] = ""
+    since: Annotated[
+        dt.datetime | None, described("Since when the condition Ready of the node is Unknown.")
+    ] = None
+    pods_waiting: Annotated[Int32, described("Number of pods on the node that are a reason to fence it.")] = 0
     start_time: Annotated[
-        dt.datetime | None, described("When the fence was decided: written before the agent is called.")
+        dt.datetime | None, described("When the fence was decided. Written before the agent is called.")
     ] = None
     latest_loss: Annotated[
         dt.datetime | None,
         described(
-            "When the last node was lost before the fence was decided, by the clock that dates conditions of "
-            "nodes. One that is lost later may be the machine that the agent switched off."
+            "When the latest node became unreachable before the fence was decided, by the clock of node "
+            "conditions. A node that becomes unreachable later may be one whose machine the agent powered "
+            "off by mistake."
         ),
     ] = None
     last_report: Annotated[
         str,
-        described("The renewal of the node's Lease on which the decision was made.", maxLength=64),
+        described("The last renewal of the node's Lease when the fence was decided.", maxLength=64),
     ] = ""
-    attempts: Annotated[Int32, described("How often the fence was tried.")] = 0
-    retry_time: Annotated[dt.datetime | None, described("When it is tried again.")] = None
+    attempts: Annotated[Int32, described("Number of attempts to fence the node.")] = 0
+    retry_time: Annotated[dt.datetime | None, described("When the next attempt begins.")] = None
     power: Annotated[
         str,
-        described("What the agent said last about the machine.", enum=["", "on", "off", "unknown"]),
+        described(
+            "The state of the machine that the agent reported last.", enum=["", "on", "off", "unknown"]
+        ),
     ] = ""
     holder: Annotated[
-        str, described("The process that carries it out; others leave the node alone.", maxLength=253)
+        str, described("Identity of the process that carries out the fence.", maxLength=253)
     ] = ""
-    hold_time: Annotated[
-        dt.datetime | None, described("Until when the holder is left alone; afterwards others may go on.")
-    ] = None
-    message: Annotated[str, described("The state in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    hold_time: Annotated[dt.datetime | None, described("When another process may take over the fence.")] = (
+        None
+    )
+    message: Annotated[str, described("State for people, in one sentence.", maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.since, self.start_time, self.latest_loss, self.retry_time, self.hold_time)
@@ -273,21 +294,19 @@ class NodeFencing(Projection, frozen=True):
 
 
 class FencingPolicyStatus(Projection, frozen=True):
-    """What the controller knows and has decided. Written by the controller."""
+    """The state of the unreachable and fenced nodes. Written by the controller."""
 
-    observed_generation: Annotated[
-        Int64, described("The generation of the spec that the status describes.")
-    ] = 0
+    observed_generation: Annotated[Int64, described("Generation of the spec that the status describes.")] = 0
     # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
     nodes_unreachable: Annotated[
-        Int32, described("Nodes of the policy that are unreachable or fenced.", default=0)
+        Int32, described("Number of nodes of the policy that are unreachable or fenced.", default=0)
     ] = 0
-    nodes_fenced: Annotated[Int32, described("Nodes that are fenced.", default=0)] = 0
-    message: Annotated[str, described("The state in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    nodes_fenced: Annotated[Int32, described("Number of nodes that are fenced.", default=0)] = 0
+    message: Annotated[str, described("State for people, in one sentence.", maxLength=MAX_MESSAGE)] = ""
     nodes: Annotated[
         list[NodeFencing],
         described(
-            "Each node that is unreachable or fenced.",
+            "The nodes that are unreachable or fenced.",
             maxItems=MAX_ROWS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
@@ -295,7 +314,8 @@ class FencingPolicyStatus(Projection, frozen=True):
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "Fencing, and Failing: a fence failed or is unclear, and nothing was released.",
+            "Fencing: whether a node is being fenced. Failing: whether a fence failed or its result is "
+            "unclear; nothing was released then.",
             maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
@@ -303,12 +323,12 @@ class FencingPolicyStatus(Projection, frozen=True):
 
 
 class FencingPolicy(Projection, frozen=True):
-    """Switches unreachable nodes off, confirms it, and only then releases their pods."""
+    """Fences unreachable nodes, verifies that, and only then releases their pods."""
 
     metadata: Annotated[ObjectMeta, described("")] = msgspec.field(default_factory=ObjectMeta)
-    spec: Annotated[FencingPolicySpec, described("What is wanted.", required=True)] = msgspec.field(
-        default_factory=FencingPolicySpec
+    spec: Annotated[FencingPolicySpec, described("Which nodes are fenced, when, and how.", required=True)] = (
+        msgspec.field(default_factory=FencingPolicySpec)
     )
-    status: Annotated[FencingPolicyStatus, described("What is known and was decided.")] = msgspec.field(
-        default_factory=FencingPolicyStatus
+    status: Annotated[FencingPolicyStatus, described("State of the nodes. Written by the controller.")] = (
+        msgspec.field(default_factory=FencingPolicyStatus)
     )

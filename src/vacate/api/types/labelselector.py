@@ -21,26 +21,28 @@ class SelectorRequirement(Projection, frozen=True):
     """One requirement of a label selector."""
 
     key: Annotated[
-        str, described("The label.", required=True, minLength=1, maxLength=317, pattern=_LABEL_KEY)
+        str, described("Key of the label.", required=True, minLength=1, maxLength=317, pattern=_LABEL_KEY)
     ] = ""
     operator: Annotated[
         str,
         described(
-            "How the label is compared.", required=True, enum=["In", "NotIn", "Exists", "DoesNotExist"]
+            "How the label is compared with the values.",
+            required=True,
+            enum=["In", "NotIn", "Exists", "DoesNotExist"],
         ),
     ] = ""
     values: Annotated[
         list[_LabelValue],
-        described("The values for In and NotIn; empty for Exists and DoesNotExist.", maxItems=100),
+        described("Values for In and NotIn. Must be empty for Exists and DoesNotExist.", maxItems=100),
     ] = msgspec.field(default_factory=list)
 
 
 class LabelSelectorSpec(Projection, frozen=True):
-    """A label selector: all of its requirements must hold."""
+    """A label selector. All requirements must be met."""
 
     match_labels: Annotated[
-        dict[str, _LabelValue], described("Labels with the values that they must have.", maxProperties=32)
+        dict[str, _LabelValue], described("Labels and the values that they must have.", maxProperties=32)
     ] = msgspec.field(default_factory=dict)
     match_expressions: Annotated[
-        list[SelectorRequirement], described("Further requirements.", maxItems=32)
+        list[SelectorRequirement], described("Further requirements on labels.", maxItems=32)
     ] = msgspec.field(default_factory=list)

@@ -55,15 +55,16 @@ class PodRules(Projection, frozen=True):
     selector: Annotated[
         LabelSelectorSpec | None,
         described(
-            "Only pods with these labels are evicted; the others stay, and the node counts as drained."
+            "Only pods with these labels are evicted. The others stay, and the node still counts as drained. "
+            "If it is not set, all pods are evicted."
         ),
     ] = None
     daemon_set_pods: Annotated[
         str,
         described(
-            "Pods of DaemonSets, which return to a cordoned node. Refuse holds the drain of a node that has "
-            "such pods; Ignore leaves them; Evict keeps them off with a taint and removes them after all "
-            "other pods. Those that tolerate the taint are left and reported.",
+            "Pods of DaemonSets, which return to a cordoned node. Refuse does not drain nodes with such "
+            "pods; Ignore leaves the pods; Evict keeps them off the node with a taint and removes them after "
+            "all other pods. Pods that tolerate the taint stay and are reported.",
             enum=_POLICIES,
             default=REFUSE,
         ),
@@ -71,8 +72,8 @@ class PodRules(Projection, frozen=True):
     unmanaged_pods: Annotated[
         str,
         described(
-            "Pods without a controller, which nothing re-creates. Refuse holds the drain of a node that has "
-            "such pods; Ignore leaves them; Evict removes them for good.",
+            "Pods without a controller, which nothing re-creates. Refuse does not drain nodes with such "
+            "pods; Ignore leaves the pods; Evict evicts them.",
             enum=_POLICIES,
             default=REFUSE,
         ),
@@ -80,8 +81,8 @@ class PodRules(Projection, frozen=True):
     local_data_pods: Annotated[
         str,
         described(
-            "Pods with emptyDir volumes, whose data is lost. Refuse holds the drain of a node that has such "
-            "pods; Ignore leaves them; Evict removes them with their data.",
+            "Pods with emptyDir volumes, whose data is lost. Refuse does not drain nodes with such pods; "
+            "Ignore leaves the pods; Evict evicts them, and their data is lost.",
             enum=_POLICIES,
             default=REFUSE,
         ),
@@ -89,41 +90,43 @@ class PodRules(Projection, frozen=True):
 
 
 class NodeMaintenanceSpec(Projection, frozen=True):
-    """Which nodes, what to do with them, and within which limits."""
+    """Which nodes are drained or cordoned, how, and within which limits."""
 
     nodes: Annotated[
         list[Annotated[str, described("", minLength=1, maxLength=253, pattern=_SUBDOMAIN)]],
         described(
-            "The nodes by name. Either this or nodeSelector is required.",
+            "Names of the nodes. Exactly one of nodes and nodeSelector is required.",
             maxItems=MAX_NODES,
             **{"x-kubernetes-list-type": "set"},
         ),
     ] = msgspec.field(default_factory=list)
     node_selector: Annotated[
         LabelSelectorSpec | None,
-        described("The nodes by label, also those that appear later. Must not be empty."),
+        described("Labels of the nodes, including nodes that are created later. Must not be empty."),
     ] = None
     stage: Annotated[
         str,
         described(
-            "Cordon keeps new pods away; Drain also evicts the pods that are there. Going back from Drain "
-            "to Cordon withdraws the requests that were made.",
+            "Cordon makes the nodes unschedulable. Drain also evicts their pods. A change from Drain to "
+            "Cordon withdraws the eviction requests of this maintenance.",
             enum=[CORDON, DRAIN],
             default=DRAIN,
         ),
     ] = DRAIN
     reason: Annotated[
         str,
-        described("Why, in a sentence; kept on every request that is created.", maxLength=MAX_REASON),
+        described(
+            "Why, in one sentence. Recorded on every eviction request that is created.", maxLength=MAX_REASON
+        ),
     ] = ""
-    pods: Annotated[PodRules, described("Which pods are evicted.", default={})] = msgspec.field(
-        default_factory=PodRules
+    pods: Annotated[PodRules, described("Which pods are evicted, and which prevent a drain.", default={})] = (
+        msgspec.field(default_factory=PodRules)
     )
     order: Annotated[
         str,
         described(
-            "Priority evicts pods of a higher priority only when those of lower priorities are evicted; "
-            "Parallel evicts all at once. DaemonSet pods come last either way.",
+            "Priority evicts pods of lower priority first, and those of the next priority when these are "
+            "gone. Parallel evicts all at once. DaemonSet pods come last in both cases.",
             enum=[PRIORITY, PARALLEL],
             default=PRIORITY,
         ),
@@ -131,8 +134,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     max_nodes: Annotated[
         Int32 | str,
         described(
-            "How many nodes are drained side by side: a number, or a percentage of the nodes, rounded down "
-            "but at least one.",
+            "How many nodes are drained at the same time: a number, or a percentage of the nodes such as "
+            "10%, rounded down, but at least one node.",
             minimum=1,
             maximum=MAX_NODES,
             maxLength=4,
@@ -143,8 +146,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     topology_key: Annotated[
         str,
         described(
-            "A node label, such as topology.kubernetes.io/zone: nodes are drained side by side only if they "
-            "have the same value, so that two zones are never drained at once.",
+            "A node label, such as topology.kubernetes.io/zone. Nodes are drained at the same time only if "
+            "they have the same value, so that two zones are never drained at once.",
             maxLength=317,
             pattern=f"^$|{_LABEL_KEY}",
         ),
@@ -152,8 +155,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     cordon: Annotated[
         str,
         described(
-            "AllFirst cordons all nodes before the first is drained, so that no pod moves to a node that "
-            "follows; InTurn cordons each node when its turn comes, which keeps capacity.",
+            "AllFirst cordons all nodes before the first is drained, so that no pod moves to a node that is "
+            "drained later. InTurn cordons each node when its turn comes, which keeps more capacity.",
             enum=[ALL_FIRST, IN_TURN],
             default=ALL_FIRST,
         ),
@@ -161,7 +164,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     deadline_seconds: Annotated[
         Int32 | None,
         described(
-            "How long the drain of one node may take. Without it there is no limit.",
+            "How long the drain of one node may take, in seconds. If it is not set, there is no limit.",
             minimum=1,
             maximum=MAX_DEADLINE,
         ),
@@ -169,9 +172,9 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     on_deadline: Annotated[
         str,
         described(
-            "What happens to the pods that are left when a node's deadline has passed: Report says so; "
-            "Delete deletes them past interceptors and disruption budgets. Pods that are refused are never "
-            "deleted.",
+            "What happens to the remaining pods when the deadline of a node has passed. Report only reports "
+            "it. Delete deletes them without regard to interceptors and disruption budgets, except pods for "
+            "which the policy is Refuse.",
             enum=[REPORT, DELETE],
             default=REPORT,
         ),
@@ -179,9 +182,9 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     request_kind: Annotated[
         str,
         described(
-            "The kind of the requests that are created: EvictionRequest, or Evacuation where the gate "
-            "EvacuationAPI is open. A pod whose eviction is requested already keeps its request, of either "
-            "kind, and the maintenance joins that.",
+            "The kind of the requests that are created. Evacuation needs the feature gate EvacuationAPI. If "
+            "the eviction of a pod is already requested, with either kind, the maintenance joins that "
+            "request.",
             enum=list(REQUEST_KINDS),
             default=EVICTIONREQUESTS.kind,
         ),
@@ -189,8 +192,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     heartbeat_deadline_seconds: Annotated[
         Int32,
         described(
-            "How long an interceptor may go without reporting; passed on to the requests that are "
-            "created. For Evacuations at most 21600.",
+            "How long the active interceptor may go without a heartbeat, in seconds. Copied into the "
+            "requests that are created. At most 21600 for Evacuations.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -199,86 +202,94 @@ class NodeMaintenanceSpec(Projection, frozen=True):
 
 
 class NodeProgress(Projection, frozen=True):
-    """How far one node has come."""
+    """The progress of one node."""
 
-    name: Annotated[str, described("The node.", required=True, maxLength=253)] = ""
+    name: Annotated[str, described("Name of the node.", required=True, maxLength=253)] = ""
     uid: Annotated[
         str,
         described(
-            "The node's UID when its turn came: a new node of the name is another node.", maxLength=253
+            "UID of the node when its turn came. Another node of the same name does not count.", maxLength=253
         ),
     ] = ""
-    phase: Annotated[str, described("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
-    pods_total: Annotated[Int32, described("Pods to evict, including those already evicted.")] = 0
-    pods_evicted: Annotated[Int32, described("Pods that are evicted.")] = 0
-    pods_ignored: Annotated[Int32, described("Pods that stay: static, finished, or ignored.")] = 0
-    percent: Annotated[Int32, described("How much is done, 0 to 100.")] = 0
+    phase: Annotated[str, described("State of the node.", required=True, enum=list(NODE_PHASES))] = ""
+    pods_total: Annotated[Int32, described("Number of pods to evict, including those already evicted.")] = 0
+    pods_evicted: Annotated[Int32, described("Number of pods that are evicted.")] = 0
+    pods_ignored: Annotated[
+        Int32, described("Number of pods that stay: static, terminated and ignored pods.")
+    ] = 0
+    percent: Annotated[Int32, described("Progress in percent, 0 to 100.")] = 0
     start_time: Annotated[dt.datetime | None, described("When the node's turn came.")] = None
-    deadline_time: Annotated[
-        dt.datetime | None, described("When the node should be drained at the latest.")
-    ] = None
+    deadline_time: Annotated[dt.datetime | None, described("When the deadline of the node expires.")] = None
     estimated_finish_time: Annotated[
         dt.datetime | None,
         described(
-            "When the node is likely to be drained, from the interceptors' estimates and the rate so far."
+            "Estimated time at which the node is drained, from the interceptors' estimates and the rate so "
+            "far."
         ),
     ] = None
-    drained_time: Annotated[dt.datetime | None, described("Since when the node is drained.")] = None
-    message: Annotated[str, described("What the node waits for, in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    drained_time: Annotated[dt.datetime | None, described("When the node was drained.")] = None
+    message: Annotated[
+        str, described("What the drain waits for, in one sentence.", maxLength=MAX_MESSAGE)
+    ] = ""
 
     def __post_init__(self) -> None:
         check_times(self.start_time, self.deadline_time, self.estimated_finish_time, self.drained_time)
 
 
 class Blocker(Projection, frozen=True):
-    """One thing that holds the drain, and what would help."""
+    """One reason why a drain does not proceed, and its remedy."""
 
-    node: Annotated[str, described("The node that is held.", required=True, maxLength=253)] = ""
-    namespace: Annotated[str, described("The namespace of the pod that cannot go.", maxLength=253)] = ""
+    node: Annotated[
+        str, described("Name of the node whose drain is blocked.", required=True, maxLength=253)
+    ] = ""
+    namespace: Annotated[str, described("Namespace of the pod that is not evicted.", maxLength=253)] = ""
     pod: Annotated[
-        str, described("The pod that cannot go; empty where the node itself is meant.", maxLength=253)
+        str,
+        described("Name of the pod that is not evicted. Empty if the node itself is blocked.", maxLength=253),
     ] = ""
-    kind: Annotated[str, described("What blocks, in one CamelCase word.", required=True, maxLength=63)] = ""
+    kind: Annotated[
+        str, described("Kind of blocker, as one CamelCase word.", required=True, maxLength=63)
+    ] = ""
     name: Annotated[
-        str, described("The name of what blocks: a disruption budget or an interceptor.", maxLength=317)
+        str, described("Name of the disruption budget or of the interceptor that blocks.", maxLength=317)
     ] = ""
-    message: Annotated[str, described("What blocks the pod, in a sentence.", maxLength=MAX_MESSAGE)] = ""
-    remedy: Annotated[str, described("What would help, in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("What blocks, in one sentence.", maxLength=MAX_MESSAGE)] = ""
+    remedy: Annotated[str, described("What to do about it, in one sentence.", maxLength=MAX_MESSAGE)] = ""
 
 
 class NodeMaintenanceStatus(Projection, frozen=True):
-    """How far the maintenance has come. Written by the controller."""
+    """The progress of the maintenance. Written by the controller."""
 
-    observed_generation: Annotated[
-        Int64, described("The generation of the spec that the status describes.")
-    ] = 0
-    phase: Annotated[str, described("All nodes in one word.", enum=list(PHASES))] = ""
-    message: Annotated[str, described("The progress in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    observed_generation: Annotated[Int64, described("Generation of the spec that the status describes.")] = 0
+    phase: Annotated[str, described("State of all nodes together.", enum=list(PHASES))] = ""
+    message: Annotated[str, described("Progress for people, in one sentence.", maxLength=MAX_MESSAGE)] = ""
     # Zeros are not written; with a default in the schema `kubectl get` shows 0 and no blank.
-    nodes_total: Annotated[Int32, described("Nodes that are meant.", default=0)] = 0
-    nodes_drained: Annotated[Int32, described("Nodes that are drained.", default=0)] = 0
-    pods_total: Annotated[Int32, described("Pods to evict on nodes whose turn has come.", default=0)] = 0
-    pods_evicted: Annotated[Int32, described("Pods that are evicted.", default=0)] = 0
-    percent: Annotated[Int32, described("How much is done, 0 to 100.", default=0)] = 0
+    nodes_total: Annotated[Int32, described("Number of nodes of the maintenance.", default=0)] = 0
+    nodes_drained: Annotated[Int32, described("Number of nodes that are drained.", default=0)] = 0
+    pods_total: Annotated[
+        Int32, described("Number of pods to evict on nodes whose turn has come.", default=0)
+    ] = 0
+    pods_evicted: Annotated[Int32, described("Number of pods that are evicted.", default=0)] = 0
+    percent: Annotated[Int32, described("Progress in percent, 0 to 100.", default=0)] = 0
     estimated_finish_time: Annotated[
-        dt.datetime | None, described("When the nodes whose turn has come are likely to be drained.")
+        dt.datetime | None, described("Estimated time at which the nodes whose turn has come are drained.")
     ] = None
     nodes: Annotated[
         list[NodeProgress],
         described(
-            "Each node.",
+            "Progress of each node.",
             maxItems=MAX_NODES,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ] = msgspec.field(default_factory=list)
     blockers: Annotated[
-        list[Blocker], described("What holds the drain, the first few.", maxItems=MAX_BLOCKERS)
+        list[Blocker], described("The first blockers of the drain.", maxItems=MAX_BLOCKERS)
     ] = msgspec.field(default_factory=list)
-    blockers_total: Annotated[Int32, described("How many blockers there are in all.", default=0)] = 0
+    blockers_total: Annotated[Int32, described("Number of all blockers.", default=0)] = 0
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "Draining, Drained and Blocked.",
+            "Conditions of the maintenance: Draining, Drained and Blocked.",
             maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
@@ -289,14 +300,14 @@ class NodeMaintenanceStatus(Projection, frozen=True):
 
 
 class NodeMaintenance(Projection, frozen=True):
-    """Cordons or drains nodes, says how far that is, and undoes it when it is deleted."""
+    """Cordons or drains nodes, reports the progress, and undoes it when it is deleted."""
 
-    metadata: Annotated[ObjectMeta, described("At most 200 characters of name.")] = msgspec.field(
+    metadata: Annotated[ObjectMeta, described("The name has at most 200 characters.")] = msgspec.field(
         default_factory=ObjectMeta
     )
-    spec: Annotated[NodeMaintenanceSpec, described("What is wanted.", required=True)] = msgspec.field(
-        default_factory=NodeMaintenanceSpec
-    )
-    status: Annotated[NodeMaintenanceStatus, described("The progress of the eviction.")] = msgspec.field(
-        default_factory=NodeMaintenanceStatus
+    spec: Annotated[
+        NodeMaintenanceSpec, described("Which nodes are drained or cordoned, and how.", required=True)
+    ] = msgspec.field(default_factory=NodeMaintenanceSpec)
+    status: Annotated[NodeMaintenanceStatus, described("Progress. Written by the controller.")] = (
+        msgspec.field(default_factory=NodeMaintenanceStatus)
     )

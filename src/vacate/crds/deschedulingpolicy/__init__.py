@@ -12,11 +12,17 @@ from vacate.crds.strategy import DeclaredStrategy
 
 _COLUMNS = (
     PrinterColumn("Mode", "Whether it evicts or only reports.", ".spec.mode"),
-    PrinterColumn("Violations", "Pods that violate a rule.", ".status.violations", "integer"),
-    PrinterColumn("Requested", "Pods whose eviction is requested.", ".status.requested", "integer"),
-    PrinterColumn("Waiting", "Pods that a limit holds back.", ".status.waiting", "integer"),
-    PrinterColumn("Nowhere", "Pods that no other node would take.", ".status.nowhereToGo", "integer"),
-    PrinterColumn("Message", "All of it in a sentence.", ".status.message", priority=1),
+    PrinterColumn("Violations", "Number of pods that violate a rule.", ".status.violations", "integer"),
+    PrinterColumn(
+        "Requested", "Number of these pods whose eviction is requested.", ".status.requested", "integer"
+    ),
+    PrinterColumn(
+        "Waiting", "Number of these pods that wait because of a limit.", ".status.waiting", "integer"
+    ),
+    PrinterColumn(
+        "Nowhere", "Number of these pods that fit on no other node.", ".status.nowhereToGo", "integer"
+    ),
+    PrinterColumn("Message", "Summary for people, in one sentence.", ".status.message", priority=1),
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 _SELECTORS = ("spec.podSelector", "spec.nodeSelector")

@@ -8,11 +8,11 @@ from vacate.crds.declaration import Declaration, PrinterColumn
 from vacate.crds.evacuation.strategy import EvacuationStrategy
 
 _COLUMNS = (
-    PrinterColumn("Pod", "The pod that is to be evacuated.", ".spec.podRef.name"),
+    PrinterColumn("Pod", "The pod to evacuate.", ".spec.podRef.name"),
     PrinterColumn(
         "Stage", "How far the evacuation has come.", '.status.conditions[?(@.type=="Progressing")].reason'
     ),
-    PrinterColumn("Evacuator", "The evacuator that is active.", ".status.activeEvacuatorClass"),
+    PrinterColumn("Evacuator", "The evacuator whose turn it is.", ".status.activeEvacuatorClass"),
     # A column of the type date shows a time to come as invalid.
     PrinterColumn(
         "Expected Finish",

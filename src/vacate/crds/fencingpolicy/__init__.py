@@ -9,13 +9,20 @@ from vacate.crds.fencingpolicy.rules import RULES
 from vacate.crds.strategy import DeclaredStrategy
 
 _COLUMNS = (
-    PrinterColumn("Unreachable", "Nodes that do not report.", ".status.nodesUnreachable", "integer"),
-    PrinterColumn("Fenced", "Nodes that are fenced.", ".status.nodesFenced", "integer"),
     PrinterColumn(
-        "Failing", "Whether a fence failed or is unclear.", '.status.conditions[?(@.type=="Failing")].status'
+        "Unreachable",
+        "Number of nodes that are unreachable or fenced.",
+        ".status.nodesUnreachable",
+        "integer",
     ),
-    PrinterColumn("Approval", "Whether people approve each fence.", ".spec.approval"),
-    PrinterColumn("Message", "The state in a sentence.", ".status.message", priority=1),
+    PrinterColumn("Fenced", "Number of nodes that are fenced.", ".status.nodesFenced", "integer"),
+    PrinterColumn(
+        "Failing",
+        "Whether a fence failed or its result is unclear.",
+        '.status.conditions[?(@.type=="Failing")].status',
+    ),
+    PrinterColumn("Approval", "Whether a person must approve each fence.", ".spec.approval"),
+    PrinterColumn("Message", "State for people, in one sentence.", ".status.message", priority=1),
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 

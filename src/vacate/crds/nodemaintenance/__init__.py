@@ -9,14 +9,14 @@ from vacate.crds.nodemaintenance.rules import RULES
 from vacate.crds.strategy import DeclaredStrategy
 
 _COLUMNS = (
-    PrinterColumn("Phase", "What happens to the nodes.", ".status.phase"),
-    PrinterColumn("Nodes", "How many nodes are meant.", ".status.nodesTotal", "integer"),
-    PrinterColumn("Drained", "How many of them are drained.", ".status.nodesDrained", "integer"),
-    PrinterColumn("Percent", "How much is done.", ".status.percent", "integer"),
-    PrinterColumn("Blockers", "How many things hold the drain.", ".status.blockersTotal", "integer"),
+    PrinterColumn("Phase", "State of all nodes together.", ".status.phase"),
+    PrinterColumn("Nodes", "Number of nodes.", ".status.nodesTotal", "integer"),
+    PrinterColumn("Drained", "Number of nodes that are drained.", ".status.nodesDrained", "integer"),
+    PrinterColumn("Percent", "Progress in percent.", ".status.percent", "integer"),
+    PrinterColumn("Blockers", "Number of blockers.", ".status.blockersTotal", "integer"),
     # A column of type date shows a time to come as invalid.
-    PrinterColumn("Expected Finish", "When it is likely to be done.", ".status.estimatedFinishTime"),
-    PrinterColumn("Reason", "Why.", ".spec.reason", priority=1),
+    PrinterColumn("Expected Finish", "Estimated time at which it is drained.", ".status.estimatedFinishTime"),
+    PrinterColumn("Reason", "Why the maintenance was created.", ".spec.reason", priority=1),
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
