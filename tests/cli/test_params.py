@@ -72,7 +72,7 @@ def test_what_is_no_span(typed: str) -> None:
     "typed", ["599", "9m", "86401", "25h", "99999999999h", "9" * 5000, "1h9999999999.5s"]
 )
 def test_spans_out_of_bounds(typed: str) -> None:
-    with pytest.raises(click.BadParameter, match="does not lie between 600s and 86400s"):
+    with pytest.raises(click.BadParameter, match="is not between 600s and 86400s"):
         span_between(600, 86400)(typed)
 
 
@@ -82,7 +82,7 @@ def test_spans_out_of_bounds(typed: str) -> None:
 def test_what_is_no_key_of_a_label_is_said_without_a_pattern(typed: str) -> None:
     with pytest.raises(click.BadParameter) as refusal:
         label_name(typed)
-    assert "is no key of a label; write letters" in str(refusal.value)
+    assert "is not the key of a label; write letters" in str(refusal.value)
     assert "[" not in str(refusal.value)
 
 

@@ -99,10 +99,10 @@ async def test_a_plugin_runs_again_when_its_credentials_expire_or_are_rejected(t
         ("print('hello')", "did not print an ExecCredential"),
         ("print('{}')", "neither a token nor a client certificate"),
         ("print('[]')", "neither a token nor a client certificate"),
-        ("""print('{"status": {"token": 7}}')""", "holds other things than texts"),
+        ("""print('{"status": {"token": 7}}')""", "whose status has a value that is not a string"),
         (
             """print('{"status": {"token": "t", "expirationTimestamp": "9999-12-31T23:59:59-23:59"}}')""",
-            "an expirationTimestamp that is no time",
+            "an expirationTimestamp that is not a time",
         ),
         ("print('x' * 2_000_000)", "printed more than 1048576 bytes"),
     ],
@@ -134,7 +134,7 @@ async def test_a_plugin_that_hangs_is_ended_with_all_that_it_started(tmp_path: P
     made = plugin(tmp_path, HANGING, hint="log in first").exec_plugin
     assert made is not None
     running = asyncio.create_task(run_plugin(made, os.environ, 3.0))
-    with pytest.raises(ConfigError, match="has not ended within 3 s, and was ended; log in first"):
+    with pytest.raises(ConfigError, match="did not end within 3 s, and was killed; log in first"):
         await running
     child = int((tmp_path / "child").read_text())
     await asyncio.to_thread(until, lambda: not alive(child))

@@ -136,7 +136,11 @@ def test_where_files_come_from(tmp_path: Path) -> None:
             "clusters: k",
         ),
         (config(context={"user": "zz"}), "contexts[c].context.user: there is no such", "known users: u"),
-        (config({"server": "h:6443"}), "clusters[k].cluster.server: 'h:6443' is no URL", "https://host:port"),
+        (
+            config({"server": "h:6443"}),
+            "clusters[k].cluster.server: 'h:6443' is not a URL",
+            "https://host:port",
+        ),
         (config({"server": 7}), "clusters[k].cluster.server: must be a string", "quotes"),
         (
             config({"proxy-url": "http://p"}),
@@ -217,7 +221,7 @@ def test_in_a_pod(tmp_path: Path) -> None:
     assert found.token_file == tmp_path / "token"
     six = load_in_cluster({**environ, "KUBERNETES_SERVICE_HOST": "fd00::1"}, tmp_path)
     assert six.server == "https://[fd00::1]:443"
-    with pytest.raises(ConfigError, match="this is no pod"):
+    with pytest.raises(ConfigError, match="this is not a pod"):
         load_in_cluster({}, tmp_path)
     with pytest.raises(ConfigError, match="serviceaccount"):
         load_config(environ={**environ, "HOME": str(tmp_path)})

@@ -147,8 +147,8 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("token", "s3cret\r\nX-Other: 1", "key token is no bearer token"),
-        ("token", "s3crét", "key token is no bearer token"),
+        ("token", "s3cret\r\nX-Other: 1", "key token is not a bearer token"),
+        ("token", "s3crét", "key token is not a bearer token"),
         ("ca.crt", "s3cret", "key ca.crt holds no certificates in PEM"),
         ("ca.crt", "s3crét", "key ca.crt holds no certificates in PEM"),
         ("ca.crt", "\x00s3cret", "key ca.crt holds no certificates in PEM"),

@@ -111,9 +111,9 @@ async def test_a_node_gets_its_storage_back_only_after_a_restart(server: Embedde
 async def test_a_node_that_never_told_its_boot_is_not_fenced_so(server: Embedded, array: Path) -> None:
     made = fencing(server, array, mechanism=STORAGE)
     await made.client.patch(NODES, "n1", {"status": {"nodeInfo": {"bootID": ""}}}, subresource="status")
-    with pytest.raises(FencingFailed, match=r"never told its boot ID.*Fence it by its power"):
+    with pytest.raises(FencingFailed, match=r"never reported its boot ID.*Fence it by its power"):
         await made.fence("n1")
-    with pytest.raises(FencingFailed, match="never told its boot ID"):
+    with pytest.raises(FencingFailed, match="never reported its boot ID"):
         await made.check("n1")
     assert ((array / "port").read_text(), marks(server)) == ("on\n", {})
 
@@ -158,7 +158,9 @@ async def test_who_undoes_a_fence_keeps_the_one_who_began_it_from_releasing(
         silent = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
         await made.client.patch(NODES, "n1", silent, subresource="status")
 
-    with pytest.raises(FencingFailed, match=r"another has taken this fence over. Nothing was released"):
+    with pytest.raises(
+        FencingFailed, match=r"another process has taken over this fence. Nothing was released"
+    ):
         await meanwhile(made, undo).fence("n1")
     assert not released(server)
 

@@ -47,7 +47,7 @@ def test_thresholds_are_read_from_a_kubelets_configuration() -> None:
     ("document", "named"),
     [
         ({"evictionHard": ["x"]}, "evictionHard: must map signals"),
-        ({"evictionHard": {"memory.avaliable": "1Mi"}}, "evictionHard[memory.avaliable]: is no signal"),
+        ({"evictionHard": {"memory.avaliable": "1Mi"}}, "evictionHard[memory.avaliable]: is not a signal"),
         ({"evictionHard": {MEMORY: 7}}, f"evictionHard[{MEMORY}]: must be an amount"),
         ({"evictionHard": {MEMORY: "101%"}}, f"evictionHard[{MEMORY}]: must be an amount"),
         ({"evictionHard": {MEMORY: "-1"}}, f"evictionHard[{MEMORY}]: must be an amount"),

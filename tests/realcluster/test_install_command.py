@@ -142,7 +142,7 @@ def not_ready_in_time(lab: Lab) -> None:
     assert "vacate-manager: 0 of 2 copies are available: pod " in manager
     assert "Unschedulable: 0/3 nodes are available: 3 node(s) were unschedulable" in manager
     assert any(line.endswith("vacate-mutating: 5 of 5 webhooks have no authority yet") for line in errors)
-    assert errors[-1] == "Installed, and not ready after 4s; the same command goes on waiting."
+    assert errors[-1] == "Installed, but not ready after 4s; run the same command again to go on waiting."
 
 
 def interrupted(lab: Lab) -> None:
@@ -152,7 +152,7 @@ def interrupted(lab: Lab) -> None:
         assert command.poll() is None
     command.send_signal(signal.SIGINT)
     _, err = command.communicate(timeout=60)
-    assert (command.returncode, err) == (130, "Interrupted. The same command goes on where it was.\n")
+    assert (command.returncode, err) == (130, "Interrupted. Run the same command again to continue.\n")
 
 
 def pods_that_may_not_be_made(lab: Lab) -> None:

@@ -210,7 +210,7 @@ async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Installati
     """Somebody else has begun, and may be done by now."""
     asleep = Asleep(place.settings.namespace)
     installer = Installer(place.client, asleep.clock, system_entropy(), asleep.tell)
-    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+    with pytest.raises(ConfigError, match="the connection to the cluster was lost for too long"):
         await installer.install(place.settings)
     assert len(asleep.said) == 7
     assert len(await place.there(objects(place.settings))) == 6  # and the namespace
@@ -222,7 +222,7 @@ async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Ins
     await place.install()
     before = await place.there(objects(place.settings))
     asleep = Asleep(place.settings.namespace)
-    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+    with pytest.raises(ConfigError, match="the connection to the cluster was lost for too long"):
         await Uninstaller(place.client, asleep.clock, system_entropy(), asleep.tell).uninstall(
             place.settings.namespace
         )

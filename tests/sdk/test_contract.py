@@ -55,7 +55,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
         await stage.until(tried.is_set, 60.0)  # a breach must fail here, and not wait for ever
         assert faults == [
             "condition Complete is the controller's; choose another type",
-            "condition Mine: status 'Perhaps' is none of True, False, Unknown",
+            "condition Mine: status 'Perhaps' is not one of True, False and Unknown",
             "a condition needs a type and a reason",
             "there would be 97 conditions beside the controller's, of at most 96",
             "expected_finish: 2026-01-01 00:00:00 has no time zone; give it one, UTC for example",

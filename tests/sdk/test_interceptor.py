@@ -46,13 +46,13 @@ class Callable:
         ("a.example.com", {"heartbeat": 30}, r"heartbeat must be a timedelta, such as .* not int \(30\)"),
         ("a.example.com", {"progress_within": dt.timedelta(-1)}, r"progress_within must be positive"),
         ("a.example.com", {"label_selector": "app==="}, r"a\.example\.com: label_selector 'app===': "),
-        ("a.example.com", {"label_selector": {"app": "db"}}, r"label_selector must be a text such as"),
+        ("a.example.com", {"label_selector": {"app": "db"}}, r"label_selector must be a str such as"),
         ("a.example.com", {"namespace": "My_Space"}, r"namespace 'My_Space': a lowercase RFC 1123 label"),
         ("a.example.com", {"matches": works}, r"matches must be a plain function, not an async one"),
         ("a.example.com", {"matches": "app"}, r"matches must be a function, not str"),
         ("a.example.com", {"cancellation": "Never"}, r"cancellation must be Allow or Forbid, not 'Never'"),
         ("a.example.com", {"on_failure": "Wait"}, r"on_failure must be HandOver or Hold, not 'Wait'"),
-        ("a.example.com", {"types": "Soft"}, r"types must be a tuple of texts, not str"),
+        ("a.example.com", {"types": "Soft"}, r"types must be a tuple of str, not str"),
     ],
 )
 def test_what_is_refused(name: str, options: dict[str, Any], field_error: str) -> None:

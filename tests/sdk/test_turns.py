@@ -208,7 +208,7 @@ def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
 def test_the_same_interceptor_twice_is_a_mistake() -> None:
     async def body(stage: SdkCluster) -> None:
         one = Interceptor(BACKUP, at_once)
-        with pytest.raises(ConfigError, match="is there twice, for the same pods"):
+        with pytest.raises(ConfigError, match="is registered twice for the same pods"):
             await stage.program(one, one)
         await stage.program(one, replace(one, label_selector="app=other"), name="two")
 

@@ -127,7 +127,7 @@ async def test_with_the_feature_off_pods_are_left_alone(hook: Hook) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rules: [", "is no YAML"),
+        ("rules: [", "is not YAML"),
         ("- 1", "Expected `object`"),
         ("rules: [{interceptors: [], podSelectors: {}}]", "podSelectors"),
         ("rules: [{podSelector: {matchLabel: {a: b}}, interceptors: []}]", "matchLabel"),

@@ -189,7 +189,7 @@ async def test_broken_files_change_nothing(folder: Path, caplog: pytest.LogCaptu
     other = issued()
     spoilt = [
         ("tls.key", other.key_pem, "does not belong"),
-        ("tls.crt", b"-----BEGIN CERTIFICATE-----\n", "is no PEM"),
+        ("tls.crt", b"-----BEGIN CERTIFICATE-----\n", "is not a PEM"),
     ]
     looking = asyncio.ensure_future(keep_looking([files.look], SystemClock(), counted, seconds=0.001))
     for name, content, said in spoilt:

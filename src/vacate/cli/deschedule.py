@@ -58,9 +58,30 @@ _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 @selector_option("Only pods with these labels.")
 @click.option("--node-selector", default="", metavar="LABELS", help="Only pods on nodes with these labels.")
 @click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods that lose emptyDir data.")
-@click.option("--max-per-node", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
-@click.option("--max-per-namespace", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
-@click.option("--max-total", type=click.IntRange(1, MAX_LIMIT), default=10, show_default=True)
+@click.option(
+    "--max-per-node",
+    type=click.IntRange(1, MAX_LIMIT),
+    default=1,
+    metavar="N",
+    show_default=True,
+    help="Maximum number of pods to evict from a node.",
+)
+@click.option(
+    "--max-per-namespace",
+    type=click.IntRange(1, MAX_LIMIT),
+    default=1,
+    metavar="N",
+    show_default=True,
+    help="Maximum number of pods to evict from a namespace.",
+)
+@click.option(
+    "--max-total",
+    type=click.IntRange(1, MAX_LIMIT),
+    default=10,
+    metavar="N",
+    show_default=True,
+    help="Maximum number of pods to evict in all.",
+)
 @click.option("--evict", is_flag=True, help="Request the evictions; without it nothing is changed.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @cluster_options

@@ -82,7 +82,7 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
     try:
         await cluster.client.patch(PERSISTENTVOLUMES, name, attachment_patch(volume, None, taken))
     except Conflict:
-        raise ConfigError("it has changed meanwhile. Nothing was changed; look again, and repeat") from None
+        raise ConfigError("the volume has changed meanwhile. Nothing was done; repeat the command") from None
     user = await cluster_user(cluster) or "a user of vacate detach"
     await note_volume(cluster, volume, BROKEN, f"{user} took the volume from {where} without its consent.")
     return f"taken from {where}: the next pod that uses it may start"

@@ -111,7 +111,10 @@ class Begun:
     help="Never drain nodes with two values of this label at once.",
 )
 @click.option(
-    "--reason", default="", metavar="TEXT", help="Why; kept on the maintenance and on each request."
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Why the nodes are drained; kept on the maintenance and on each request.",
 )
 @api_option("The API in which evictions are requested.")
 @click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
@@ -263,7 +266,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> 
                 f"nodemaintenance/{name} is being cancelled; try again in a few seconds"
             ) from None
         if sorted(existing.spec.nodes) != sorted(found):
-            raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
+            raise ConfigError(f"nodemaintenance/{name} exists for other nodes. {_ways(name)}") from None
         if other := _other_settings(existing.spec, typed.spec):
             raise ConfigError(
                 f"nodemaintenance/{name} drains these nodes already, with other settings: {other}. "

@@ -34,7 +34,7 @@ _SHARE = re.compile(r"[0-9]{1,4}|[0-9]{1,2}%|100%")
 
 def _share(text: str) -> int | str:
     if not _SHARE.fullmatch(text):
-        raise click.BadParameter(f"{text[:20]!r} is no number of nodes; write 3 or 51%")
+        raise click.BadParameter(f"{text[:20]!r} is not a number of nodes; write 3 or 51%")
     return text if text.endswith("%") else int(text)
 
 
@@ -180,7 +180,7 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
         policies = []
     if not any(is_meant(policy, node) for policy in policies):
         raise FencingFailed(
-            f"no FencingPolicy is for node {node.metadata.name}: nobody would act on this. Nothing was "
+            f"no FencingPolicy is for node {node.metadata.name}: nothing would act on this. Nothing was "
             "changed; create a policy, or fence the node by hand with --agent"
         )
 
@@ -226,7 +226,7 @@ async def _note(cluster: Cluster, node: str, reason: str, message: str, *, warni
 async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
     namespace, _, name = secret.partition("/")
     if not namespace or not name or "/" in name:
-        raise ConfigError(f"--secret: {secret[:80]!r} is no Secret; write NAMESPACE/NAME")
+        raise ConfigError(f"--secret: {secret[:80]!r} is not a Secret; write NAMESPACE/NAME")
     found = await cluster.client.get(SECRETS, name, namespace)
     options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
@@ -240,6 +240,6 @@ def _from_file(file: Path) -> dict[str, str]:
             return read_options(sys.stdin.read(_LONGEST_FILE), source)
         return read_options(file.read_bytes()[:_LONGEST_FILE].decode(), source)
     except UnicodeDecodeError:
-        raise ConfigError(f"{source}: it is no text") from None
+        raise ConfigError(f"{source}: is not UTF-8 text") from None
     except OSError as error:
         raise ConfigError(f"{source}: {error.strerror}") from None

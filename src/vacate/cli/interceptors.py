@@ -32,7 +32,7 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
     Exit codes: 0 done, also without interceptors, 1 refused or failed, 2 usage.
     """
     if everywhere and reach.namespace:
-        raise click.UsageError("-A and -n do not go together")
+        raise click.UsageError("use -A or -n, not both")
 
     async def work() -> None:
         async with connected(reach) as cluster:

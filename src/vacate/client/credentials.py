@@ -143,7 +143,7 @@ class ExecSource:
         status = printed.get("status") if isinstance(printed, dict) else None
         given = {key: value for key, value in status.items() if value} if isinstance(status, dict) else {}
         if not all(isinstance(value, str) for value in given.values()):
-            raise self._wrong("printed an ExecCredential whose status holds other things than texts")
+            raise self._wrong("printed an ExecCredential whose status has a value that is not a string")
         found = Credentials(
             given.get("token", ""),
             given.get("clientCertificateData", "").encode() or self._config.client_certificate,
@@ -155,7 +155,7 @@ class ExecSource:
             expiry = given.get("expirationTimestamp")
             return found, parse_time(expiry) if expiry else None
         except (ValueError, OverflowError):
-            raise self._wrong("printed an expirationTimestamp that is no time") from None
+            raise self._wrong("printed an expirationTimestamp that is not a time") from None
 
     def _wrong(self, problem: str) -> ConfigError:
         return wrong(self._plugin, problem)

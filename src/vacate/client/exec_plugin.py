@@ -39,7 +39,7 @@ async def run_plugin(
         async with asyncio.timeout(seconds):
             return await _outcome(plugin, process)
     except TimeoutError:
-        raise wrong(plugin, f"has not ended within {seconds:.0f} s, and was ended") from None
+        raise wrong(plugin, f"did not end within {seconds:.0f} s, and was killed") from None
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -21,8 +21,8 @@ def load_in_cluster(
     host, port = values.get("KUBERNETES_SERVICE_HOST", ""), values.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise ConfigError(
-            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod of a cluster; "
-            "pass --kubeconfig"
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is not a pod in a "
+            "cluster; pass --kubeconfig"
         )
     if not (folder / "token").exists():
         raise ConfigError(

@@ -61,7 +61,7 @@ def _referenced(
 def _server(cluster: Entry) -> str:
     server = cluster.text("server")
     if not server.startswith(("https://", "http://")):
-        raise cluster.wrong("server", f"{server!r} is no URL", "write it as https://host:port")
+        raise cluster.wrong("server", f"{server!r} is not a URL", "write it as https://host:port")
     return server.rstrip("/")
 
 

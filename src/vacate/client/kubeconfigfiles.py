@@ -43,7 +43,7 @@ class Entry:
         """A list of strings."""
         value = self.fields.get(field) or []
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(field, "must be a list of strings", "write one `- …` a line")
+            raise self.wrong(field, "must be a list of strings", "write one `- …` per line")
         return tuple(value)
 
     def path(self, field: str) -> Path | None:

@@ -27,7 +27,7 @@ def _trust(config: ClusterConfig) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=config.ca_data.decode("ascii") or None)
     except (ssl.SSLError, UnicodeDecodeError):
         raise ConfigError(
-            f"certificate-authority of {config.server}: is not a PEM certificate; copy the cluster's CA anew"
+            f"certificate-authority of {config.server}: is not a PEM certificate; copy the cluster's CA again"
         ) from None
 
 
@@ -36,5 +36,5 @@ def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
         load_key_pair(context, credentials.certificate, credentials.key)
     except ssl.SSLError:
         raise ConfigError(
-            "client-certificate and client-key: are not a PEM certificate and its key; copy both anew"
+            "client-certificate and client-key: are not a PEM certificate and its key; copy both again"
         ) from None

@@ -44,7 +44,7 @@ class Watch(Generic[T]):
             text = body if isinstance(body, bytes) else await _drain(body)
             raise error_of(response.status, text, response.headers.get("Retry-After", ""))
         if isinstance(body, bytes):
-            raise TransportError("the server answered a watch with a body that is no stream")
+            raise TransportError("the server answered a watch with a body that is not a stream")
         self._stream, self._chunks = body, aiter(body)
 
     async def read(self) -> list[WatchEvent[T]] | None:

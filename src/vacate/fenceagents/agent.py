@@ -172,9 +172,11 @@ def find_program(name: str, *, field: str = "--agent") -> str:
         path = Path(name)
         if path.is_absolute() and os.access(path, os.X_OK) and path.is_file():
             return name
-        raise ConfigError(f"{field}: {name} is no program; name one such as fence_redfish, or its full path")
+        raise ConfigError(
+            f"{field}: {name} is not a program; name one such as fence_redfish, or its full path"
+        )
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{field}: {name[:80]!r} is no name of a fence agent, such as fence_redfish")
+        raise ConfigError(f"{field}: {name[:80]!r} is not the name of a fence agent, such as fence_redfish")
     found = shutil.which(name) or shutil.which(name, path=_PLACES)
     if found is None:
         raise ConfigError(f"{field}: {name} is not installed; on Debian it is in the package fence-agents")

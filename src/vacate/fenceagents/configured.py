@@ -98,7 +98,7 @@ def _check_service_secret(secret: Mapping[str, str], name: str) -> None:
     """ConfigError, without any value, for what cannot be sent or trusted."""
     token, authorities = secret.get("token", ""), secret.get("ca.crt", "")
     if not (token.isascii() and token.isprintable()):
-        raise ConfigError(f"Secret {name}: key token is no bearer token: it must be printable ASCII")
+        raise ConfigError(f"Secret {name}: key token is not a bearer token: it must be printable ASCII")
     if authorities:
         try:
             ssl.create_default_context(cadata=authorities)
@@ -116,4 +116,4 @@ def options_of_secret(secret: dict[str, object], name: str) -> dict[str, str]:
             for key, value in data.items()
         }
     except (binascii.Error, UnicodeDecodeError):
-        raise ConfigError(f"Secret {name} holds a value that is no text") from None
+        raise ConfigError(f"Secret {name} holds a value that is not UTF-8 text") from None

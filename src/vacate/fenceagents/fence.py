@@ -59,8 +59,8 @@ class Fencing:
         node = next(one for one in nodes if one.metadata.name == name)
         if self.by_storage and not node.status.node_info.boot_id:
             raise FencingFailed(
-                f"node {name} has never told its boot ID: nobody would know when it was restarted and may "
-                f"have its storage back. {_NOTHING}. Fence it by its power"
+                f"node {name} has never reported its boot ID: nothing would show when it was restarted and "
+                f"may have its storage back. {_NOTHING}. Fence it by its power"
             )
         return node
 
@@ -123,7 +123,7 @@ class Fencing:
             except Conflict:
                 continue
             return
-        raise FencingFailed(f"node {name} has its storage, and changes too quickly to note that; repeat")
+        raise FencingFailed(f"node {name} has its storage, and changes too quickly to record that; repeat")
 
     async def _power_on(self, name: str, otherwise: str) -> None:
         result = await self.agent.call(ON)
@@ -170,7 +170,7 @@ class Fencing:
             await self.client.patch(NODES, name, patch)
         except Conflict:
             raise FencingFailed(
-                f"node {name} changed in this moment: it may report again, or another fence has begun. "
+                f"node {name} changed at this moment: it may report again, or another fence has begun. "
                 f"{_NOTHING}"
             ) from None
         return str(patch["metadata"]["annotations"][BEGUN])
@@ -183,7 +183,7 @@ class Fencing:
             if node.metadata.uid != uid:
                 raise FencingFailed(f"node {name} was replaced by another of its name meanwhile. {_NOTHING}")
             if fenced and node.metadata.annotations.get(BEGUN) != mark:
-                raise FencingFailed(f"node {name}: another has taken this fence over. {_NOTHING}")
+                raise FencingFailed(f"node {name}: another process has taken over this fence. {_NOTHING}")
             if fenced and (ready := readiness(node)) != "Unknown":
                 # One that is not ready says so itself: it is alive.
                 raise FencingFailed(

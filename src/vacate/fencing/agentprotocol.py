@@ -36,7 +36,7 @@ def read_options(text: str, source: str) -> dict[str, str]:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise ConfigError(f"{source}: line {number} is no option; write name=value")
+            raise ConfigError(f"{source}: line {number} is not an option; write name=value")
         found[name.strip()] = value.strip()
     check_options(found, source)
     return found
@@ -46,7 +46,7 @@ def check_options(options: Mapping[str, str], source: str) -> None:
     """ConfigError for options that an agent would misread, without the value of any."""
     for name, value in options.items():
         if not _NAME.fullmatch(name):
-            raise ConfigError(f"{source}: {name[:64]!r} is no name of an option")
+            raise ConfigError(f"{source}: {name[:64]!r} is not the name of an option")
         if name in ("action", "option"):
             raise ConfigError(f"{source}: leave {name} out; it is set for each call of the agent")
         if any(one in value for one in "\n\r\0"):

@@ -106,7 +106,7 @@ def _checked(chain: bytes, key: bytes) -> x509.Certificate:
         certificate = x509.load_pem_x509_certificate(chain)
         private = serialization.load_pem_private_key(key, password=None)
     except (ValueError, TypeError):
-        raise ConfigError("is no PEM certificate with its key") from None
+        raise ConfigError("is not a PEM certificate with its key") from None
     if private.public_key() != certificate.public_key():
         raise ConfigError("the key does not belong to the certificate")
     return certificate

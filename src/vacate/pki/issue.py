@@ -162,4 +162,4 @@ def _host(host: str) -> x509.GeneralName:
     try:
         return x509.DNSName(host)
     except ValueError as error:
-        raise ConfigError(f"host {host!r} cannot stand in a certificate: {error}") from error
+        raise ConfigError(f"host {host!r} cannot be put into a certificate: {error}") from error

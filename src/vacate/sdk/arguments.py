@@ -78,7 +78,7 @@ def checked_deadline(value: Any) -> None:
 def checked_selector(text: Any) -> None:
     """A label selector, or an empty text."""
     if not isinstance(text, str):
-        raise ConfigError(f"label_selector must be a text such as 'app=db', not {_kind(text)}")
+        raise ConfigError(f"label_selector must be a str such as 'app=db', not {_kind(text)}")
     try:
         parse_selector(text)
     except ApiError as error:
@@ -88,7 +88,7 @@ def checked_selector(text: Any) -> None:
 def checked_namespace(what: str, text: Any) -> None:
     """The name of a namespace, or an empty text."""
     if not isinstance(text, str):
-        raise ConfigError(f"{what} must be a text, not {_kind(text)}")
+        raise ConfigError(f"{what} must be a str, not {_kind(text)}")
     field_errors = dns1123_label(text) if text else []
     if field_errors:
         raise ConfigError(f"{what} {text!r}: {'; '.join(field_errors)}")
@@ -97,13 +97,13 @@ def checked_namespace(what: str, text: Any) -> None:
 def word(what: str, value: Any) -> None:
     """A text that says something."""
     if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{what} must be a text that is not empty")
+        raise ConfigError(f"{what} must be a str that is not empty")
 
 
 def checked_reason(value: Any) -> None:
     """A termination reason, or none."""
     if not isinstance(value, str):
-        raise ConfigError(f"reason must be a text, not {_kind(value)}")
+        raise ConfigError(f"reason must be a str, not {_kind(value)}")
     if wrong := reason_complaints(value):
         raise ConfigError(f"reason {wrong[0]}")
 
@@ -111,7 +111,7 @@ def checked_reason(value: Any) -> None:
 def texts(what: str, value: Any) -> None:
     """Several texts; one alone is a mistake that Python would take for its letters."""
     if not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
-        raise ConfigError(f"{what} must be a tuple of texts, not {_kind(value)}")
+        raise ConfigError(f"{what} must be a tuple of str, not {_kind(value)}")
 
 
 def async_function(what: str, value: Any) -> bool:

@@ -101,5 +101,5 @@ def _owner_kind(pod: Obj) -> str:
 def _checked(pod: Obj) -> Obj:
     meta = pod.get("metadata")
     if not isinstance(meta, dict) or not isinstance(meta.get("annotations") or {}, dict):
-        raise BadRequest("the object of the review is no Pod: metadata is missing or malformed")
+        raise BadRequest("the object of the review is not a Pod: metadata is missing or malformed")
     return pod

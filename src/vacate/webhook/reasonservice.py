@@ -55,9 +55,9 @@ class ReasonService:
 
     async def _answer(self, request: Request) -> str:
         if request.path != PATH:
-            raise NotFound(f"there is nothing but {PATH} here")
+            raise NotFound(f"only {PATH} is served here")
         if request.method != "GET":
-            raise MethodNotAllowed("reasons are asked for with GET")
+            raise MethodNotAllowed("reasons are read with GET")
         token = _token(request)
         try:
             async with asyncio.timeout(self._answer_seconds):
@@ -106,7 +106,7 @@ def reason_of(pod: Obj) -> str:
 def _token(request: Request) -> str:
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() != "bearer" or len(token) > _LONGEST_TOKEN or token.count(".") != 2:
-        raise Unauthorized("show a service account token: Authorization: Bearer TOKEN")
+        raise Unauthorized("present a service account token: Authorization: Bearer TOKEN")
     return token.strip()
 
 

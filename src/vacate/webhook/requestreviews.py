@@ -149,7 +149,7 @@ class RequestReviews(abc.ABC):
         if not decodes(obj, self._wire):
             obj["status"] = readable_status(obj.get("status"), self._status)
         if not decodes(obj, self._wire):
-            raise BadRequest(f"oldObject is no {self.kind.kind}: its spec cannot be decoded")
+            raise BadRequest(f"oldObject is not of kind {self.kind.kind}: its spec cannot be decoded")
         return obj
 
     def _readable(self, given: Obj, where: str) -> Obj:

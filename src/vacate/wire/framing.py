@@ -43,7 +43,7 @@ def decode_frame(line: bytes) -> RawEvent:
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TransportError(f"a line of the watch stream is no event: {error}") from error
+        raise TransportError(f"a line of the watch stream is not an event: {error}") from error
 
 
 class LineSplitter:

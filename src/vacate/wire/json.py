@@ -44,7 +44,7 @@ def may_nest_deeply(body: bytes) -> bool:
 
 
 def check_depth(value: Any) -> None:
-    """Refuse what nests too deeply, without recursion."""
+    """Refuse what is nested too deeply, without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -56,4 +56,4 @@ def check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise BadRequest(f"the object nests more than {MAX_DEPTH} levels deep")
+    raise BadRequest(f"the object is nested more than {MAX_DEPTH} levels deep")

@@ -90,7 +90,7 @@ async def test_jobs_prepare_evictions(place: EvictionNamespace, tmp_path: Path) 
         for name, why in (
             ("broken", "failed: "),
             ("unmarked", "is not marked as a hook"),
-            ("none", "is not there"),
+            ("none", "does not exist"),
         ):
             pod = await place.pod(name, HOOKS_INTERCEPTOR, annotations={JOB: name})
             await place.ask(pod)

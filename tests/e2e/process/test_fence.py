@@ -121,7 +121,7 @@ def test_a_lost_node_is_cut_off_from_its_storage_by_hand(lab: Lab, tmp_path: Pat
     lose(lab, "shut-out", "db-2")
     command = ("fence", "shut-out", "--agent", str(agent), "--options", str(options))
     unknown = lab.vacate(*command, "--mechanism", "Storage", "--dry-run")
-    assert (unknown.code, "has never told its boot ID" in unknown.err) == (1, True)
+    assert (unknown.code, "has never reported its boot ID" in unknown.err) == (1, True)
     booted = {"status": {"nodeInfo": {"bootID": "boot-1"}}}
     lab.https.patch(f"{NODES}/shut-out/status", booted)
     tried = lab.vacate(*command, "--mechanism", "storage", "--dry-run")

@@ -270,9 +270,9 @@ async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
     here.reload = reload
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
-        found[0] = ConfigError("--config: shutdownGracePeriod: 'soon' is no duration")
+        found[0] = ConfigError("--config: shutdownGracePeriod: 'soon' is not a duration")
         here.logind.signal()
-        await eventually(lambda: "'soon' is no duration; the configuration before this one" in caplog.text)
+        await eventually(lambda: "'soon' is not a duration; the configuration before this one" in caplog.text)
         assert here.logind.held() == [True]
         found[0] = ShutdownConfig((Bucket(0, 300.0),), "")
         here.logind.signal()

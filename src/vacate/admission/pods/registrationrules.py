@@ -74,11 +74,11 @@ def read_rules(text: str, source: str, allowed: tuple[str, ...] = ()) -> tuple[P
     try:
         found = msgspec.convert(yaml.safe_load(text) or {}, _File)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: is no YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{source}: is not YAML: {' '.join(str(error).split())}") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: {error}; a rule has the fields {_FIELDS}") from None
     except RecursionError:
-        raise ConfigError(f"{source}: nests too deeply") from None
+        raise ConfigError(f"{source}: is nested too deeply") from None
     return tuple(_rule(one, f"{source}: rules[{index}]", allowed) for index, one in enumerate(found.rules))
 
 

@@ -19,7 +19,7 @@ def check_times(*moments: dt.datetime | None) -> None:
     """ValueError unless all are acceptable times, which is what admission and the CRD let through."""
     for moment in moments:
         if moment is not None and not is_acceptable(moment):
-            raise ValueError(f"{moment.isoformat()} is no acceptable time: {ACCEPTABLE}")
+            raise ValueError(f"{moment.isoformat()} is not an acceptable time: {ACCEPTABLE}")
 
 
 class OwnerReference(Projection, frozen=True):

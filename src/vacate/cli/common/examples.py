@@ -64,9 +64,9 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("deschedule --rule taints --evict", "evict those that do not tolerate their node's taints"),
     ),
     "fence": (
-        ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --dry-run", "check the agent"),
-        ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-of-node-1", "fence the node"),
-        ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --undo", "bring it back"),
+        ("fence node-1 --agent fence_redfish --options bmc-1.conf --dry-run", "check the agent"),
+        ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-1", "fence the node"),
+        ("fence node-1 --agent fence_redfish --options bmc-1.conf --undo", "bring it back"),
         ("fence node-1 --approve", "let the node's FencingPolicy fence it"),
     ),
     "detach": (

@@ -75,7 +75,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made and key in _ONCE:
-            raise _Twice(f"{key} is there twice; keep one")
+            raise _Twice(f"{key} is given twice; keep one")
         made[key] = value
     return made
 
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
             name = getattr(key, "value", None)
             if isinstance(name, str) and name in _ONCE:
                 if name in seen:
-                    raise _Twice(f"line {key.start_mark.line + 1}: {name} is there twice; keep one")
+                    raise _Twice(f"line {key.start_mark.line + 1}: {name} is given twice; keep one")
                 seen.add(name)
         return super().construct_mapping(node, deep)
 

@@ -26,7 +26,7 @@ def pod_name(text: str) -> str:
     """A pod, as NAME or pod/NAME."""
     name = next((text.removeprefix(one) for one in _POD_PREFIXES if text.startswith(one)), text)
     if "/" in name:
-        raise click.BadParameter(f"{_shown(text)} is no pod; write NAME or pod/NAME")
+        raise click.BadParameter(f"{_shown(text)} is not a pod; write NAME or pod/NAME")
     return _checked(name, dns1123_subdomain)
 
 
@@ -55,8 +55,8 @@ def label_name(text: str) -> str:
     """The key of a label, such as topology.kubernetes.io/zone; empty where there is none."""
     if text and label_key(text):
         raise click.BadParameter(
-            f"{_shown(text)} is no key of a label; write letters, digits, '-', '_' and '.', with an optional "
-            "DNS name and '/' before them, such as topology.kubernetes.io/zone"
+            f"{_shown(text)} is not the key of a label; write letters, digits, '-', '_' and '.', with an "
+            "optional DNS name and '/' before them, such as topology.kubernetes.io/zone"
         )
     return text
 
@@ -69,10 +69,10 @@ def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Ca
         if seconds is None and _VERY_LONG.fullmatch(text.strip()):
             seconds = math.inf
         if seconds is None:
-            raise click.BadParameter(f"{_shown(text)} is no span of time; write 90s, 30m or 1h30m")
+            raise click.BadParameter(f"{_shown(text)} is not a span of time; write 90s, 30m or 1h30m")
         if not shortest <= seconds <= longest:
             bounds = f"{shortest:.0f}s and {longest:.0f}s"
-            raise click.BadParameter(f"{_shown(text)} does not lie between {bounds}")
+            raise click.BadParameter(f"{_shown(text)} is not between {bounds}")
         return dt.timedelta(seconds=seconds)
 
     return read
@@ -86,9 +86,9 @@ def size_between(smallest: str, largest: str) -> Callable[[str], int]:
         try:
             size = parse_quantity(text.strip())
         except ValueError:
-            raise click.BadParameter(f"{_shown(text)} is no size; write 512Mi or 2Gi") from None
+            raise click.BadParameter(f"{_shown(text)} is not a size; write 512Mi or 2Gi") from None
         if not lowest <= size <= highest:
-            raise click.BadParameter(f"{_shown(text)} does not lie between {smallest} and {largest}")
+            raise click.BadParameter(f"{_shown(text)} is not between {smallest} and {largest}")
         return size.value()
 
     return read

@@ -120,7 +120,7 @@ def _interceptor_accounts(
         user = service_account_user(namespace, short)
         if dns1123_subdomain(name) or split_service_account(user) is None:
             raise click.BadParameter(
-                f"{one!r} binds no interceptor; write NAME=NAMESPACE/SERVICEACCOUNT, such as "
+                f"{one!r} is not a binding of an interceptor; write NAME=NAMESPACE/SERVICEACCOUNT, such as "
                 "backup.example.com=shop/backup"
             )
         found[name] = (*found.get(name, ()), user)

@@ -53,8 +53,8 @@ async def check_lost(cluster: Cluster, node: str) -> None:
     said = f"it reports Ready={ready}" if ready else "nobody has found it to be unreachable"
     raise ConfigError(
         f"--on-node: node {node} is not lost: {said}, so processes of its pods may run. Nothing was deleted; "
-        "only a node that does not report (Ready=Unknown) is released by hand. Mend the node, or switch its "
-        "machine off and wait until it is unreachable"
+        "only a node that does not report (Ready=Unknown) is released by hand. Repair the node, or switch "
+        "its machine off and wait until it is unreachable"
     )
 
 

@@ -94,9 +94,9 @@ def evict(
 
     Interceptors prepare each pod one after the other; then it is evicted as soon as disruption budgets
     allow. POD is NAME or pod/NAME; TYPE/NAME is a workload whose pods are meant: deployment, replicaset,
-    statefulset or job. If a request for the pod exists already, you join it as a requester. More than ten
-    pods that were not named one by one, or pods of several namespaces, are confirmed first; a script passes
-    --yes.
+    statefulset or job. If a request for the pod exists already, you join it as a requester. For more
+    than ten pods that were not named one by one, and for pods of several namespaces, it asks for
+    confirmation first; scripts pass --yes.
 
     Exit codes: 0 done, 1 refused, not confirmed or failed, 2 usage; with --wait also 3 cancelled, 4 timed
     out, and 5 evicted unprepared, because an interceptor failed or timed out.

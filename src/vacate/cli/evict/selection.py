@@ -77,7 +77,7 @@ def target(text: str) -> str | Workload:
     if not slash or prefix not in _WORKLOADS:
         return pod_name(text)
     if "/" in name or not name or dns1123_subdomain(name):
-        raise click.BadParameter(f"{text[:80]!r} is no workload; write {prefix}/NAME")
+        raise click.BadParameter(f"{text[:80]!r} is not a workload; write {prefix}/NAME")
     return Workload(_WORKLOADS[prefix], name)
 
 

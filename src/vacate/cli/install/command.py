@@ -67,7 +67,7 @@ def install(
     Exit codes: 0 done, 1 refused or failed, 2 usage, 4 not ready in time, 130 interrupted.
     """
     if ((dry_run or print_only) and wait is not None) or (dry_run and print_only):
-        raise click.UsageError("--print, --dry-run and --wait: give one of them")
+        raise click.UsageError("--print, --dry-run and --wait: give only one of them")
     settings = settings_of(**chosen)
     if settings.eviction_bridge and not (settings.client_ca or settings.webhook_sources):
         terminal.echo(_BRIDGE_IS_OPEN, err=True)
@@ -131,7 +131,7 @@ _BRIDGE_IS_OPEN = (
 
 def _run(work: Work) -> None:
     if run_until_signalled(work):
-        terminal.echo("Interrupted. The same command goes on where it was.", err=True)
+        terminal.echo("Interrupted. Run the same command again to continue.", err=True)
         sys.exit(INTERRUPTED)
 
 
@@ -144,7 +144,7 @@ def _complain(left: list[str], longest: dt.timedelta | None) -> None:
     for line in left:
         terminal.error(line)
     waited = "" if longest is None else f" after {span(longest)}"
-    terminal.echo(f"Installed, and not ready{waited}; the same command goes on waiting.", err=True)
+    terminal.echo(f"Installed, but not ready{waited}; run the same command again to go on waiting.", err=True)
     sys.exit(TIMED_OUT)
 
 

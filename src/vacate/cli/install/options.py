@@ -49,7 +49,7 @@ def own_namespace(text: str) -> str:
 def image_reference(text: str) -> str:
     """NAME:TAG or NAME@sha256:DIGEST."""
     if len(text) > 1024 or not _IMAGE.fullmatch(text):
-        raise click.BadParameter(f"{text[:80]!r} is no image; write [HOST/]NAME:TAG")
+        raise click.BadParameter(f"{text[:80]!r} is not an image; write [HOST/]NAME:TAG")
     return text
 
 
@@ -57,7 +57,7 @@ def base_url(text: str) -> str:
     """https://HOST:PORT and nothing behind it."""
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 < int(found["port"] or 443) < 65536:
-        raise click.BadParameter(f"{text[:80]!r} is no address of a webhook; write https://HOST:PORT")
+        raise click.BadParameter(f"{text[:80]!r} is not the address of a webhook; write https://HOST:PORT")
     return text.rstrip("/")
 
 
@@ -67,7 +67,7 @@ def address_range(text: str) -> str:
         return str(ipaddress.ip_network(text))
     except ValueError as error:
         raise click.BadParameter(
-            f"{text[:80]!r} is no range of addresses: {error}; write 10.0.0.0/24"
+            f"{text[:80]!r} is not a range of addresses: {error}; write 10.0.0.0/24"
         ) from None
 
 
@@ -76,7 +76,7 @@ def label_selector(text: str) -> str:
     try:
         match_expressions(text)
     except ApiError as error:
-        raise click.BadParameter(f"{text[:80]!r} is no label selector for objects: {error}") from None
+        raise click.BadParameter(f"{text[:80]!r} is not a label selector for objects: {error}") from None
     return str(parse_selector(text))
 
 
@@ -120,11 +120,12 @@ _OPTIONS = (
     click.option("--feature-gates", default="", metavar="NAME=BOOL,…",
                  help="Enable or disable feature gates."),
     click.option("--request-failure-policy", type=_POLICY, default="Fail", show_default=True,
-                 help="Writes of requests while the webhook is unavailable."),
+                 help="Whether writes of requests fail while the webhook is unavailable."),
     click.option("--status-failure-policy", type=_POLICY, default="Ignore", show_default=True,
-                 help="Heartbeats and progress while the webhook is unavailable."),
+                 help="Whether heartbeats and progress fail while the webhook is unavailable."),
     click.option("--pod-failure-policy", type=_POLICY, default="Ignore", show_default=True,
-                 help="Writes of pods while the webhook is unavailable. Fail can keep pods from starting."),
+                 help="Whether writes of pods fail while the webhook is unavailable. Fail can keep pods "
+                      "from starting."),
     click.option("--pod-webhooks/--no-pod-webhooks", default=True, show_default=True,
                  help="Check the annotations of pods that register interceptors, and register those of new "
                       "pods whose Deployment has opted in to move before eviction."),
@@ -177,5 +178,6 @@ _OPTIONS = (
     click.option("--hooks", type=_FILE, metavar="FILE",
                  help="Deploy the interceptor hooks.vacate.dev, with this allow-list of services and Jobs."),
     click.option("--monitoring", is_flag=True,
-                 help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
+                 help="Install ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus "
+                      "operator."),
 )  # fmt: skip

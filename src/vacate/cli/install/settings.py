@@ -183,7 +183,7 @@ def _rules(file: Path | None, allowed: tuple[str, ...]) -> str:
     try:
         text = _bytes(file).decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"--pod-rules: {file} is no text") from None
+        raise ConfigError(f"--pod-rules: {file} is not UTF-8 text") from None
     if not read_rules(text, f"--pod-rules: {file}", allowed):
         raise ConfigError(f"--pod-rules: {file} has no rules")
     return text

@@ -66,7 +66,7 @@ def status(
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
     if everywhere and reach.namespace:
-        raise click.UsageError("-A and -n do not go together")
+        raise click.UsageError("use -A or -n, not both")
     if nodes and (pods or selector or follow or sort_by):
         raise click.UsageError("--nodes shows all nodes: give no pods, labels, -w or --sort-by with it")
 

@@ -39,7 +39,7 @@ class _Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number, or a refusal."""
         seconds = float(super().convert(value, param, ctx))
-        return seconds if math.isfinite(seconds) else self.fail(f"{value} is no time", param, ctx)
+        return seconds if math.isfinite(seconds) else self.fail(f"{value} is not a time", param, ctx)
 
 
 _SECONDS = _Seconds()

@@ -120,8 +120,8 @@ class Attempts:
         boot = node.status.node_info.boot_id if policy.spec.agent.mechanism == STORAGE else None
         if boot == "":
             why = (
-                f"node {row.name} has never told its boot ID: nobody would know when it was restarted and "
-                "may have its storage back. Fence it by its power"
+                f"node {row.name} has never reported its boot ID: nothing would show when it was restarted "
+                "and may have its storage back. Fence it by its power"
             )
             return failed(row, why, row.power, now)
         if mine and boot is not None and node.metadata.annotations.get(BOOT_ID) != boot:

@@ -96,7 +96,7 @@ class Pki:
     def _is_authority(self, pair: KeyPair) -> bool:
         if _signed_by(pair, pair):
             return True
-        raise ConfigError(f"{self.file('ca')}: is no certificate authority; {_remedy(self.file('ca'))}")
+        raise ConfigError(f"{self.file('ca')}: is not a certificate authority; {_remedy(self.file('ca'))}")
 
     def _is_ours(self, pair: KeyPair) -> bool:
         return _signed_by(pair, self.authority)

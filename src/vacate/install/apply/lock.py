@@ -38,7 +38,9 @@ class Turn:
             return
         await self.end()
         if not await self._regained():
-            raise ConfigError("was out of touch with the cluster for too long; the same command goes on")
+            raise ConfigError(
+                "the connection to the cluster was lost for too long; run the same command again to continue"
+            )
         self._holding = asyncio.create_task(self._elector.hold())
 
     async def end(self) -> None:
@@ -103,7 +105,7 @@ async def _acquire(
         for task in done:
             task.result()
         if looking in done or not await there():
-            raise ConfigError("the namespace was deleted meanwhile; the same command makes it anew")
+            raise ConfigError("the namespace was deleted meanwhile; run the same command again to create it")
     finally:
         for task in both:
             task.cancel()

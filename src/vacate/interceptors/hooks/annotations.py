@@ -80,7 +80,7 @@ def _http(text: str, annotations: Mapping[str, str], namespace: str, allowed: Al
         raise HookRefused(f"annotation {TARGET}: target {name} takes no path; write {name}")
     if slash and (not _PATH.fullmatch(path) or set(path.split("/")) & {".", ".."}):
         raise HookRefused(
-            f"annotation {TARGET}: {_shown(path)} is no path; it may have letters, digits, - . _ ~ and /, "
+            f"annotation {TARGET}: {_shown(path)} is not a path; it may have letters, digits, - . _ ~ and /, "
             "and no part that is . or .."
         )
     return HttpHook(
@@ -90,7 +90,7 @@ def _http(text: str, annotations: Mapping[str, str], namespace: str, allowed: Al
 
 def _job(name: str, annotations: Mapping[str, str], namespace: str, allowed: AllowList) -> JobHook:
     if len(name) > _LONGEST_JOB or dns1123_subdomain(name):
-        raise HookRefused(f"annotation {JOB}: {_shown(name)} is no name of a CronJob")
+        raise HookRefused(f"annotation {JOB}: {_shown(name)} is not the name of a CronJob")
     if allowed.jobs is None or not allows(allowed.jobs.namespaces, namespace):
         raise HookRefused(
             f"annotation {JOB}: Jobs are not allowed for namespace {namespace}; ask the administrator to add "
@@ -106,8 +106,8 @@ def _seconds(annotations: Mapping[str, str], longest: float) -> float:
     seconds = seconds_of(text)
     if seconds is None or not 1 <= seconds <= longest:
         raise HookRefused(
-            f"annotation {TIMEOUT}: {_shown(text)} is no span of time between 1s and {_span(longest)}; write "
-            "90s, 30m or 1h30m"
+            f"annotation {TIMEOUT}: {_shown(text)} is not a span of time between 1s and {_span(longest)}; "
+            "write 90s, 30m or 1h30m"
         )
     return seconds
 

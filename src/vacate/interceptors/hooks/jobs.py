@@ -69,7 +69,9 @@ class JobTurns:
         """The Job of this turn, from before a restart."""
         found = await self._read(context.pod.metadata.namespace, job_name(context.request))
         if found is not None and found.metadata.labels.get(JOB_REQUEST) != context.request.metadata.uid:
-            raise HookRefused(f"Job {found.metadata.name} is there already and was not made for this request")
+            raise HookRefused(
+                f"Job {found.metadata.name} exists already and was not created for this request"
+            )
         return found
 
     async def _read(self, namespace: str, name: str) -> Job | None:
@@ -98,15 +100,15 @@ class JobTurns:
             )
             await self._client.create(JOBS, job, namespace)
         except NotFound:
-            raise HookRefused(f"CronJob {namespace}/{hook.cron_job} is not there") from None
+            raise HookRefused(f"CronJob {namespace}/{hook.cron_job} does not exist") from None
         except Forbidden as error:
             # Quotas and admission policies forbid, too, and their reasons are others.
-            raise HookRefused(f"the Job may not be made: {error}") from None
+            raise HookRefused(f"the Job cannot be created: {error}") from None
         except Invalid as error:
             raise HookRefused(f"the template of CronJob {hook.cron_job} makes no Job: {error}") from None
         except AlreadyExists:
             pass  # the answer to an earlier attempt was lost
         made = await self._found(context)
         if made is None:
-            raise HookRefused(f"Job {job_name(request)} was deleted as soon as it was made")
+            raise HookRefused(f"Job {job_name(request)} was deleted as soon as it was created")
         return made

@@ -100,11 +100,11 @@ def read_allow_list(text: str, source: str) -> AllowList:
     try:
         found = msgspec.convert(yaml.safe_load(text) or {}, _File)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: is no YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{source}: is not YAML: {' '.join(str(error).split())}") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: {error}; the file has {_FILE}, a target has {_FIELDS}") from None
     except RecursionError:
-        raise ConfigError(f"{source}: nests too deeply") from None
+        raise ConfigError(f"{source}: is nested too deeply") from None
     targets: dict[str, Target] = {}
     for index, one in enumerate(found.targets):
         where = f"{source}: targets[{index}]"
@@ -122,7 +122,7 @@ def _target(one: _Target, where: str) -> Target:
     if one.token_file and not one.url.startswith("https://"):
         raise ConfigError(f"{where}.tokenFile: a token is sent over https only; change {where}.url")
     if not 1 <= one.max_calls <= _MOST_CALLS:
-        raise ConfigError(f"{where}.maxCalls: must lie between 1 and {_MOST_CALLS}")
+        raise ConfigError(f"{where}.maxCalls: must be between 1 and {_MOST_CALLS}")
     return Target(
         one.name,
         one.url.rstrip("/"),
@@ -141,7 +141,7 @@ def _jobs(one: _Jobs, where: str) -> JobPermission:
 
 def _timeout(seconds: int, where: str) -> float:
     if not 1 <= seconds <= LONGEST_TIMEOUT:
-        raise ConfigError(f"{where}.timeoutSeconds: must lie between 1 and {LONGEST_TIMEOUT}")
+        raise ConfigError(f"{where}.timeoutSeconds: must be between 1 and {LONGEST_TIMEOUT}")
     return float(seconds)
 
 
@@ -162,9 +162,9 @@ def _url_error(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "is no URL; write https://HOST[:PORT][/PATH]"
+        return "is not a URL; write https://HOST[:PORT][/PATH]"
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
-        return "is no URL of a service; write https://HOST[:PORT][/PATH]"
+        return "is not the URL of a service; write https://HOST[:PORT][/PATH]"
     if parts.username is not None or parts.password is not None:
         return "contains a user; put a token into a file and name it as tokenFile"
     return _rest_error(parts, url)

@@ -110,7 +110,7 @@ def _entries(document: Mapping[str, Any], name: str, problems: list[str]) -> lis
             continue  # of a file that a kubelet uses as well
         if signal not in CONDITIONS:
             known = ", ".join(CONDITIONS)
-            problems.append(f"{name}[{signal}]: is no signal that is measured here; known are {known}")
+            problems.append(f"{name}[{signal}]: is not a signal that is measured here; known are {known}")
         elif not isinstance(text, str) or not _is_amount(text):
             problems.append(f"{name}[{signal}]: must be an amount such as 100Mi, or 10%, not {text!r}")
         elif text not in ("0", "0%"):  # the kubelet's way to switch one off

@@ -84,7 +84,7 @@ def read_config(document: Any, gates: FeatureGates | None = None, source: str = 
             problems.add(name, f"must be {wanted}, not {shown(document.get(name))}")
     for name in document:
         if meant := _misspelt(name):
-            problems.add(name, f"is no field; write {meant}")
+            problems.add(name, f"is not a field; write {meant}")
     enabled = _gates(document.get("featureGates"), gates or FeatureGates(), problems)
     total, critical = _period(document, TOTAL, problems), _period(document, CRITICAL, problems)
     entries = _entries(document.get(BY_PRIORITY), problems)
@@ -195,7 +195,7 @@ def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
         if priority is None or seconds is None:
             continue
         if priority in made:
-            problems.add(f"{path}.priority", f"{priority} is there twice; keep one entry of each value")
+            problems.add(f"{path}.priority", f"{priority} is given twice; keep one entry of each value")
             continue
         made[priority] = Bucket(priority, float(seconds))
     return tuple(made.values())

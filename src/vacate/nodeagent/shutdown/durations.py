@@ -22,7 +22,7 @@ def parse_duration(text: str) -> float:
         seconds += float(part[1]) * _UNITS[part[2]]
         at = part.end()
     if not rest or at < len(rest):
-        raise ValueError(f"{text!r} is no duration; write a number with a unit, such as 30s or 2m")
+        raise ValueError(f"{text!r} is not a duration; write a number with a unit, such as 30s or 2m")
     if seconds >= _MAX:
         raise ValueError(f"{text!r} is longer than a duration can be")
     return sign * seconds

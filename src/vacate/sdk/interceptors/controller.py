@@ -161,6 +161,6 @@ def interceptor_controllers(
     for one in interceptors:
         selection = (one.name, one.namespace, one.label_selector, one.pod_uid)
         if selection in seen and one.matches is None:
-            raise ConfigError(f"interceptor {one.name} is there twice, for the same pods")
+            raise ConfigError(f"interceptor {one.name} is registered twice for the same pods")
         seen[selection] = None
     return tuple(build(deps, one, dialect_named(api)) for one in interceptors for api in one.apis)

@@ -73,7 +73,7 @@ def _check_conditions(request: EvictionRequest, conditions: tuple[Condition, ...
             raise ContractError("a condition needs a type and a reason")
         if one.written_status not in _STATUSES:
             raise ContractError(
-                f"condition {one.type}: status {one.status!r} is none of True, False, Unknown"
+                f"condition {one.type}: status {one.status!r} is not one of True, False and Unknown"
             )
     others = {one.type for one in request.status.conditions}
     types = others.union(one.type for one in conditions) - set(OWN_CONDITIONS)

@@ -51,7 +51,7 @@ class AuthorityFile:
         """Use what is there now; ConfigError where that is no certificate."""
         content = _read(self._path).decode(errors="replace")
         if content != self.text and "-----BEGIN CERTIFICATE-----" not in content:
-            raise ConfigError(f"{self._path}: has no certificate; pods could not tell whom they ask")
+            raise ConfigError(f"{self._path}: has no certificate; pods could not verify the server")
         self.text = content
 
 

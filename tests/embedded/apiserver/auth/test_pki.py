@@ -146,7 +146,7 @@ def test_a_leaf_in_the_place_of_the_authority_is_seen(tmp_path: Path) -> None:
     pki = Pki(tmp_path, HeldClock())
     leaf = pki.client("admin", "root")
     pki.file("ca").write_bytes(leaf.key_pem + leaf.certificate_pem)
-    with pytest.raises(ConfigError, match="is no certificate authority"):
+    with pytest.raises(ConfigError, match="is not a certificate authority"):
         _ = Pki(tmp_path, HeldClock()).authority
 
 
@@ -157,7 +157,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_host_that_no_certificate_can_carry(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot stand in a certificate"):
+    with pytest.raises(ConfigError, match="cannot be put into a certificate"):
         Pki(tmp_path, HeldClock()).server(["zürich"])
 
 

@@ -61,7 +61,7 @@ def _envelope(data: memoryview) -> tuple[str, str, memoryview]:
 
 def _message(data: memoryview, name: str, depth: int) -> Obj:
     if depth > _MAX_DEPTH:
-        raise ProtobufError(f"the object nests more than {_MAX_DEPTH} levels deep")
+        raise ProtobufError(f"the object is nested more than {_MAX_DEPTH} levels deep")
     known = table().messages[name]
     obj: Obj = {}
     for number, wire_type, raw in fields(data):
