@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from support.embedded import ADMIN, Embedded, embedded
+from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NAMESPACES, NODES, PODS
 from vacate.cli.common.connection import Cluster
 from vacate.cli.delete.command import _release
@@ -75,6 +77,32 @@ async def test_a_node_that_comes_back_in_the_middle_keeps_the_rest(
         None,
         True,
     )
+
+
+async def test_a_pod_that_has_taken_the_name_of_a_released_one_stays(
+    server: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else releases a pod first, and its StatefulSet makes it again on a node that is well."""
+    cluster = await given(server, "Unknown", "a", "b", "c")
+    get, found = Client.get, list[str]()
+
+    async def replace_before_it_is_read(self: Client, *args: Any, **options: Any) -> Any:
+        if args[0] == PODS and args[1] == "b" and not found:
+            for name in ("b", "c"):
+                uid = (server.stored(PODS, name, "default") or {})["metadata"]["uid"]
+                confirmed = {"metadata": {"annotations": {CONFIRMATION: uid}}}
+                await self.patch(PODS, name, confirmed, "default")
+                await self.delete(PODS, name, "default", grace_period_seconds=0)
+            made = await self.create(PODS, pod("b", spec={"nodeName": "n2"}), "default")
+            found.append(made["metadata"]["uid"])
+        return await get(self, *args, **options)
+
+    monkeypatch.setattr(Client, "get", replace_before_it_is_read)
+    codes = await _release(cluster, "n1", FORCE)
+    assert [(server.stored(PODS, "b", "default") or {"metadata": {"uid": "-"}})["metadata"]["uid"]] == found
+    assert codes == []
+    said = [line.split(" ", 3)[3].split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert said == ["force deleted", "is gone already", "is gone already"]
 
 
 async def test_deleting_a_node_that_is_not_ready_says_that_it_would_go_on_running(server: Embedded) -> None:

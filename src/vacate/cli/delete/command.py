@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import click
 
@@ -157,14 +158,16 @@ def _delete_nodes(names: tuple[str, ...], reach: Connection, *, confirm: bool, d
 async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> list[int]:
     """Remove the pods of a lost node that are being deleted, each confirmed for itself."""
     codes: list[int] = []
-    for place, name in await lost_pods(cluster, node):
+    for pod in await lost_pods(cluster, node):
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        deleting = PodDeletions(replace(cluster, namespace=namespace), options)
         try:
             await check_lost(cluster, node)  # it may be back since the last one
-            said = await PodDeletions(place, options).delete(name)
+            said = await deleting.delete(name, uid=pod.metadata.uid)
         except VacateError as error:
             codes.append(complain(name, error))
         else:
-            terminal.echo(f"pod/{name} -n {place.namespace} {said}")
+            terminal.echo(f"pod/{name} -n {namespace} {said}")
     return codes
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from vacate.api.kinds import NODES, PODS
 from vacate.api.types import Node, Pod
 from vacate.cli.common import terminal
@@ -58,13 +56,13 @@ async def check_lost(cluster: Cluster, node: str) -> None:
     )
 
 
-async def lost_pods(cluster: Cluster, node: str) -> list[tuple[Cluster, str]]:
-    """The pods of a lost node that are being deleted, by namespace; ConfigError where the node reports."""
+async def lost_pods(cluster: Cluster, node: str) -> list[Pod]:
+    """The pods of a lost node that are being deleted; ConfigError where the node reports."""
     await check_lost(cluster, node)
     held = [pod for pod in await pods_on(cluster, node) if pod.terminating]
     if not held:
         terminal.echo(f"No pods of node {node} wait to be released.", err=True)
-    return [(replace(cluster, namespace=pod.metadata.namespace), pod.metadata.name) for pod in held]
+    return held
 
 
 def _its(pods: int) -> str:

@@ -23,6 +23,7 @@ from vacate.client.reasons import delete_with_reason
 from vacate.errors import NotFound
 
 _POLL_SECONDS = 0.5
+_GONE = "is gone already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,20 @@ class PodDeletions:
         self._force = options.force
         self._uids: dict[str, str] = {}
 
-    async def delete(self, name: str) -> str:
-        """Delete one pod; what was done, as the rest of a sentence that begins with the pod."""
+    async def delete(self, name: str, *, uid: str = "") -> str:
+        """Delete one pod; what was done, as the rest of a sentence that begins with the pod.
+
+        With a UID only that very pod is meant: another one of its name may run elsewhere by now.
+        """
         cluster = self._cluster
         try:
             pod = await cluster.client.get(PODS, name, cluster.namespace)
         except NotFound as error:
+            if uid:
+                return _GONE
             raise not_found_in(error, cluster.namespace) from None
+        if uid and pod["metadata"]["uid"] != uid:
+            return _GONE
         self._uids[name] = pod["metadata"]["uid"]
         if self._options.dry_run:
             uid = pod["metadata"]["uid"]
