@@ -104,6 +104,21 @@ async def test_other_statuses_and_redirects_are_unclear(service: Service, status
     assert f"HTTP status {status}" in found.said
 
 
+@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize("node", ["worker-3", "Bearer t0ken"])
+@pytest.mark.parametrize("before", [140, 184])  # 200 characters are shown
+async def test_a_token_that_the_service_repeats_is_not_shown(
+    service: Service, status: int, node: str, before: int
+) -> None:
+    said = "x" * before + " sent: Bearer t0ken"
+    service.status = status
+    service.answer = {"message": said, "node": node, "uid": "u-3", "state": "off"}
+    found = await hook(service).off()
+    assert found.ok is (status == 200 and node == "worker-3")
+    assert "t0" not in found.said
+    assert "x" * 20 in found.said or node != "worker-3"
+
+
 async def test_a_service_that_hangs_or_is_not_there_is_unclear(service: Service) -> None:
     service.hangs = True
     found = await hook(service, timeout=0.2).off()

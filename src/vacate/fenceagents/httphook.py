@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vacate.fencing.agentprotocol import OFF, ON, STATUS
+from vacate.fencing.agentprotocol import OFF, ON, STATUS, redacted
 from vacate.fencing.agents import Answer, read_answer, unclear
 from vacate.httpclient.service import CallFailed, post_json
-
-_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +50,7 @@ class HttpHook:
 
     def _read(self, status: int, text: bytes) -> Answer:
         if status != 200:
-            return unclear(f"HTTP status {status}: {text[:_SHOWN].decode(errors='replace')}")
-        return read_answer(text, self.node, self.uid)
+            # A service may repeat what it was sent, and many can read what is shown.
+            shown = redacted(text.decode(errors="replace"), {"token": self.token})
+            return unclear(f"HTTP status {status}: {shown}")
+        return read_answer(text, self.node, self.uid, self.token)

@@ -10,7 +10,7 @@ import msgspec
 
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
-from vacate.fencing.agentprotocol import PowerState
+from vacate.fencing.agentprotocol import PowerState, redacted
 from vacate.wire.json import decode_json
 
 _SHOWN = 200
@@ -37,16 +37,21 @@ def unclear(said: str) -> Answer:
     return Answer(False, PowerState.UNKNOWN, " ".join(said.split())[:_SHOWN])
 
 
-def read_answer(text: bytes, node: str, uid: str) -> Answer:
-    """The answer of a service or a Job, in JSON. It must name the node that was asked about."""
+def read_answer(text: bytes, node: str, uid: str, secret: str = "") -> Answer:
+    """The answer of a service or a Job, in JSON. It must name the node that was asked about.
+
+    A secret that was sent along is not shown, although the service may repeat it.
+    """
     try:
         body = decode_json(text, _Body)
     except ValueError as error:
         return unclear(f"not the answer of a fence agent: {error}")
     if (body.node, body.uid) != (node, uid):
-        return unclear(f"the answer is about node {body.node[:63]!r}, and {node!r} was asked about")
+        other = redacted(body.node, {"secret": secret})[:63]
+        return unclear(f"the answer is about node {other!r}, and {node!r} was asked about")
     state = PowerState(body.state) if body.state in ("on", "off") else PowerState.UNKNOWN
-    said = " ".join(body.message.split())[:_SHOWN] or f"the machine is {state}"
+    message = redacted(body.message, {"secret": secret})
+    said = " ".join(message.split())[:_SHOWN] or f"the machine is {state}"
     return Answer(state is not PowerState.UNKNOWN, state, said)
 
 
