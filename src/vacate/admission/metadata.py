@@ -136,13 +136,18 @@ def step_errors(meta: Obj, before: Obj) -> list[FieldError]:
     if before.get("deletionTimestamp"):
         found += _added_finalizer_errors(texts(meta, "finalizers"), texts(before, "finalizers"))
     for key in _FIXED:
-        if meta.get(key) != before.get(key) and (meta.get(key) or before.get(key)):
+        if _given(meta, key) != _given(before, key):
             found.append(invalid(f"metadata.{key}", meta.get(key), IMMUTABLE))
     found += labels_errors(meta.get("labels"), "metadata.labels")
     found += annotation_errors(meta)
     if owners := meta.get("ownerReferences"):
         found += owner_errors(sequence(owners))
     return found
+
+
+def _given(meta: Obj, key: str) -> object:
+    """An empty text counts as absent; a grace period of 0 does not."""
+    return None if meta.get(key) == "" else meta.get(key)
 
 
 def standard_finalizer_errors(finalizers: Sequence[str], path: str) -> list[FieldError]:

@@ -106,6 +106,8 @@ CASES: Cases = (
                'metadata.deletionTimestamp: Invalid value: "2026-01-01T00:00:00Z": field is immutable'),
     BrokenStep(f"{_A}deletionGracePeriodSeconds/invalid", PODS, {"metadata.deletionGracePeriodSeconds": 5},
                "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable", _DELETED),
+    BrokenStep(f"{_A}deletionGracePeriodSeconds/invalid", PODS, {"metadata.deletionGracePeriodSeconds": 0},
+               "metadata.deletionGracePeriodSeconds: Invalid value: 0: field is immutable"),
     BrokenStep(f"{_A}reason/invalid", PODS, {"metadata.reason": "mine"},
                'metadata.reason: Invalid value: "mine": field is immutable', {**_DELETED, "metadata.reason": "Update"}),
     BrokenStep(f"{_A}reason/invalid", PODS, {"metadata.reason": "mine"},
