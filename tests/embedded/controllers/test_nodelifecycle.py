@@ -52,6 +52,28 @@ def test_a_silent_node_is_unknown_after_fifty_seconds_and_its_pods_do_not_count(
     in_world(body)
 
 
+def test_a_pod_that_comes_to_a_silent_node_says_so_as_well() -> None:
+    """A DaemonSet's, or one that the scheduler bound in the moment in which the node was lost."""
+
+    async def body(world: World) -> None:
+        await running(world, replicas=1)
+        world.pool.isolate("node-1")
+        await world.until(lambda: ready(world) == "Unknown" and len(taints(world)) == 2, timeout=90)
+        await world.sim.clock.sleep(30)
+        late = pod("late", spec={"nodeName": "node-1", "tolerations": [{"operator": "Exists"}]})
+        await world.client.create(PODS, late, "default")
+        await world.until(
+            lambda: condition_of(created(world, PODS, "late"), "vacate.dev/NodeDown") == "True", timeout=10
+        )
+        assert summarise(created(world, PODS, "late")).reason == "NodeDown"
+        world.pool.rejoin("node-1")
+        await world.until(
+            lambda: condition_of(created(world, PODS, "late"), "vacate.dev/NodeDown") == "False", timeout=60
+        )
+
+    in_world(body)
+
+
 def test_pods_leave_a_silent_node_after_their_toleration_and_are_never_forced() -> None:
     async def body(world: World) -> None:
         await running(world, replicas=3)

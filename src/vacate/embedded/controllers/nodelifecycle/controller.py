@@ -25,10 +25,13 @@ from vacate.runtime.statuspatches import STRATEGIC, condition_differences, guard
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by nodes and by the end of their silence; renewals alone wake nobody."""
+    """The controller, woken by nodes, by the end of their silence, and by pods that come to a silent node.
+
+    Renewals alone wake nobody.
+    """
     nodes = deps.informers.informer(NODES, Node)
     leases = deps.informers.informer(LEASES, Lease)
-    deps.informers.informer(PODS, Pod, indexes=PLACED)
+    pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
     heartbeats = HeartbeatTimes(deps.clock)
     nodes.subscribe(heartbeats.on_node)
     leases.subscribe(heartbeats.on_lease)
@@ -37,6 +40,7 @@ def build(deps: Deps) -> Controller:
     sources = (
         Source(nodes, when=_matters),
         Source(nodes, keys=controller.all_nodes, when=lambda *_: controller.tide_turned),
+        Source(pods, keys=controller.silent_node, when=_came),
     )
     return Controller("node-lifecycle", controller, sources, deps, workers=2, backoff=retry_backoff())
 
@@ -45,6 +49,12 @@ def _matters(old: Node | None, new: Node | None) -> bool:
     if old is None or new is None:
         return True
     return old.spec != new.spec or old.status.conditions != new.status.conditions
+
+
+def _came(old: Pod | None, new: Pod | None) -> bool:
+    if new is None or not new.spec.node_name:
+        return False
+    return old is None or old.spec.node_name != new.spec.node_name
 
 
 def _is_ready(node: Node | None) -> bool:
@@ -72,6 +82,11 @@ class NodeLifecycleController:
     def all_nodes(self, _: Node) -> Iterable[Key]:
         """Whether anybody is evicted depends on whether any node is ready."""
         return [Key("", one.metadata.name) for one in self._nodes.list()]
+
+    def silent_node(self, pod: Pod) -> Iterable[Key]:
+        """The node of the pod, where it does not report; none else, as most pods come to nodes that do."""
+        node = self._nodes.get("", pod.spec.node_name)
+        return () if node is None or readiness(node) != "Unknown" else (Key("", node.metadata.name),)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Check one node."""
