@@ -86,7 +86,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     max_per_node: Annotated[
         Int32,
         described(
-            "How many pods of one node may be evicted at the same time. Eviction requests of others and "
+            "How many pods of one node may be evicted at the same time. EvictionRequests of others and "
             "terminating pods count.",
             minimum=1,
             maximum=MAX_LIMIT,
@@ -114,7 +114,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     interval_seconds: Annotated[
         Int32,
         described(
-            "Interval at which all pods are checked, in seconds. Changes of nodes are checked at once.",
+            "Interval at which all pods are checked, in seconds. They are also checked when a node changes.",
             minimum=MIN_INTERVAL,
             maximum=MAX_INTERVAL,
             default=DEFAULT_INTERVAL,
@@ -123,7 +123,9 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     reason: Annotated[
         str,
         described(
-            "Why, in one sentence. Recorded on every EvictionRequest that is created.", maxLength=MAX_REASON
+            "Why, in one sentence. Recorded on every EvictionRequest that is created. If it is not set, the "
+            "violation is recorded.",
+            maxLength=MAX_REASON,
         ),
     ] = ""
     heartbeat_deadline_seconds: Annotated[

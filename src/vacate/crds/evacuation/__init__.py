@@ -10,13 +10,13 @@ from vacate.crds.evacuation.strategy import EvacuationStrategy
 _COLUMNS = (
     PrinterColumn("Pod", "The pod to evacuate.", ".spec.podRef.name"),
     PrinterColumn(
-        "Stage", "How far the evacuation has come.", '.status.conditions[?(@.type=="Progressing")].reason'
+        "Stage", "The progress of the evacuation.", '.status.conditions[?(@.type=="Progressing")].reason'
     ),
     PrinterColumn("Evacuator", "The evacuator whose turn it is.", ".status.activeEvacuatorClass"),
     # A column of the type date shows a time to come as invalid.
     PrinterColumn(
         "Expected Finish",
-        "When the active evacuator expects to be done.",
+        "When the active evacuator expects to finish.",
         ".status.expectedEvacuationFinishTime",
     ),
     PrinterColumn(
