@@ -22,6 +22,7 @@ def test_together(number):
 """
 
 
+@pytest.mark.thorough
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(ONE_GROUP)
     command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "loadgroup", "-p", "support.groups"]

@@ -73,6 +73,7 @@ def pytest_collection_finish(session):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_workers_run_what_waits_first(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(COMPUTING)

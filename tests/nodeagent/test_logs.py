@@ -98,6 +98,7 @@ async def test_through_the_api_server(node: NodeProcess) -> None:
     node.gone("talks")
 
 
+@pytest.mark.thorough
 async def test_nobody_else_gets_in(node: NodeProcess) -> None:
     node.create("quiet", "echo secret; exec sleep 100011")
     node.until("quiet", ready)

@@ -138,6 +138,7 @@ def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(nod
     node.gone("web")
 
 
+@pytest.mark.thorough
 def test_stopped_in_good_order_it_leaves_its_pods_running(node: NodeProcess) -> None:
     node.create("web", "exec sleep 100004")
     node.until("web", ready)

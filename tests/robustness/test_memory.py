@@ -67,6 +67,7 @@ async def test_bad_requests_leave_nothing_behind() -> None:
         assert server.store.watchers == 0
 
 
+@pytest.mark.thorough
 async def test_long_questions_and_texts_are_not_remembered() -> None:
     """Answers and checks are kept for those that come again, and nobody asks these twice."""
     long = "x" * 20_000

@@ -60,6 +60,7 @@ async def moved(world: World) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_manager_may_die_at_every_request(after: bool) -> None:
     expected = {"gone": True, "floor": 1, "fewest": 2}

@@ -116,6 +116,7 @@ SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:

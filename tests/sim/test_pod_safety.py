@@ -132,6 +132,7 @@ async def _heal(world: World, name: str) -> None:
     world.pool.rejoin(name)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     ("policy", "seed"),
     [*(("Parallel", seed) for seed in SEEDS), *(("OrderedReady", seed) for seed in SEEDS[::3])],

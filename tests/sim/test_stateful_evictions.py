@@ -46,6 +46,7 @@ def test_the_last_member_goes_first() -> None:
     assert Run(both_evicted).play() == (["db-1", "db-0"], 1)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_manager_may_die_at_every_request(after: bool) -> None:
     expected = (["db-0", "db-1"], 1)

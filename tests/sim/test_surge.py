@@ -70,6 +70,7 @@ SCRIPTS: dict[str, tuple[WorldSettings, Script[dict[str, Any]], dict[str, Any]]]
 }
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -79,6 +80,7 @@ def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int)
     die_at_every_request(body, expected, after=after, first=1 + part, step=step, settings=settings)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("awaiting", [False, True], ids=["stock", "in-turns"])
 def test_a_request_may_be_cancelled_after_every_write(awaiting: bool, part: int) -> None:
@@ -113,6 +115,7 @@ def test_a_request_may_be_cancelled_after_every_write(awaiting: bool, part: int)
 FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("number", range(SEEDS))
 def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
     async def main(sim: Sim) -> None:

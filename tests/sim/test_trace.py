@@ -43,6 +43,7 @@ def test_traces_show_where_they_part() -> None:
     assert first_difference(trace_of(3), trace_of(3, draws=6)) == "20 entries against 24"
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_a_seed_gives_the_same_trace_in_two_processes_with_different_hash_seeds() -> None:
     digests = [run_cluster(seed=11, hash_seed=hash_seed) for hash_seed in ("1", "2")]

@@ -78,6 +78,7 @@ def check_history(world: World) -> None:
     assert not list(shared_addresses(records))
 
 
+@pytest.mark.thorough(beyond=1)
 @LATENCIES
 def test_a_deployment_spreads_over_the_nodes(latency: tuple[float, float], sim_seed: int) -> None:
     async def body(world: World) -> None:
@@ -92,6 +93,7 @@ def test_a_deployment_spreads_over_the_nodes(latency: tuple[float, float], sim_s
     in_world(body, sim_seed, latency=latency, disk=latency, node=LIVELY)
 
 
+@pytest.mark.thorough(beyond=1)
 @LATENCIES
 def test_a_drain_never_breaks_the_budget(latency: tuple[float, float], sim_seed: int) -> None:
     async def body(world: World) -> None:
@@ -110,6 +112,7 @@ def test_a_drain_never_breaks_the_budget(latency: tuple[float, float], sim_seed:
     in_world(body, sim_seed, latency=latency, disk=latency, node=LIVELY)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("shuffle", [False, True], ids=["in order", "shuffled"])
 def test_a_drain_over_a_bad_network_never_breaks_the_budget(shuffle: bool, sim_seed: int) -> None:
     async def body(world: World) -> None:
@@ -219,6 +222,7 @@ def test_a_namespace_goes_with_all_that_is_in_it(sim_seed: int) -> None:
     in_world(body, sim_seed)
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize("part", ["server", "controllers", "scheduler", "nodes"])
 def test_a_drain_survives_the_crash_of_any_part(part: str, sim_seed: int) -> None:
     async def body(world: World) -> None:

@@ -163,6 +163,7 @@ def test_a_renewal_reaches_every_replica_without_a_restart() -> None:
     staged(body)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("days", [3, 20], ids=["before it expires", "after it has expired"])
 def test_a_renewal_waits_for_an_api_server_that_is_away(days: int) -> None:
     async def body(stage: Stage) -> None:

@@ -110,6 +110,7 @@ def forged_record(made: Fenced, phase: str, **parts: Any) -> Obj:
     return {"name": LOST, "uid": uid_of(made), "phase": phase, "power": "off", **hidden, **parts}
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("phase", ["Confirming", "Failed", "Fencing"])
 def test_a_forged_row_does_not_hide_that_another_machine_was_switched_off(phase: str) -> None:
     async def body(made: Fenced) -> None:
@@ -126,6 +127,7 @@ def test_a_forged_row_does_not_hide_that_another_machine_was_switched_off(phase:
     fenced(body, behaviours={LOST: Behaviour.WRONG_MACHINE})
 
 
+@pytest.mark.thorough
 def test_a_forged_beginning_does_not_hide_which_node_falls_silent() -> None:
     async def body(made: Fenced) -> None:
         made.agents.others[LOST] = "node-3"
@@ -155,6 +157,7 @@ def test_a_forged_row_switches_no_machine_on_that_people_switch_on() -> None:
     fenced(body)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("rows", ["none", "fencing"])
 def test_a_node_whose_row_was_removed_stays_fenced_until_it_is_on_and_reports(rows: str) -> None:
     async def body(made: Fenced) -> None:

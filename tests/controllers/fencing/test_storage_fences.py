@@ -139,6 +139,7 @@ def test_people_give_it_back_where_the_policy_leaves_that_to_them() -> None:
     with_storage(body)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("attack", ["row", "power", "agent"])
 def test_neither_a_forged_row_nor_an_edited_policy_gives_it_back_without_a_restart(attack: str) -> None:
     async def body(made: Fenced, storage: Storage) -> None:

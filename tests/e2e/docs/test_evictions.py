@@ -35,6 +35,7 @@ def settled(text: str) -> str:
     return text
 
 
+@pytest.mark.thorough
 def test_the_tutorial_shows_what_is_printed(tmp_path: Path, around: dict[str, str]) -> None:
     printed = follow(DOCS / "tutorial/first-interceptor.md", work_folder(tmp_path), around)
     wrong = []

@@ -27,7 +27,7 @@ def gated(cluster: EvictionCluster) -> Iterator[EvictionCluster]:
     cluster.set_gate(is_open=True)
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 async def test_upgrade_downgrade_upgrade(place: EvictionNamespace, gated: EvictionCluster) -> None:
     a = await place.pod("a")  # 3.
     await place.ask(a)

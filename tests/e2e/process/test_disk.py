@@ -36,6 +36,7 @@ def fill(admin: Https) -> tuple[list[str], str]:
     raise AssertionError("the disk was never full")
 
 
+@pytest.mark.thorough
 def test_a_full_disk_makes_the_server_read_only(tmp_path: Path) -> None:
     folder = tmp_path / "dir"
     with cluster_process(folder, *FAST_PODS, before_exec=small_disk) as cluster:

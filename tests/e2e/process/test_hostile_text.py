@@ -94,7 +94,7 @@ def check(shown: Shown) -> None:
     assert "Traceback" not in text, text
 
 
-@pytest.mark.thorough(beyond=3)
+@pytest.mark.thorough(beyond=2)
 @places
 @pytest.mark.parametrize("command", once_each(LOOKS))
 def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
@@ -145,6 +145,7 @@ def test_no_command_is_left_out() -> None:
     assert tried | WITHOUT_ANOTHERS_TEXT | LOGS_ONLY >= set(COMMANDS)
 
 
+@pytest.mark.thorough(beyond=1)
 @places
 def test_a_hostile_kubeconfig(tmp_path: Path, place: str) -> None:
     config = kubeconfig(tmp_path, f"ftp://{ATTACK}", ATTACK)

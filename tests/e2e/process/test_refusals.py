@@ -50,12 +50,14 @@ def test_a_port_in_use(tmp_path: Path) -> None:
     assert f"--port: {port} is taken by another program" in said
 
 
+@pytest.mark.thorough
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     """A file where a folder of the path should be: even an administrator cannot write below it."""
     (tmp_path / "file").touch()
     assert "cannot be used: Not a directory" in refusal(tmp_path / "file" / "dir", "--port", "0")
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "cluster.db").write_bytes(b"something else entirely\n" * 400)
     said = refusal(tmp_path, "--port", "0")
@@ -79,6 +81,7 @@ def test_feature_gates_that_do_not_exist(tmp_path: Path) -> None:
     assert not (tmp_path / "dir").exists()
 
 
+@pytest.mark.thorough
 def test_feature_gates_that_are_neither_open_nor_closed(tmp_path: Path) -> None:
     said = refusal(tmp_path / "dir", "--feature-gates", "EvictionRequestAPI=perhaps")
     assert "EvictionRequestAPI needs the value true or false" in said
@@ -90,6 +93,7 @@ def test_options_out_of_range(tmp_path: Path) -> None:
     assert "Invalid value for '--nodes'" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_token_file_that_cannot_be_read_and_is_mended(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text("secret,jane\n")
     said = refusal(tmp_path, "--port", "0")

@@ -43,6 +43,7 @@ def message(lab: Lab) -> str:
     return str(lab.https.get(f"{POLICIES}/array").ok().get("status", {}).get("message", ""))
 
 
+@pytest.mark.thorough
 def test_a_node_gets_its_storage_back_only_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def _if_running(cluster: ClusterProcess, name: str) -> Obj:
     return found if found["status"]["phase"] == "Running" else {}
 
 
+@pytest.mark.thorough
 def test_stopped_before_it_was_up(tmp_path: Path) -> None:
     with cluster_process(tmp_path / "dir") as cluster:
         until((tmp_path / "dir" / "lock").exists)

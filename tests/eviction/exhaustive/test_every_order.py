@@ -102,7 +102,9 @@ def _turn_of(state: State) -> int:
     return before + (1 if state.completed else 0)
 
 
-@pytest.mark.parametrize("interceptors", [0, 1, 2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "interceptors", [0, 1, *(pytest.param(more, marks=pytest.mark.thorough) for more in (2, 3))]
+)
 def test_every_request_ends_in_silence_whatever_happened_before(
     interceptors: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -133,14 +135,10 @@ def _the_server_passes_no_turn_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(turns, "may_hand_over", lambda process, now: process.active is None)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     "mutation",
-    [
-        pytest.param(_ends_are_believed, marks=pytest.mark.thorough),
-        _the_future_is_believed,
-        _nobody_is_given_up,
-        _the_server_passes_no_turn_on,
-    ],
+    [_nobody_is_given_up, _the_future_is_believed, _ends_are_believed, _the_server_passes_no_turn_on],
     ids=lambda one: str(one.__name__).strip("_"),
 )
 def test_a_rule_that_is_taken_away_is_found(

@@ -249,6 +249,7 @@ def request_annotations(node: ShutdownNode, name: str) -> Obj:
     return found
 
 
+@pytest.mark.thorough
 def test_a_planned_reboot_drains_first(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 10}) as node:
         node.run_pod("web", 0)

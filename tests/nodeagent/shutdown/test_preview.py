@@ -140,6 +140,7 @@ def run(cluster: ClusterProcess, *arguments: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_the_command_shows_the_pods_of_the_node(cluster: ClusterProcess, tmp_path: Path) -> None:
     (tmp_path / "kubelet.yaml").write_text(CONFIG)

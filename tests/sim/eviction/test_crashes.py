@@ -79,12 +79,14 @@ def at_every_request(scenario: Scenario, victim: str, *, after: bool) -> None:
 AFTER = pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 
 
+@pytest.mark.thorough(beyond=2)
 @AFTER
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_controller_may_die_at_every_request(script: str, after: bool) -> None:
     at_every_request(SCRIPTS[script], MANAGER, after=after)
 
 
+@pytest.mark.thorough(beyond=1)
 @AFTER
 @pytest.mark.parametrize("script", ["chain", "changed minds"])
 def test_an_interceptor_may_die_at_every_request(script: str, after: bool) -> None:

@@ -22,6 +22,7 @@ def test_every_leave_keeps_the_rules(scenario_seed: int) -> None:
     assert not problems, "\n".join([*problems, reproduction(scenario_seed)])
 
 
+@pytest.mark.thorough
 @pytest.mark.sim
 def test_a_seed_gives_the_same_history_twice() -> None:
     once = run_seed(7).digest
