@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import tempfile
 from dataclasses import replace
@@ -33,6 +34,8 @@ from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
 from vacate.install.settings import DEFAULT_HOOKS, FailurePolicy, ShutdownAgent
+from vacate.webhook import evictionbridge, handler
+from vacate.webhook.paths import PATHS
 
 pytestmark = pytest.mark.unit
 
@@ -138,6 +141,17 @@ def test_every_webhook_is_narrow_quick_and_without_side_effects(name: str) -> No
     assert hook["admissionReviewVersions"] == ["v1"]
     for rule in hook["rules"]:
         assert "*" not in json.dumps(rule)
+
+
+def test_what_the_webhook_limits_itself_to_is_over_before_api_servers_give_up() -> None:
+    waits: dict[str, int] = {}
+    for hook in hooks(replace(VARIANTS["bridge"], termination_reasons=True)).values():
+        path = hook["clientConfig"]["service"]["path"]
+        waits[path] = max(hook["timeoutSeconds"], waits.get(path, 0))
+    assert waits["/validate/evictions"] > evictionbridge.ANSWER_SECONDS
+    assert waits["/annotate/reasons"] > PATHS["/annotate/reasons"].answer_seconds
+    assert max(waits.values()) > handler.ANSWER_SECONDS
+    assert {path for path in PATHS if math.isfinite(PATHS[path].answer_seconds)} == {"/annotate/reasons"}
 
 
 def test_no_webhook_sees_pods_of_the_system_or_of_its_own_namespace() -> None:

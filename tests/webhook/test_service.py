@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from typing import Any
 
 import orjson
@@ -128,6 +129,16 @@ async def test_a_cluster_that_takes_too_long() -> None:
     told = await hook.ask(MUTATE, review("CREATE", new=the_request()))
     assert told.code == 503
     assert "in time" in told.body["message"]
+
+
+async def test_an_api_server_that_no_longer_waits() -> None:
+    """It says in the query how long it waits: after that nobody hears the answer."""
+    hook = beside(None)
+    hook.service._answer_seconds = math.inf
+    body = orjson.dumps(review("CREATE", new=the_request()))
+    headers = CIMultiDict({"Content-Type": "application/json"})
+    told = await hook.service.handle(Request("POST", MUTATE, MultiDict({"timeout": "1s"}), headers, body))
+    assert told.status == 503
 
 
 async def test_status_needs_no_cluster() -> None:

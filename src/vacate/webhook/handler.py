@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import re
 from collections.abc import Callable, Collection
 
 from vacate.clock import PassiveClock
@@ -29,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 8.0
 """API servers give up after the time in the configuration, ten seconds at most in ours."""
+
+_WHOLE_SECONDS = re.compile(r"([0-9]{1,4})s")
 
 
 class Service:
@@ -71,7 +75,7 @@ class Service:
         except ApiError as error:
             return "malformed", refusal(error)
         try:
-            verdict = await self._review(path, review)
+            verdict = await self._review(path, review, _waits_seconds(request))
         except ApiError as error:
             return "failed", refusal(error)
         outcome = "allowed" if verdict.allowed else "refused"
@@ -83,10 +87,10 @@ class Service:
             shown = f"is for {name[:100]!r}" if name else "is missing"
             raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
 
-    async def _review(self, path: Path, review: AdmissionRequest) -> ReviewResult:
+    async def _review(self, path: Path, review: AdmissionRequest, waits: float) -> ReviewResult:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
-            async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds)):
+            async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds, waits)):
                 return await self._reviewer.review(path, review, self._config())
         except TimeoutError:
             raise ServiceUnavailable("the API server did not answer the webhook's requests in time") from None
@@ -96,6 +100,12 @@ class Service:
         except Exception:
             _log.exception("a review was not answered")
             raise InternalError("an internal error occurred; the webhook's log has it") from None
+
+
+def _waits_seconds(request: Request) -> float:
+    """How long the API server waits, as it says in the query: nobody hears an answer after that."""
+    said = _WHOLE_SECONDS.fullmatch(request.query.get("timeout", ""))
+    return float(said[1]) if said else math.inf
 
 
 def _check_form(request: Request) -> None:

@@ -24,7 +24,6 @@ from vacate.sim.cluster import World
 from vacate.sim.faults.transport import Chances, FaultyTransport, RandomPlan
 from vacate.webhook.bridgehealth import BUSY_SECONDS
 from vacate.webhook.evictionbridge import BridgeAnswer, EvictionBridge
-from vacate.webhook.paths import EVICTIONS
 
 REVIEW_SECONDS = 2.0  # of the webhook configuration
 DOWN, NO_ANSWER, PASSED, WARNED = 0, 1, 200, 299
@@ -102,7 +101,7 @@ class Replicas:
             self.reviewed.append(look.reviewed(DOWN))
             raise TransportError("connection refused")
         try:
-            async with asyncio.timeout(min(REVIEW_SECONDS, EVICTIONS.answer_seconds)):
+            async with asyncio.timeout(REVIEW_SECONDS):
                 answer = await bridge.answer(review, config)
         except (ApiError, TransportError, TimeoutError) as error:
             now = self._world.sim.loop.time()
