@@ -10,9 +10,9 @@
 | `sim.vacate.dev/termination-message` | what their termination message says, up to 4096 characters | none |
 
 Seconds are numbers of at least zero, with a fraction if need be, or `never`. A value that cannot be read is
-as good as none. All containers of a pod keep the same times. A change of the run time counts at once, also for
-containers that run; other changes count from the next step on: the stop time until the pod is asked to stop,
-the others until its containers start anew.
+as good as none. All containers of a pod keep the same times. A change of the run time counts at once, also
+for containers that run; other changes count from the next step on: the stop time until the pod is asked to
+stop, the others until its containers start anew.
 """
 
 from __future__ import annotations
