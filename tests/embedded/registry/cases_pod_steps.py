@@ -100,6 +100,8 @@ BY_NODE: Cases = (
          {"spec.nodeName": "node-1"}),
     _bad("observedGeneration/invalid", {"status.observedGeneration": -1},
          "status.observedGeneration: Invalid value: -1: must be a non-negative integer"),
+    _bad("podIPs[]/invalid", {"status.podIPs": [{"ip": "x"}]},
+         'status.podIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
     _bad("qosClass/invalid", {"status.qosClass": "Guaranteed"},
          'status.qosClass: Invalid value: "Guaranteed": field is immutable'),
     _bad("containerStatuses[].state/forbidden", {"status.containerStatuses": [_RUNS]},

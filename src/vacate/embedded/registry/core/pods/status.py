@@ -11,6 +11,7 @@ from vacate.admission.rules import Effect, table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig, metadata
+from vacate.embedded.registry.core.pods.validation.network import NO_ADDRESS, is_address
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _NO_RETURN = "may not be transitioned to non-terminated state"
@@ -31,6 +32,7 @@ RULES = table(
     ("status.nominatedNodeName", ErrorType.INVALID, "a DNS subdomain"),
     ("status.nominatedNodeName", ErrorType.FORBIDDEN, "not set on pods that have a node"),
     ("status.observedGeneration", ErrorType.INVALID, "not negative"),
+    ("status.podIPs[]", ErrorType.INVALID, "an IP address"),
     ("status.qosClass", ErrorType.INVALID, "never changes"),
     ("status.containerStatuses[].state", ErrorType.FORBIDDEN, "ended ones stay ended, unless they restart"),
     ("status.initContainerStatuses[].state", ErrorType.FORBIDDEN,
@@ -60,6 +62,7 @@ def status_errors(new: Obj, old: Obj) -> list[FieldError]:
     if (generation := integer(status.get("observedGeneration"))) < 0:
         detail = "must be a non-negative integer"
         found.append(invalid("status.observedGeneration", generation, detail))
+    found += _address_errors(status)
     found += unchanged("status.qosClass", text(status.get("qosClass")), text(before.get("qosClass")))
     spec = mapping(old.get("spec"))
     for key, listed in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
@@ -99,6 +102,15 @@ def _nomination_errors(status: Obj, before: Obj, node: str) -> list[FieldError]:
     found = complaints(path, nominated, name_is_subdomain(nominated, False))
     if node:
         found.append(forbidden(path, "may not be set on pods that are already bound to a node"))
+    return found
+
+
+def _address_errors(status: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, entry in enumerate(maps(status.get("podIPs"))):
+        address = text(entry.get("ip"))
+        if not is_address(address):
+            found.append(invalid(f"status.podIPs[{index}]", address, NO_ADDRESS))
     return found
 
 

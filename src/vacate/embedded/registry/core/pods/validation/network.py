@@ -22,7 +22,7 @@ _SEARCH_TEXT = (
     " and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation"
     rf" is '{_SEARCH}')"
 )
-_NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _LEADING_ZEROES = re.compile(r"(^|\.)0+(?=[0-9])")
 
 RULES = table(
@@ -92,19 +92,30 @@ def _search_complaints(search: str) -> list[str]:
     return found if _SEARCH_FORMAT.fullmatch(search) else [*found, _SEARCH_TEXT]
 
 
+def is_address(address: str) -> bool:
+    """Whether it is an IP address in any form that old objects may have."""
+    return _parsed(address) is not None
+
+
 def address_errors(address: str, path: str) -> list[FieldError]:
     """An IP address in its usual form."""
-    try:
-        found = ipaddress.ip_address(_LEADING_ZEROES.sub(r"\1", address) if ":" not in address else address)
-    except ValueError:
-        return [invalid(path, address, _NO_ADDRESS)]
-    if "%" in address:
-        return [invalid(path, address, _NO_ADDRESS)]
+    found = _parsed(address)
+    if found is None:
+        return [invalid(path, address, NO_ADDRESS)]
     if ":" not in address and _LEADING_ZEROES.search(address):
         return [invalid(path, address, "must not have leading 0s")]
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         return [invalid(path, address, "must not be an IPv4-mapped IPv6 address")]
     return []
+
+
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    if "%" in address:
+        return None
+    try:
+        return ipaddress.ip_address(_LEADING_ZEROES.sub(r"\1", address) if ":" not in address else address)
+    except ValueError:
+        return None
 
 
 def alias_errors(aliases: Any, path: str) -> list[FieldError]:
