@@ -213,7 +213,8 @@ def test_a_node_that_reports_before_its_time_is_not_fenced() -> None:
 def test_two_controllers_at_once_fence_one_node_at_a_time() -> None:
     async def body(made: Fenced) -> None:
         await made.policy()
-        await made.pods("db-0", "db-1")
+        await made.pods("db-0")
+        await made.pods("db-1", node="node-2")
         made.pool.isolate(LOST)
         made.pool.isolate("node-2")
         await made.world.until(lambda: made.released() or made.released("node-2"), 900.0)

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from support.simulated.workloads import condition_of, created, in_world, node_of, running, writes
+from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod
 from vacate.api.types.core import NodeSpec, NodeStatus, Taint
 from vacate.api.types.meta import Condition
+from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.embedded.controllers.podgc.controller import PodGarbageCollector
 from vacate.embedded.controllers.podgc.reasons import surplus
@@ -190,6 +192,40 @@ def test_a_node_that_still_speaks_is_believed_more_than_the_taint() -> None:
         await world.until(lambda: world.find(PODS, "slow", "default") is None, timeout=20)
 
     in_world(body, nodes=1)
+
+
+@pytest.mark.parametrize("before", ["patch", "delete"])
+def test_a_pod_that_has_taken_the_name_of_an_orphaned_one_stays(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else removes the orphan in the moment in which pod GC does, and it is made again elsewhere."""
+    send, successors = getattr(Client, before), list[str]()
+
+    async def body(world: World) -> None:
+        lost = await _lose(world)
+
+        async def send_when_replaced(self: Client, *args: Any, **options: Any) -> Any:
+            removes = options.get("grace_period_seconds") == 0 or "Failed" in str(args)
+            if removes and args[1] == lost and not successors:
+                successors.append("")
+                uid = created(world, PODS, lost)["metadata"]["uid"]
+                confirmed = {"metadata": {"annotations": {CONFIRMATION: uid}}}
+                await world.client.patch(PODS, lost, confirmed, "default")
+                await world.client.delete(PODS, lost, "default", grace_period_seconds=0)
+                made = await world.client.create(PODS, pod(lost, spec={"nodeName": "node-2"}), "default")
+                successors[0] = made["metadata"]["uid"]
+            return await send(self, *args, **options)
+
+        await world.client.delete(NODES, "node-1")
+        monkeypatch.setattr(Client, before, send_when_replaced)
+        await world.until(lambda: successors not in ([], [""]), timeout=60)
+        await world.sim.clock.sleep(60)
+        found = created(world, PODS, lost)
+        assert [found["metadata"]["uid"]] == successors
+        assert "deletionTimestamp" not in found["metadata"]
+        assert found["status"]["phase"] == "Running"
+
+    in_world(body)
 
 
 def test_a_terminating_pod_without_a_node_goes() -> None:

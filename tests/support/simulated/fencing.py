@@ -57,10 +57,10 @@ class Fenced:
 
     async def pods(self, *names: str, node: str = LOST) -> None:
         """Pods on a node, which are replaced as soon as their objects are gone, and not before."""
-        self.identities = names
         for name in names:
             await self.world.client.create(PODS, _member(name, node), "default")
-        await self.world.until(lambda: len(self.world.healthy_pods()) == len(names), 120.0)
+        self.identities += names
+        await self.world.until(lambda: len(self.world.healthy_pods()) == len(self.identities), 120.0)
 
     def row(self, node: str = LOST) -> Obj:
         """What the policy's status says about a node."""

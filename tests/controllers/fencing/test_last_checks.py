@@ -1,0 +1,108 @@
+"""What has changed since a fence was decided, or since the machine was off, is noticed in time."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.simulated.fencing import LOST, Fenced, fenced
+from vacate.api.kinds import NODES
+from vacate.api.objects import Obj
+from vacate.api.times import format_time, parse_time
+from vacate.client.transport import Transport
+from vacate.sim.fenceagents import Behaviour
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.sim
+
+A_WHILE = 1200.0
+APPROVED = "vacate.dev/fencing-approved"
+
+
+class _ChangeOfMind:
+    """Changes the node as soon as the decision to fence it is written."""
+
+    def __init__(self, transport: Transport, made: list[Fenced], change: Obj) -> None:
+        self._transport = transport
+        self._made = made
+        self._change = change
+        self.decided = False
+
+    async def send(self, request: Request) -> Response:
+        """Carry all requests."""
+        answer = await self._transport.send(request)
+        written = request.method == "PATCH" and "/fencingpolicies/" in request.path
+        if written and not self.decided and self._made and self._made[0].phase() == "Fencing":
+            self.decided = True
+            await self._made[0].world.client.patch(NODES, LOST, {"metadata": self._change})
+        return answer
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._transport.aclose()
+
+
+@pytest.mark.parametrize(
+    "change", [{"annotations": {APPROVED: None}}, {"labels": {"rack": "2"}}], ids=["approval", "selector"]
+)
+def test_a_decision_that_does_not_hold_any_more_is_not_carried_out(change: Obj) -> None:
+    known: list[Fenced] = []
+    links: list[_ChangeOfMind] = []
+
+    def around(transport: Transport) -> Transport:
+        links.append(_ChangeOfMind(transport, known, change))
+        return links[-1]
+
+    async def body(made: Fenced) -> None:
+        known.append(made)
+        await made.world.client.patch(NODES, LOST, {"metadata": {"labels": {"rack": "1"}}})
+        await made.policy(approval="Manual", nodeSelector={"matchLabels": {"rack": "1"}})
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "AwaitingApproval", 600.0)
+        since = format_time(parse_time(made.row()["since"]))
+        await made.world.client.patch(NODES, LOST, {"metadata": {"annotations": {APPROVED: since}}})
+        await made.world.until(lambda: any(one.decided for one in links), 600.0, "a fence is decided")
+        await made.world.sim.clock.sleep(A_WHILE)
+        assert made.agents.calls == []
+        assert not made.released()
+
+    fenced(body, around=around)
+
+
+def test_a_node_that_reports_before_the_release_keeps_its_pods_whatever_the_agent_says() -> None:
+    """The agent speaks of a machine that was off before: nothing but the node itself gives that away."""
+
+    async def body(made: Fenced) -> None:
+        made.agents.others[LOST] = "node-4"
+        made.pool.crash("node-4")
+        await made.world.until(lambda: "unreachable" in str(made.world.find(NODES, "node-4")), 600.0)
+        await made.policy(minHealthy=1)
+        await made.pods("db-0")
+
+        def heal(action: str, _: str) -> None:
+            if action == "status":
+                made.pool.rejoin(LOST)
+
+        made.agents.during = heal
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Confirming", 600.0)
+        await made.world.until(lambda: made.phase() != "Confirming", 600.0)
+        assert not made.released()
+        await made.world.until(lambda: not made.phase(), 600.0, "the fence is abandoned")
+
+    fenced(body, nodes=5, behaviours={LOST: Behaviour.WRONG_MACHINE})
+
+
+def test_a_machine_that_is_switched_on_before_the_release_is_not_released() -> None:
+    async def body(made: Fenced) -> None:
+        await made.policy()
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Confirming", 600.0)
+        made.pool.start(LOST)
+        await made.world.until(lambda: made.phase() != "Confirming", 600.0)
+        assert (made.phase(), made.released(), made.condition("Failing")) == ("Failed", False, "True")
+        assert "was off and is on now" in made.row()["message"]
+        await made.replaced(3600.0)
+
+    fenced(body)
