@@ -70,6 +70,11 @@ async def test_a_confirmation_holds_for_one_pod_only(server: Embedded) -> None:
         assert (await server.ask("DELETE", path, FORCE, peer=HERS)).code == 403
 
 
+async def told(server: Embedded) -> list[str]:
+    """What the Events say."""
+    return [one["message"] for one in (await server.ask("GET", EVENTS.collection_path("d"))).body["items"]]
+
+
 @pytest.mark.parametrize(
     "user",
     [
@@ -82,6 +87,12 @@ async def test_a_confirmation_holds_for_one_pod_only(server: Embedded) -> None:
 async def test_the_node_and_system_controllers_pass_by_identity(server: Embedded, user: str) -> None:
     await server.seed(PODS, a_pod())
     assert (await force(server, Peer(user, (MASTERS,)))).code == 200
+    own = user == "system:node:n1"  # which has seen the processes end: that is how every pod goes
+    assert counted(server, "node" if own else "system") == 1
+    by_identity = [
+        f'User "{user}" force deleted the pod by its identity; node n1' in one for one in await told(server)
+    ]
+    assert by_identity == ([] if own else [True])
 
 
 @pytest.mark.parametrize("user", ["system:node:n2", "system:serviceaccount:d:pod-garbage-collector"])
@@ -132,6 +143,12 @@ async def test_a_namespace_opts_in_or_out_by_its_label(
     assert (await server.ask("PATCH", NAMESPACES.object_path("d"), change, content_type=kind)).code == 200
     await server.seed(PODS, a_pod())
     assert (await force(server)).code == code
+    assert counted(server, "unguarded") == (code == 200)
+    opted_out = [
+        'User "alice" force deleted the pod in a namespace without the guard' in one
+        for one in await told(server)
+    ]
+    assert opted_out == ([True] if label == "disabled" else [])
 
 
 async def test_an_eviction_with_grace_0_is_refused_before_a_budget_is_spent(server: Embedded) -> None:

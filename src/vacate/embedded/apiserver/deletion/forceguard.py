@@ -19,7 +19,12 @@ from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
 
-_RECORDED = (ForceDeletionReason.CONFIRMED, ForceDeletionReason.SYSTEM)
+_HOW = {
+    ForceDeletionReason.CONFIRMED: "after confirming the consequences",
+    ForceDeletionReason.SYSTEM: "by its identity",
+    ForceDeletionReason.UNGUARDED: "in a namespace without the guard",
+}
+"""What is told, and how. The pod's own node has seen the processes end."""
 _COMPONENT = "pod-force-delete-guard"
 
 
@@ -42,8 +47,10 @@ def admit(
 
 def stage_event(registry: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
     """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
-    if ground not in _RECORDED:
-        return []
+    if ground not in _HOW or (
+        ground is ForceDeletionReason.UNGUARDED and not registry.force_guard.unlabelled
+    ):
+        return []  # where the whole cluster does without the guard, nobody asked to be told
     now = format_time(call.now)
     meta = pod["metadata"]
     event: Obj = {
@@ -70,10 +77,7 @@ def stage_event(registry: Storage, call: Call, pod: Obj, ground: ForceDeletionRe
 
 
 def _message(pod: Obj, user: str, ground: ForceDeletionReason) -> str:
-    how = (
-        "after confirming the consequences" if ground is ForceDeletionReason.CONFIRMED else "by its identity"
-    )
     return (
-        f"User {quote(user[:200])} force deleted the pod {how}; node {dig(pod, 'spec', 'nodeName')} has not "
-        "confirmed that its processes have ended"
+        f"User {quote(user[:200])} force deleted the pod {_HOW[ground]}; node {dig(pod, 'spec', 'nodeName')} "
+        "has not confirmed that its processes have ended"
     )
