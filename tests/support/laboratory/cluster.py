@@ -9,7 +9,7 @@ from typing import Any
 
 from support.laboratory.hosts import Hosts
 from support.laboratory.outcome import Outcome
-from support.laboratory.workload import MAX_FENCED, MIN_HEALTHY, uses_storage
+from support.laboratory.workload import MAX_FENCED, MIN_HEALTHY, STORAGE, uses_storage
 from vacate.embedded.store.log import Record
 from vacate.errors import OutOfTime
 from vacate.nodeagent.adopt import POD
@@ -46,6 +46,9 @@ class LaboratoryCluster:
         self.hosts.given_back = self._given_back
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._server_turn = asyncio.Lock()
+        self.volume_turn = asyncio.Lock()  # of faults that need or change what the record says
+        self.unreported: dict[str, None] = {}  # pods whose status nobody can write
+        self.lagging: dict[str, None] = {}  # managers whose next watch of volumes lags
         self.listeners: list[Callable[[], None]] = []  # called when a process has started or ended
         for machine in self.hosts.machines.values():
             machine.changed = self._changed
@@ -99,10 +102,24 @@ class LaboratoryCluster:
             if not self.world.server.up:
                 await self.world.server.start()
         self.hosts.mend()
+        self.unreported.clear()
+        self.lagging.clear()
         for process in (self.world.controllers, self.world.scheduler, *self.hosts.processes):
             self.world.network.mend(process.name)
             self.world.network.slow_down(process.name, 0.0)
             self.spawn(self.hosts.begin(process))
+
+    def separate(self, node: str, seconds: float) -> None:
+        """The node does not reach the storage for so long, beside everything else."""
+
+        async def mended() -> None:
+            self.hosts.network.cut(node, STORAGE)
+            await self.sim.clock.sleep(seconds)
+            self.hosts.network.mend(node, STORAGE)
+
+        if seconds:
+            self.outcome.note(f"{node} does not reach its storage for {seconds:.0f} s")
+            self.spawn(mended())
 
     def volume_users(self) -> dict[str, str]:
         """The names of the pods that use the exclusive volume now, each with its node."""

@@ -50,6 +50,7 @@ class Hosts:
         self._spawn = spawn
         self.network = MachineNetwork()
         self.spared: dict[str, None] = {}  # nodes that must report now: no fault silences them
+        self._kept_away: dict[str, None] = {}  # nodes that must not report now, whoever reconnects them
         self.machines = {
             name: Machine(name, self._clock, world.sim.stream(f"machine {name}"), self.network)
             for name in NODES
@@ -103,6 +104,7 @@ class Hosts:
         """Links, switches, disks and power are well again."""
         self.switches.behaviours.clear()
         self.spared.clear()
+        self._kept_away.clear()
         self.network.mend_all()
         for name, machine in self.machines.items():
             machine.disk.full, machine.disk.seconds = False, 0.0
@@ -204,9 +206,20 @@ class Hosts:
         self._world.network.cut(self.agents[name].name)
 
     def reconnect(self, name: str) -> None:
-        """Undo `cut_off` and `cut_agent_off`."""
+        """Undo `cut_off` and `cut_agent_off`, where the node is not kept away."""
         for process in self._on(name):
-            self._world.network.mend(process.name)
+            if name not in self._kept_away:
+                self._world.network.mend(process.name)
+
+    def keep_away(self, name: str) -> None:
+        """Cut the machine off until `let_back`, although another fault that cut it off, too, has ended."""
+        self._kept_away[name] = None
+        self.cut_off(name)
+
+    def let_back(self, name: str) -> None:
+        """Undo `keep_away`."""
+        self._kept_away.pop(name, None)
+        self.reconnect(name)
 
     # How it is made
 

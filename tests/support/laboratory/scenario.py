@@ -11,6 +11,8 @@ from support.laboratory.endings import left_open
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import keep_restarting, keep_untainted, untaint
+from support.laboratory.faults.reports import LateVolumes, RefusedReports
+from support.laboratory.faults.volumeusers import remove_extra_user
 from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
@@ -23,6 +25,7 @@ from vacate.errors import OutOfTime, VacateError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.sim.cluster import WorldSettings
 from vacate.sim.faults.plan import FaultPlan, FaultRates
+from vacate.sim.faults.transport import Plan
 from vacate.sim.invariants.names import Invariant
 from vacate.sim.run import Sim, run_sim, stream_of
 
@@ -67,13 +70,16 @@ class Scenario:
         outcome.time = sim.loop.time
         entropy = sim.stream(STREAM)
         plans: list[FaultPlan] = []
+        unreported, lagging = dict[str, None](), dict[str, None]()
 
-        def plan(name: str) -> FaultPlan:
+        def plan(name: str) -> Plan:
             plans.append(
                 FaultPlan(HARSH if name in MANAGERS else RATES, sim.stream(f"faults of {name} {len(plans)}"))
             )
             plans[-1].active = started
-            return plans[-1]
+            if name in MANAGERS:
+                return LateVolumes(plans[-1], name, lagging)
+            return RefusedReports(plans[-1], unreported) if name in NODES else plans[-1]
 
         started = False
         skews = _drawn_skews(entropy)
@@ -82,6 +88,7 @@ class Scenario:
             nodes=0, evictions=(), plans=plan, skews=skews, gates=self.gates, disk=(0.0005, 0.003)
         )
         lab = LaboratoryCluster(sim, settings, folder, outcome)
+        lab.unreported, lab.lagging = unreported, lagging
         async with lab.world:
             try:
                 await lab.open()
@@ -138,6 +145,7 @@ class Scenario:
         """All faults stop."""
         await lab.mend()
         await untaint(lab)
+        await remove_extra_user(lab)
         await lab.until(lambda: all_drained(lab), patience, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])

@@ -25,7 +25,7 @@ from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
 from vacate.sim.machines.runs import identity_of
-from vacate.testing import deployment, pdb, statefulset
+from vacate.testing import deployment, pdb, pod, statefulset
 
 MEMBERS, COPIES = 3, 3
 MAX_FENCED = 2
@@ -38,8 +38,11 @@ BY_POWER, BY_STORAGE = ("node-1", "node-2", "node-3"), ("node-4", "node-5")
 """How the nodes are fenced: most are switched off, some are cut off from their storage and run on."""
 TIDY = "tidy"
 DISK_USERS = VOLUME = "disk"
+EXTRA_USER = f"{DISK_USERS}-0"
+"""One more pod that uses the volume, where a fault makes it. Of those that wait it is the first."""
 PLAIN, PLAIN_COPIES = "plain", 2
 """Pods without interceptors: nothing but their budget holds an eviction up."""
+_USED: Obj = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 STORAGE = "storage"
 """The host on which the exclusive volume lies: machines reach it over the network between them."""
 
@@ -122,10 +125,24 @@ def _claim() -> Obj:
 def _volume_users() -> Obj:
     """Three pods for one volume: one runs, the others wait. They cannot be moved first."""
     template = _template(DISK_USERS)
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    template["spec"]["volumes"] = [volume]
+    template["spec"]["volumes"] = [_USED]
     made = deployment(DISK_USERS, replicas=3, template=template)
     made["metadata"]["annotations"] = {OPT_IN: "false"}
+    return made
+
+
+def extra_user(node: str) -> Obj:
+    """A pod that uses the volume on this node, and takes long to end."""
+    made = pod(EXTRA_USER, labels={"app": DISK_USERS})
+    hook = {"preStop": {"sleep": {"seconds": 100}}}
+    template = _template(DISK_USERS)["spec"]
+    made["spec"] = {
+        **template,
+        "nodeName": node,
+        "containers": [{**template["containers"][0], "lifecycle": hook}],
+        "volumes": [_USED],
+        "terminationGracePeriodSeconds": 120,
+    }
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.laboratory.faults import controllers, machines, partitions, people, store, volumes
+from support.laboratory.faults import controllers, machines, partitions, people, store, volumes, volumeusers
 from support.laboratory.faults.draw import Fault
 
 FAULTS: dict[str, tuple[Fault, int]] = {
@@ -41,5 +41,8 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "record of the volume removed": (volumes.remove_the_record, 1),
     "record of the volume forged": (volumes.forge_the_record, 1),
     "record removed as a pod starts": (volumes.remove_the_record_as_a_pod_starts, 1),
+    "user of the volume forced from a silent node": (volumeusers.force_from_a_silent_node, 1),
+    "pod beside the user of the volume unreported": (volumeusers.start_beside_unreported, 1),
+    "pod comes as an unreported one has the volume": (volumeusers.come_as_an_unreported_pod_starts, 1),
 }
 """Every fault with its weight."""

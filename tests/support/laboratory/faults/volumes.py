@@ -22,17 +22,19 @@ LONGEST_MOVE = 120.0
 
 
 async def remove_the_record(lab: LaboratoryCluster, draw: Draw) -> None:
-    for _ in range(3):
-        await _write(lab, None)
-        await lab.sim.clock.sleep(draw.seconds(5, 60))
+    async with lab.volume_turn:
+        for _ in range(3):
+            await _write(lab, None)
+            await lab.sim.clock.sleep(draw.seconds(5, 60))
 
 
 async def forge_the_record(lab: LaboratoryCluster, draw: Draw) -> None:
     """It names a pod that never was."""
-    for _ in range(3):
-        never = Holder("default", "never", f"never-{draw.below(1000)}")
-        await _write(lab, Attachment(draw.node(), (never,)))
-        await lab.sim.clock.sleep(draw.seconds(5, 60))
+    async with lab.volume_turn:
+        for _ in range(3):
+            never = Holder("default", "never", f"never-{draw.below(1000)}")
+            await _write(lab, Attachment(draw.node(), (never,)))
+            await lab.sim.clock.sleep(draw.seconds(5, 60))
 
 
 async def remove_the_record_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -40,11 +42,16 @@ async def remove_the_record_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) 
 
     Only where both managers are there: what a record said that nobody saw, nobody can know.
     """
+    async with lab.volume_turn:
+        await _remove_as_a_pod_starts(lab, draw)
+
+
+async def _remove_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) -> None:
     before = lab.volume_users()
     for pod in before:
         lab.outcome.note(f"{pod}, which uses the exclusive volume, is deleted")
         await tried(lab.world.client.delete(PODS, pod, "default"))
-    pod, node = await _next_user(lab, before)
+    pod, node = await next_user(lab, before)
     hosts = lab.hosts
     if not pod or node in MANAGERS.values() or node in hosts.spared:
         return
@@ -60,7 +67,7 @@ async def remove_the_record_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) 
     hosts.reconnect(node)
 
 
-async def _next_user(lab: LaboratoryCluster, before: Container[str]) -> tuple[str, str]:
+async def next_user(lab: LaboratoryCluster, before: Container[str]) -> tuple[str, str]:
     """The pod that starts next with the volume, in the moment when it does, and its node."""
     changed = asyncio.Event()
     lab.listeners.append(changed.set)

@@ -16,6 +16,9 @@ from vacate.sim.invariants.names import Invariant
 
 Patch = pytest.MonkeyPatch
 MOVE, CUT = "manager slow while the volume moves", "node cut off from the control plane"
+UNREPORTED = "pod beside the user of the volume unreported"
+UNHEARD = "pod comes as an unreported one has the volume"
+FORCED = "user of the volume forced from a silent node"
 BEGINNING = 8
 """So many faults of a seed are played."""
 PATIENCE = 1800.0
@@ -49,22 +52,25 @@ UNGUARDED = FeatureGates((*GATES.overrides, ("PodForceDeleteGuard", False)))
 
 REMOVALS: dict[str, Removal] = {
     "the record of a volume is swapped, not overwritten": Removal(
-        volumes.overwrite_the_record, (Invariant.ONE_NODE,), MOVE, 62
+        volumes.overwrite_the_record, (Invariant.ONE_NODE,), UNHEARD, 31
     ),
     "nodes wait until a volume is attached": Removal(
         volumes.nodes_do_not_wait, (Invariant.ONE_NODE,), MOVE, 0
     ),
     "a terminating pod keeps its volume": Removal(
-        volumes.terminating_frees_the_volume, (Invariant.ONE_NODE,), MOVE, 0
+        volumes.terminating_frees_the_volume, (Invariant.ONE_NODE,), UNREPORTED, 54
+    ),
+    "a node that returns ends what was removed before it is ready": Removal(
+        volumes.a_node_is_ready_before_it_has_compared, (Invariant.ONE_NODE,), FORCED, 83
     ),
     "a silent node keeps its volumes": Removal(
-        volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), CUT, 70
+        volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), FORCED, 83
     ),
     "who runs with a volume is asked before it is given away": Removal(
         volumes.nobody_asks_who_runs, (Invariant.ONE_NODE,), "record of the volume removed", 6
     ),
     "whom a record has named is remembered": Removal(
-        volumes.records_are_not_remembered, (Invariant.ONE_NODE,), "record removed as a pod starts", 290
+        volumes.records_are_not_remembered, (Invariant.ONE_NODE,), "record removed as a pod starts", 600
     ),
     "pod GC does not take silence for the end": Removal(pods.silence_is_the_end_for_pod_gc, TWICE, CUT, 2),
     "pod GC waits before it believes that a node is gone": Removal(
@@ -90,13 +96,13 @@ REMOVALS: dict[str, Removal] = {
         fences.silence_of_others_is_ignored,
         (Invariant.FENCED_IS_EMPTY,),
         "fence agent of another machine",
-        112,
+        170,
     ),
     "nobody is fenced when too few report": Removal(
-        fences.no_healthy_share, (Invariant.FENCE_QUORUM,), "all agents cut off, managers not", 47
+        fences.no_healthy_share, (Invariant.FENCE_QUORUM,), "all agents cut off, managers not", 153
     ),
     "never more fenced than allowed": Removal(
-        fences.no_limit_of_fences, (Invariant.FENCE_LIMIT,), "several nodes cut off at once", 44
+        fences.no_limit_of_fences, (Invariant.FENCE_LIMIT,), "several nodes cut off at once", 28
     ),
     "storage is given back only after a restart": Removal(
         fences.storage_comes_back_without_a_restart, (Invariant.FENCED_STAYS_CUT,), CUT, 182
@@ -105,7 +111,7 @@ REMOVALS: dict[str, Removal] = {
         fences.storage_fences_are_not_marked, (Invariant.FENCED_STAYS_CUT,), CUT, 182
     ),
     "a write is acknowledged when the disk has it": Removal(
-        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 381
+        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 666
     ),
     "budgets are asked before an eviction": Removal(
         writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 20
