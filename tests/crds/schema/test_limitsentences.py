@@ -56,7 +56,7 @@ def fields(schema: Obj, path: str = "") -> Iterator[tuple[str, Obj]]:
                 "maxLength": 4,
                 "default": "51%",
             },
-            ["Defaults to 51%.", "Must be 1 to 9."],
+            ["Defaults to 51%.", "A number must be 1 to 9."],
         ),
     ],
 )

@@ -24,11 +24,10 @@ def limit_sentences(field: Obj) -> Iterator[str]:
     if default := field.get("default"):  # zero and empty are what a reader expects of a field that is not set
         yield f"Defaults to {default}."
     least, most = number_limits(field)
+    also_text = field.get("x-kubernetes-int-or-string")  # a percentage, whose length limits nothing more
     if text := _range(least, most):
-        yield f"Must be {text}."
-    if not field.get("x-kubernetes-int-or-string") and (
-        text := _range(_shortest(field), field.get("maxLength"))
-    ):
+        yield f"A number must be {text}." if also_text else f"Must be {text}."
+    if not also_text and (text := _range(_shortest(field), field.get("maxLength"))):
         yield f"Must have {text} characters."
     for key, noun in (("Items", "items"), ("Properties", "entries")):
         if text := _range(field.get(f"min{key}"), field.get(f"max{key}")):
