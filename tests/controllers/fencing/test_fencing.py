@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
-from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
+from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.times import format_time, parse_time
 from vacate.client.transport import Transport
 from vacate.errors import TransportError
 from vacate.sim.fenceagents import Behaviour
+from vacate.testing import pdb
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
@@ -237,6 +238,22 @@ def test_pods_that_nobody_waits_for_are_no_reason_to_fence() -> None:
             NODES, LOST, {"metadata": {"annotations": {"vacate.dev/fence-requested": "it smokes"}}}
         )
         await made.replaced()
+
+    fenced(body)
+
+
+@pytest.mark.parametrize(("matched", "waits"), [("db-0", False), ("another", True)])
+def test_a_node_is_fenced_sooner_for_a_pod_whose_budget_is_spent(matched: str, waits: bool) -> None:
+    async def body(made: Fenced) -> None:
+        await made.policy(unreachableSeconds=3600, budgetSpentSeconds=30)
+        await made.pods("db-0")
+        await made.world.client.patch(PODS, "db-0", {"metadata": {"labels": {"name": "db-0"}}}, "default")
+        budget = pdb("db", selector={"name": matched}, min_available=1)
+        await made.world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        made.pool.isolate(LOST)
+        await made.world.until(lambda: made.phase() == "Unreachable", 300.0)
+        await made.world.sim.clock.sleep(600.0)
+        assert made.released() is not waits
 
     fenced(body)
 
