@@ -18,7 +18,7 @@ from vacate.cache.listwatch import Phase
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
-from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
+from vacate.sim.faults.transport import Fault, FaultyTransport, Plan, RandomPlan, RequestFaultRates, Script
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -248,7 +248,9 @@ def test_an_index_comes_before_the_start_or_not_at_all() -> None:
 def test_under_faults_it_always_ends_up_with_the_truth(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer(stream_lists=sim_seed % 2 == 0)
-        chances = Chances(delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.4, stall=0.05, repeat=0.3)
+        chances = RequestFaultRates(
+            delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.4, stall=0.05, repeat=0.3
+        )
         one = informer(sim, server, RandomPlan(chances, sim.stream("faults")))
         mirror: dict[str, str] = {}
         one.subscribe(lambda old, new: _mirror(mirror, old, new))

@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import (
     NodeProgress,
 )
 from vacate.cli.demo.report import Summary, report
-from vacate.cli.demo.timeline import Course, Timeline
+from vacate.cli.demo.timeline import PodTimeline, Timeline
 from vacate.cli.demo.view import LEGEND, View, drawn
 from vacate.testing.builders import pod
 from views.explanation_inputs import EXPLANATION_INPUTS
@@ -61,10 +61,10 @@ def test_the_end() -> None:
         "web-6b44c9c94f-52qb5",
         "web-6b44c9c94f-g7wsk",
     ):
-        course = timeline.courses[name] = Course(name)
-        course.turn(LONGEST, 0.2)
-        course.turn("terminating", 3.2)
-        course.end(12.4)
+        pod_timeline = timeline.pods[name] = PodTimeline(name)
+        pod_timeline.turn(LONGEST, 0.2)
+        pod_timeline.turn("terminating", 3.2)
+        pod_timeline.end(12.4)
     lines = report(Summary(6, 5, 5, 12.5), "node-1", timeline, 80)
     assert len(lines) <= 23
     assert max(map(len, lines)) <= 80, lines

@@ -12,7 +12,7 @@ import pytest
 from support.embedded import ADMIN, T0, Embedded, a_pod, embedded
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.cli.common.connection import Cluster
-from vacate.cli.drain import Begun, DrainOptions, detach_from, start_drain
+from vacate.cli.drain import DrainOptions, StartedDrain, detach_from, start_drain
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -69,7 +69,7 @@ async def seed_maintenance(server: Embedded, **row: Any) -> None:
 async def test_whoever_interrupts_the_creation_hears_that_it_may_exist(
     server: Embedded, capsys: pytest.CaptureFixture[str], arrives: bool
 ) -> None:
-    begun, transport = Begun(), Reached(server, arrives=arrives)
+    begun, transport = StartedDrain(), Reached(server, arrives=arrives)
     work = asyncio.create_task(start_drain(over(transport), OPTIONS, begun))
     await transport.sent.wait()
     work.cancel()
@@ -85,7 +85,7 @@ async def test_whoever_interrupts_the_creation_hears_that_it_may_exist(
 
 async def test_whoever_interrupts_before_that_has_changed_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="130"):
-        detach_from(Begun())
+        detach_from(StartedDrain())
     assert capsys.readouterr().err == "Interrupted; nothing was changed.\n"
 
 
@@ -106,7 +106,7 @@ async def test_the_dry_run_names_interceptors_that_never_answered(
     }
     await server.seed(EVICTIONREQUESTS, request)
     options = replace(OPTIONS, dry_run=True)
-    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, Begun()) == 0
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"pod d/p: evicted, after {absent}" in said
     assert ("has never answered" in said) is (result is TurnResult.NEVER_RESPONDED)
@@ -116,7 +116,7 @@ async def test_a_node_that_was_replaced_is_a_failure_and_said(
     server: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await seed_maintenance(server, phase="Replaced", percent=50, message="the node was replaced by a new one")
-    begun = Begun()
+    begun = StartedDrain()
     code = await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, begun)
     assert (code, begun.name) == (1, "drain-n1")
     assert "error: node/n1: the node was replaced by a new one" in capsys.readouterr().err
@@ -126,7 +126,7 @@ async def test_a_node_that_is_drained_is_a_success(
     server: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await seed_maintenance(server, phase="Drained", percent=100, podsTotal=3, podsEvicted=3)
-    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, Begun()) == 0
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, StartedDrain()) == 0
     said = capsys.readouterr()
     assert said.err == ""
     assert "node/n1 drained: 3 pods evicted" in said.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.request import SimRequest
-from vacate.cli.demo.timeline import Course, Timeline, bar, steps_of
+from vacate.cli.demo.timeline import PodTimeline, Timeline, bar, steps_of
 from views.explanation_inputs import SPENT
 
 pytestmark = pytest.mark.unit
@@ -27,8 +27,8 @@ def test_a_whole_course() -> None:
     timeline.on_request(sim.typed, 6.5)
     timeline.on_pod(pod, 8.0, gone=True)
     timeline.on_pod(pod, 9.0, gone=True)
-    course = timeline.courses["web-1"]
-    assert steps_of(course) == [
+    pod_timeline = timeline.pods["web-1"]
+    assert steps_of(pod_timeline) == [
         "one.example.com 1.0-3.0 s",
         "two.example.com 3.0-4.0 s",
         "waiting for budget web 4.0-6.0 s",
@@ -41,8 +41,8 @@ def test_a_whole_course() -> None:
         "web-1 is terminating",
         "web-1 is deleted",
     ]
-    assert (timeline.length, timeline.refusals, course.gone) == (8.0, {"web-1": 1}, True)
-    assert bar(course, 8.0, 16) == "  ▒▒▒▒▓▓····████"
+    assert (timeline.length, timeline.refusals, pod_timeline.gone) == (8.0, {"web-1": 1}, True)
+    assert bar(pod_timeline, 8.0, 16) == "  ▒▒▒▒▓▓····████"
 
 
 def test_pods_that_nobody_asked_do_not_count() -> None:
@@ -50,9 +50,9 @@ def test_pods_that_nobody_asked_do_not_count() -> None:
     pod = SimRequest().typed_pod
     assert pod is not None
     timeline.on_pod(pod, 1.0, gone=True)
-    assert timeline.courses == {}
+    assert timeline.pods == {}
     assert timeline.length == 0.0
 
 
 def test_a_strip_without_time() -> None:
-    assert bar(Course("web-1"), 0.0, 4) == "    "
+    assert bar(PodTimeline("web-1"), 0.0, 4) == "    "

@@ -13,7 +13,7 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import seeded_entropy
 from vacate.errors import AlreadyExists, Conflict, Gone, NotFound, ServiceUnavailable, TransportError
-from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, RandomPlan, Script
+from vacate.sim.faults.transport import Fault, FaultyTransport, RandomPlan, RequestFaultRates, Script
 from vacate.wire.framing import frame
 from vacate.wire.message import Peer, Request, Response
 
@@ -135,7 +135,9 @@ async def test_streams_are_cut_and_repeated() -> None:
 
 
 def test_a_plan_by_chance_is_the_same_for_the_same_seed() -> None:
-    chances = Chances(delay=2.0, lost=0.2, unanswered=0.2, refused=0.2, cut=0.3, stall=0.1, repeat=0.5)
+    chances = RequestFaultRates(
+        delay=2.0, lost=0.2, unanswered=0.2, refused=0.2, cut=0.3, stall=0.1, repeat=0.5
+    )
     request = Request("GET", "/api/v1/pods")
     first, second = (
         [RandomPlan(chances, entropy).fault(request) for _ in range(50)]

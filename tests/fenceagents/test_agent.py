@@ -74,8 +74,8 @@ def test_a_program_that_cannot_be_started_is_an_answer(
         for _ in range(3):
             off, status = await made.off(), await made.status()
             assert (off.ok, status.ok, status.state) == (False, False, PowerState.UNKNOWN)
-            assert "fence_test cannot be started: No such file or directory" in off.said
-            assert off.said == status.said
+            assert "fence_test cannot be started: No such file or directory" in off.message
+            assert off.message == status.message
         assert files() <= before + 1  # what watches children
 
     with asyncio.Runner(loop_factory=factory) as runner:

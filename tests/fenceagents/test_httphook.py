@@ -70,7 +70,7 @@ def hook(service: Service, timeout: float = 20.0) -> HttpHook:
 async def test_an_answer_about_this_node_counts(service: Service) -> None:
     service.answer = {"node": "worker-3", "uid": "u-3", "state": "off", "message": "outlet 7"}
     answer = await hook(service).off()
-    assert (answer.ok, answer.state, answer.said) == (True, PowerState.OFF, "outlet 7")
+    assert (answer.ok, answer.state, answer.message) == (True, PowerState.OFF, "outlet 7")
     assert service.asked == [{"action": "off", "node": "worker-3", "uid": "u-3"}]
     assert service.token == "Bearer t0ken"
     assert "t0ken" not in repr(hook(service))
@@ -91,7 +91,7 @@ async def test_any_other_answer_is_unclear(service: Service, answer: dict[str, A
     for asked in (hook(service).off, hook(service).status):
         found = await asked()
         assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
-        assert said in found.said
+        assert said in found.message
 
 
 @pytest.mark.parametrize("status", [201, 302, 401, 500])
@@ -101,7 +101,7 @@ async def test_other_statuses_and_redirects_are_unclear(service: Service, status
     found = await hook(service).off()
     assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
     assert len(service.asked) == 1
-    assert f"HTTP status {status}" in found.said
+    assert f"HTTP status {status}" in found.message
 
 
 @pytest.mark.parametrize("status", [200, 403])
@@ -115,14 +115,14 @@ async def test_a_token_that_the_service_repeats_is_not_shown(
     service.answer = {"message": said, "node": node, "uid": "u-3", "state": "off"}
     found = await hook(service).off()
     assert found.ok is (status == 200 and node == "worker-3")
-    assert "t0" not in found.said
-    assert "x" * 20 in found.said or node != "worker-3"
+    assert "t0" not in found.message
+    assert "x" * 20 in found.message or node != "worker-3"
 
 
 async def test_a_service_that_hangs_or_is_not_there_is_unclear(service: Service) -> None:
     service.hangs = True
     found = await hook(service, timeout=0.2).off()
-    assert (found.ok, found.said) == (False, "no answer within 0.2 s")
+    assert (found.ok, found.message) == (False, "no answer within 0.2 s")
     nobody = HttpHook("http://127.0.0.1:9/", "worker-3", "u-3", 20.0)
     assert (await nobody.status()).state is PowerState.UNKNOWN
 

@@ -58,7 +58,7 @@ def test_a_job_is_told_what_to_do_and_says_what_the_state_is() -> None:
 
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         answer = await agent().off()
-        assert (answer.ok, answer.state, answer.said) == (True, PowerState.OFF, "outlet 7")
+        assert (answer.ok, answer.state, answer.message) == (True, PowerState.OFF, "outlet 7")
         assert told == [{"VACATE_NODE": LOST, "VACATE_NODE_UID": "u-1", "VACATE_ACTION": "off"}]
         assert (await agent().status()).state is PowerState.OFF
         assert jobs.made == ["off", "status"]
@@ -88,7 +88,7 @@ def test_whatever_else_a_job_does_is_unclear(work: Work, said: str) -> None:
         for call in (agent().off, agent().status):
             answer = await call()
             assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-            assert said in answer.said
+            assert said in answer.message
 
     played(body, work)
 
@@ -97,7 +97,7 @@ def test_a_job_on_the_node_that_it_fences_proves_nothing() -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         jobs.node = LOST
         answer = await agent().off()
-        assert (answer.ok, "which it should have fenced" in answer.said) == (False, True)
+        assert (answer.ok, "which it should have fenced" in answer.message) == (False, True)
 
     played(body, lambda _: STATUS_OFF)
 
@@ -159,7 +159,7 @@ def test_a_job_of_somebody_else_with_the_same_name_proves_nothing(foreign: str) 
         await jobs.clock.sleep(10.0)
         answer = await agent().off()
         assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-        assert "is not one of this fence; delete it" in answer.said
+        assert "is not one of this fence; delete it" in answer.message
         assert jobs.deleted == []
 
     played(body, lambda _: STATUS_OFF)
@@ -181,7 +181,7 @@ def test_a_job_that_somebody_deletes_proves_nothing(replaced: bool) -> None:
         jobs.before = before
         answer = await agent().off()
         assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-        assert any(one in answer.said for one in ("is being deleted", "was deleted", "was replaced"))
+        assert any(one in answer.message for one in ("is being deleted", "was deleted", "was replaced"))
 
     played(body, lambda _: STATUS_OFF)
 
@@ -204,7 +204,7 @@ def test_an_agent_that_may_not_follow_its_job_says_so() -> None:
         await jobs.client.create(ROLEBINDINGS, binding)
         answer = await replace(agent(), client=jobs.as_user("manager")).off()
         assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-        assert 'cannot watch resource "jobs"' in answer.said
+        assert 'cannot watch resource "jobs"' in answer.message
 
     played(body, lambda environment: None)
 

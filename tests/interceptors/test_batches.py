@@ -11,7 +11,7 @@ import pytest
 from vacate.api.types import Deployment, Pod
 from vacate.interceptors.decision import Wait
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import Waited
+from vacate.interceptors.deployment.decision import WaitState
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY, goes_in_batches, unavailable_limit
 from vacate.sdk.values import Declined, Finished
 
@@ -48,7 +48,7 @@ def pods(*uids: str, unready: str = "") -> list[Pod]:
     ],
 )
 def test_no_more_pods_go_than_may_be_unavailable(handed_over: str, unready: str, may: bool) -> None:
-    decision = decide_batch(web(), "a", pods(*"abcd", unready=unready), set(handed_over), Waited(), NOW)
+    decision = decide_batch(web(), "a", pods(*"abcd", unready=unready), set(handed_over), WaitState(), NOW)
     assert isinstance(decision, Finished if may else Wait)
 
 
@@ -70,7 +70,7 @@ def test_only_by_opt_in_and_only_without_a_surge() -> None:
 
 def test_what_does_not_change_within_the_progress_deadline_is_declined() -> None:
     held_up = pods(*"abcd", unready="bcd")
-    since = Waited(unchanged_since=NOW - dt.timedelta(seconds=600))
+    since = WaitState(unchanged_since=NOW - dt.timedelta(seconds=600))
     assert isinstance(decide_batch(web(), "a", held_up, (), since, NOW), Declined)
     later = web(progressDeadlineSeconds=700)
     assert isinstance(decide_batch(later, "a", held_up, (), since, NOW), Wait)

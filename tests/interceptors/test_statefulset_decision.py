@@ -10,7 +10,7 @@ import pytest
 
 from vacate.api.types import StatefulSet
 from vacate.interceptors.decision import Wait
-from vacate.interceptors.statefulset.decision import LIMIT, Members, Waited, decide
+from vacate.interceptors.statefulset.decision import LIMIT, Members, WaitState, decide
 from vacate.kube.statefulsets import MAX_UNAVAILABLE, max_unavailable
 from vacate.sdk.values import Declined, Finished
 
@@ -55,7 +55,7 @@ def members(waiting: Any = (), unhealthy: Any = (), handed_over: Any = ()) -> Me
     ],
 )
 def test_who_goes_next(ordinal: int, now: Members, limit: str | None, goes: bool) -> None:
-    decision = decide(db(annotation=limit), ordinal, now, Waited(), NOW)
+    decision = decide(db(annotation=limit), ordinal, now, WaitState(), NOW)
     assert isinstance(decision, Finished if goes else Wait), decision
 
 
@@ -70,7 +70,7 @@ def test_who_goes_next(ordinal: int, now: Members, limit: str | None, goes: bool
     ],
 )
 def test_what_is_declined(found: StatefulSet | None, said: str) -> None:
-    decision = decide(found, 2, members({2}), Waited(), NOW)
+    decision = decide(found, 2, members({2}), WaitState(), NOW)
     assert isinstance(decision, Declined)
     assert said in str(decision)
 
@@ -92,20 +92,20 @@ def test_what_is_declined(found: StatefulSet | None, said: str) -> None:
     ],
 )
 def test_a_rollout_is_waited_for_up_to_a_limit(found: StatefulSet, waits: bool) -> None:
-    assert isinstance(decide(found, 2, members({2}), Waited(NOW), NOW), Wait) is waits
-    late = decide(found, 2, members({2}), Waited(LONG_AGO), NOW)
+    assert isinstance(decide(found, 2, members({2}), WaitState(NOW), NOW), Wait) is waits
+    late = decide(found, 2, members({2}), WaitState(LONG_AGO), NOW)
     assert isinstance(late, Declined) is waits
 
 
 def test_a_member_that_stays_down_is_waited_for_up_to_a_limit() -> None:
     down = members({2}, {0})
-    assert isinstance(decide(db(), 2, down, Waited(broken_since={0: NOW}), NOW), Wait)
-    late = decide(db(), 2, down, Waited(broken_since={0: LONG_AGO}), NOW)
+    assert isinstance(decide(db(), 2, down, WaitState(broken_since={0: NOW}), NOW), Wait)
+    late = decide(db(), 2, down, WaitState(broken_since={0: LONG_AGO}), NOW)
     assert isinstance(late, Declined)
     assert "pod db-0 did not become ready in time" in str(late)
     # One that was handed over is another's to end.
     going = members({2}, {0}, {0})
-    assert isinstance(decide(db(), 2, going, Waited(broken_since={0: LONG_AGO}), NOW), Wait)
+    assert isinstance(decide(db(), 2, going, WaitState(broken_since={0: LONG_AGO}), NOW), Wait)
 
 
 @pytest.mark.parametrize(

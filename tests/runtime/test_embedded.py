@@ -25,7 +25,7 @@ from vacate.runtime.expectations import Expectations
 from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.reconcile import Key
 from vacate.runtime.recorder import EventRecorder
-from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
+from vacate.sim.faults.transport import Fault, FaultyTransport, Plan, RandomPlan, RequestFaultRates, Script
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Peer, Request, Response
 
@@ -126,7 +126,7 @@ def test_under_faults_the_cache_ends_up_with_the_truth(sim_seed: int) -> None:
         async with cluster(sim) as server:
             client, store = client_of(sim, server), server.registry.store
             await client.create(NAMESPACES, {"metadata": {"name": "shop"}})
-            chances = Chances(
+            chances = RequestFaultRates(
                 delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.4, stall=0.05, repeat=0.3
             )
             tuning = Tuning(watch_seconds=(20.0, 60.0))

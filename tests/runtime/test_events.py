@@ -14,7 +14,7 @@ from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import seeded_entropy
-from vacate.runtime.eventcorrelator import Correlator, Recent
+from vacate.runtime.eventcorrelator import Correlator, LruMap
 from vacate.runtime.recorder import BUFFER, EventRecorder
 from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
@@ -89,7 +89,7 @@ def test_chatter_about_one_object_is_held_back_and_others_are_not() -> None:
 
 
 def test_the_memory_is_bounded() -> None:
-    recent: Recent[int] = Recent(2)
+    recent: LruMap[int] = LruMap(2)
     recent.put("a", 1)
     recent.put("b", 2)
     assert recent.get("a") == 1

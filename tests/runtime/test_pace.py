@@ -24,8 +24,8 @@ from vacate.runtime.ratelimit import (
     MAX_EVENT_DELAY,
     MAX_RETRY_AFTER,
     READS,
-    Pace,
-    PacedTransport,
+    RateLimit,
+    RateLimitedTransport,
 )
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
@@ -65,7 +65,7 @@ def simulate(main: Callable[[Sim], Awaitable[None]]) -> None:
 
 
 def paced(sim: Sim, server: Counter, **pace: float) -> Client:
-    return Client(PacedTransport(server, sim.clock, Pace(**pace)))  # type: ignore[arg-type]
+    return Client(RateLimitedTransport(server, sim.clock, RateLimit(**pace)))  # type: ignore[arg-type]
 
 
 async def read(client: Client, times: int = 1) -> None:
@@ -219,7 +219,7 @@ def test_writes_that_waited_for_a_pause_do_not_all_come_at_once(
 
     async def main(sim: Sim) -> None:
         server, start = Seats(sim.clock, seats), sim.clock.monotonic()
-        client = Client(PacedTransport(server, sim.clock))
+        client = Client(RateLimitedTransport(server, sim.clock))
         async with asyncio.TaskGroup() as group:
             for number in range(25):
                 group.create_task(insist(sim, client, f"a-{number}"))
@@ -233,7 +233,7 @@ def test_writes_that_waited_for_a_pause_do_not_all_come_at_once(
 def test_whoever_gives_up_in_the_line_takes_no_place_from_others() -> None:
     async def main(sim: Sim) -> None:
         server = Seats(sim.clock, 0)
-        client = Client(PacedTransport(server, sim.clock))
+        client = Client(RateLimitedTransport(server, sim.clock))
         with pytest.raises(TooManyRequests):
             await client.create(CONFIGMAPS, {"metadata": {"name": "first"}}, "default")
         tasks = [asyncio.create_task(insist(sim, client, f"a-{number}")) for number in range(6)]
@@ -251,7 +251,7 @@ def test_whoever_gives_up_in_the_line_takes_no_place_from_others() -> None:
 def test_a_request_that_fails_leaves_its_place() -> None:
     async def main(sim: Sim) -> None:
         server = Counter(sim.clock, busy=1)
-        transport = PacedTransport(server, sim.clock)
+        transport = RateLimitedTransport(server, sim.clock)
         client = Client(transport)
         with pytest.raises(TooManyRequests):
             await client.create(CONFIGMAPS, {"metadata": {"name": "first"}}, "default")
@@ -280,7 +280,7 @@ def test_a_read_is_sent_again_and_a_write_goes_back_to_who_decided_it() -> None:
 def test_a_question_in_the_form_of_a_write_is_asked_again_and_all_refusals_are_counted() -> None:
     async def main(sim: Sim) -> None:
         start, server, metrics = sim.clock.monotonic(), Counter(sim.clock, busy=3), Metrics()
-        client = Client(PacedTransport(server, sim.clock, metrics=metrics))
+        client = Client(RateLimitedTransport(server, sim.clock, metrics=metrics))
         await client.create(SUBJECTACCESSREVIEWS, {"metadata": {"name": "x"}})
         assert since(start, server.times) == [0.0, 3.0, 6.0, 9.0]
         server.busy = 1
@@ -338,7 +338,7 @@ def test_a_write_that_waited_for_its_turn_is_judged_when_it_leaves() -> None:
         server = Counter(sim.clock)
         until = sim.clock.monotonic() + 5
         fenced = FencedTransport(server, lambda: until - sim.clock.monotonic())
-        client = Client(PacedTransport(fenced, sim.clock, Pace(0.1, 1)))
+        client = Client(RateLimitedTransport(fenced, sim.clock, RateLimit(0.1, 1)))
         await read(client)
         with pytest.raises(LeadershipLost):
             await client.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
@@ -350,4 +350,4 @@ def test_a_write_that_waited_for_its_turn_is_judged_when_it_leaves() -> None:
 @pytest.mark.parametrize("pace", [{"qps": -1}, {"burst": 5}, {"qps": float("nan")}, {"qps": 1, "burst": -1}])
 def test_a_pace_that_makes_no_sense_is_refused(pace: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
-        Pace(**pace)  # type: ignore[arg-type]
+        RateLimit(**pace)  # type: ignore[arg-type]

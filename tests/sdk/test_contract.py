@@ -20,7 +20,7 @@ from vacate.sdk import (
     TurnEndReason,
     TurnLost,
 )
-from vacate.sim.faults.transport import Chances, FaultyTransport, RandomPlan
+from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 
 pytestmark = pytest.mark.sim
 
@@ -177,7 +177,7 @@ def test_over_a_bad_network(sim_seed: int) -> None:
             await context.evict()
 
         def bad(link: Transport) -> Transport:
-            chances = Chances(delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.2, repeat=0.1)
+            chances = RequestFaultRates(delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.2, repeat=0.1)
             return FaultyTransport(link, RandomPlan(chances, stage.world.sim.stream("bad")), stage.clock)
 
         await stage.program(Interceptor(BACKUP, works, attempts=1), through=bad)

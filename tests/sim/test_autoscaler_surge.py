@@ -36,7 +36,7 @@ from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import LOWEST_COST
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.crashpoints import CrashPoint
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.sim
 STEP = step("VACATE_SURGE_STEP", 17)
 """Every so many requests and writes are tried; 1 tries them all, which takes minutes."""
 SEEDS = seeds("VACATE_SURGE_SEEDS", 6)
-FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 
 async def moved(world: World) -> dict[str, Any]:

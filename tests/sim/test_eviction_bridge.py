@@ -24,7 +24,7 @@ from vacate.client.client import Client
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.callers import CALLERS, SUFFIX, callers_of
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import statefulset
 from vacate.wire.message import Peer
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.sim
 
 SEEDS = seeds("VACATE_BRIDGE_SEEDS", 4)
 REPLICAS, MEMBERS, WAIT = 2, 3, 120.0
-FAULTS = Chances(delay=0.3, lost=0.02, unanswered=0.02, refused=0.03)
-MANAGER_FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.02)
+FAULTS = RequestFaultRates(delay=0.3, lost=0.02, unanswered=0.02, refused=0.03)
+MANAGER_FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.02)
 SLACK = 60.0  # of a manager that is down or meets faults when a caller's time is over
 USERS = ("kubectl", "karpenter", "autoscaler", "interrupted", "interrupted-too")
 
@@ -168,7 +168,9 @@ def check_history(world: World, replicas: Replicas, callers: list[Drain]) -> Non
 
 
 async def drained(sim: Sim) -> tuple[int, int]:
-    settings = WorldSettings(chances=MANAGER_FAULTS if sim.seed % 2 else Chances(), latency=(0.001, 0.02))
+    settings = WorldSettings(
+        chances=MANAGER_FAULTS if sim.seed % 2 else RequestFaultRates(), latency=(0.001, 0.02)
+    )
     async with World(sim, settings) as world:
         template = {"spec": {"evictionInterceptors": [{"name": B}, {"name": A}]}}
         made = statefulset("db", replicas=MEMBERS, template=template)

@@ -23,7 +23,7 @@ from vacate.errors import NotFound
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, TARGET, TIMEOUT
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.crashpoints import CrashPoint
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
@@ -32,7 +32,7 @@ from vacate.wiring.hooks import hook_controllers
 pytestmark = pytest.mark.sim
 
 SEEDS = int(os.environ.get("VACATE_HOOK_SEEDS", "3"))
-FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 ANNOTATED = {"metadata": {"annotations": {TARGET: "flush", TIMEOUT: "5m"}}}
 
 

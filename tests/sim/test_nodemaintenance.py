@@ -29,7 +29,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.metrics import Metrics
 from vacate.sim.cluster import Build, World, WorldSettings
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
@@ -124,7 +124,7 @@ def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
     die_at_every_request(body, expected, after=after, step=CRASH_STEP)
 
 
-FAULTS = Chances(delay=0.5, lost=0.02, unanswered=0.02, refused=0.02, cut=0.02, repeat=0.01)
+FAULTS = RequestFaultRates(delay=0.5, lost=0.02, unanswered=0.02, refused=0.02, cut=0.02, repeat=0.01)
 
 
 @pytest.mark.parametrize("number", range(SEEDS))

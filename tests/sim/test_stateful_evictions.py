@@ -15,7 +15,7 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.errors import NotFound
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -25,7 +25,7 @@ SEEDS = seeds("VACATE_STATEFUL_SEEDS", 6)
 STEP = step("VACATE_STATEFUL_STEP", 7)
 DECLINED = "statefulset.apps.k8s.io/Declined"
 PARALLEL = {"podManagementPolicy": "Parallel"}
-FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 
 async def both_evicted(world: World) -> tuple[list[str], int]:

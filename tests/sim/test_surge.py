@@ -26,7 +26,7 @@ from support.simulated.dyingmanager import WITHOUT_MANAGER, Script, die_at_every
 from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -112,7 +112,7 @@ def test_a_request_may_be_cancelled_after_every_write(awaiting: bool, part: int)
     assert number > 10
 
 
-FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 
 @pytest.mark.thorough(beyond=1)

@@ -25,7 +25,7 @@ from vacate.embedded.nodes.timings import PodTimings
 from vacate.errors import OutOfTime, TooManyRequests
 from vacate.runtime.manager import Manager
 from vacate.sim.cluster import World
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.history import budget_breaches, health, shared_addresses
 from vacate.testing import deployment, namespace, pdb
 from vacate.wiring.components import Environment, component_manager
@@ -122,7 +122,9 @@ def test_a_drain_over_a_bad_network_never_breaks_the_budget(shuffle: bool, sim_s
         await world.until(lambda: len(world.healthy_pods()) == 6, timeout=3600)
         check_history(world)
 
-    bad = Chances(delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1)
+    bad = RequestFaultRates(
+        delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1
+    )
     in_world(body, sim_seed, shuffle=shuffle, node=LIVELY, chances=bad)
 
 

@@ -37,8 +37,8 @@ from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_checks import max_nodes as checked_max_nodes
 from vacate.cli.drain_checks import pod_selector as checked_pod_selector
 from vacate.cli.drain_checks import refuse_for_existing
-from vacate.cli.drain_ends import CANCELLED_END, REPLACED_END
 from vacate.cli.drain_events import event_line
+from vacate.cli.drain_outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain_plan import find_nodes
 from vacate.cli.drain_preview import preview
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
@@ -65,7 +65,7 @@ class DrainOptions:
 
 
 @dataclass(slots=True)
-class Begun:
+class StartedDrain:
     """How far the command has come, for those who interrupt it."""
 
     asked: str = ""  # the maintenance whose creation was sent
@@ -170,7 +170,7 @@ def drain(
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
     options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
-    begun = Begun()
+    started = StartedDrain()
     codes: list[int] = []
 
     async def work() -> None:
@@ -179,20 +179,20 @@ def drain(
                 if cancel:
                     codes.append(await _cancel(cluster, cancel, options))
                 elif follow:
-                    begun.name = follow
+                    started.name = follow
                     codes.append(await _follow(cluster, follow, options))
                 else:
-                    codes.append(await start_drain(cluster, options, begun))
+                    codes.append(await start_drain(cluster, options, started))
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
 
     try:
         signalled = run_until_signalled(work)
     except BrokenPipeError:
-        _say_unread(begun)
+        _say_unread(started)
         raise
     if signalled:
-        detach_from(begun)
+        detach_from(started)
     sys.exit(codes[0] if codes else 0)
 
 
@@ -203,22 +203,24 @@ def _other_settings(there: NodeMaintenanceSpec, wanted: NodeMaintenanceSpec) -> 
         for field in msgspec.structs.fields(mine):
             before, now = getattr(theirs, field.name), getattr(mine, field.name)
             if field.encode_name in _SET_BY_OPTIONS and before != now:
-                found.append(f"{prefix}{field.encode_name} is {_said(before)}, not {_said(now)}")
+                found.append(
+                    f"{prefix}{field.encode_name} is {_setting_text(before)}, not {_setting_text(now)}"
+                )
     return "; ".join(found)
 
 
-def _said(value: object) -> str:
+def _setting_text(value: object) -> str:
     return json_text(msgspec.to_builtins(value), indent=False).strip() if value else "unset"
 
 
-def detach_from(begun: Begun) -> NoReturn:
+def detach_from(started: StartedDrain) -> NoReturn:
     """Say what goes on without this command, which was interrupted."""
-    if begun.name:
-        terminal.echo(f"Detached: the drain goes on. {_ways(begun.name)}", err=True)
-    elif begun.asked:
+    if started.name:
+        terminal.echo(f"Detached: the drain goes on. {_ways(started.name)}", err=True)
+    elif started.asked:
         terminal.echo(
-            f"Interrupted while nodemaintenance/{begun.asked} was being created: it may exist, and then the "
-            f"drain goes on. Look: kubectl get nodemaintenance {begun.asked}. {_ways(begun.asked)}",
+            f"Interrupted while nodemaintenance/{started.asked} was being created: it may exist, and then "
+            f"the drain goes on. Look: kubectl get nodemaintenance {started.asked}. {_ways(started.asked)}",
             err=True,
         )
     else:
@@ -226,12 +228,12 @@ def detach_from(begun: Begun) -> NoReturn:
     sys.exit(INTERRUPTED)
 
 
-def _say_unread(begun: Begun) -> None:
+def _say_unread(started: StartedDrain) -> None:
     """Say how to return where nobody reads the output, as behind `| head`; standard error may be gone too."""
-    if begun.name:
+    if started.name:
         lost = "Nobody reads the output any more; the drain does not depend on it."
         with contextlib.suppress(OSError):
-            terminal.echo(f"{lost} {_ways(begun.name)}", err=True)
+            terminal.echo(f"{lost} {_ways(started.name)}", err=True)
 
 
 def _ways(name: str) -> str:
@@ -239,7 +241,7 @@ def _ways(name: str) -> str:
     return f"Return: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
 
 
-async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> int:
+async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedDrain) -> int:
     """Create the maintenance, or find it, and follow it where that is wanted; the exit code."""
     nodes = await find_nodes(cluster, options.nodes, options.selector)
     found = [node.metadata.name for node in nodes]
@@ -256,7 +258,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> 
         return FAILED
     if options.dry_run:
         return 0
-    begun.asked = name
+    started.asked = name
     try:
         await cluster.client.create(NODEMAINTENANCES, body)
     except AlreadyExists:
@@ -275,7 +277,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, begun: Begun) -> 
         text = "drains these nodes already"
     else:
         text = f"created: {counted(len(found), 'node')} to drain, {counted(pods, 'pod')} to evict"
-    begun.name = name
+    started.name = name
     _say(options, f"nodemaintenance/{name} {text}.")
     if options.detach:
         _say(options, _ways(name))

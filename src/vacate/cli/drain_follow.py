@@ -18,15 +18,15 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
-from vacate.cli.drain_ends import CANCELLED_END, DRAINED_END, REPLACED_END, Ends
 from vacate.cli.drain_events import event_line
+from vacate.cli.drain_outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
-from vacate.sdk.watch import Watched, watched
+from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, standing, summary
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Follower:
         self._output = output
         self._requests: list[Informer[EvictionRequest]] = []
         self._ends: dict[str, str] = {}  # by pod: what became of it
-        self._told: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
+        self._printed: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, str, str], Blocker] = {}
         self._outage = Outage(cluster.clock)
-        self._ending = Ends()
+        self._ending = DrainOutcome()
 
     async def run(self) -> str:
         """Return how it ended; NotFound where there is no such maintenance."""
@@ -75,7 +75,7 @@ class Follower:
                 terminal.error(f"node/{row.name}: {row.message}")
         return end
 
-    async def _change(self, one: Watched[NodeMaintenance], since: int) -> None:
+    async def _change(self, one: WatchedObject[NodeMaintenance], since: int) -> None:
         """Wait for more changes than so many, no longer than a moment; see whether changes still arrive."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_TICK_SECONDS):
@@ -86,12 +86,12 @@ class Follower:
             text = self._outage.text
             self._write_event("connection", state="Lost" if text else "Restored", message=text or FOUND)
 
-    def _end(self, one: Watched[NodeMaintenance]) -> str | None:
+    def _end(self, one: WatchedObject[NodeMaintenance]) -> str | None:
         return self._ending.note(one.current)
 
     # On a terminal
 
-    async def _draw(self, one: Watched[NodeMaintenance]) -> str:
+    async def _draw(self, one: WatchedObject[NodeMaintenance]) -> str:
         from rich.live import Live  # noqa: PLC0415  only where there is a terminal
 
         console = terminal.console()
@@ -106,7 +106,7 @@ class Follower:
                 live.update(self._screen(one, console.width, console.height), refresh=True)
         return end
 
-    def _screen(self, one: Watched[NodeMaintenance], width: int, height: int) -> Text:
+    def _screen(self, one: WatchedObject[NodeMaintenance], width: int, height: int) -> Text:
         from rich.text import Text  # noqa: PLC0415
 
         current, now = one.current or one.last, self._cluster.clock.now()
@@ -131,7 +131,7 @@ class Follower:
 
     # In a pipe
 
-    async def _print(self, one: Watched[NodeMaintenance]) -> str:
+    async def _print(self, one: WatchedObject[NodeMaintenance]) -> str:
         if one.current is not None and one.current.status.nodes:  # else its creation was just said
             terminal.echo(f"nodemaintenance/{self._name}: {standing(one.current)}")
         while (end := self._end(one)) is None:
@@ -147,8 +147,8 @@ class Follower:
         now = self._cluster.clock.now()
         for row in current.status.nodes:
             step = (row.phase, row.percent // _STEP)
-            if self._told.get(row.name) != step:
-                self._told[row.name] = step
+            if self._printed.get(row.name) != step:
+                self._printed[row.name] = step
                 terminal.echo(f"node/{node_line(row, now, 200, 0)}")
         there = {(one.namespace, one.pod, one.kind): one for one in current.status.blockers}
         for key, held in there.items():
@@ -158,7 +158,7 @@ class Follower:
 
     # For programs
 
-    async def _events(self, one: Watched[NodeMaintenance]) -> str:
+    async def _events(self, one: WatchedObject[NodeMaintenance]) -> str:
         shown = -1
         while (end := self._end(one)) is None:
             seen = one.changes

@@ -210,7 +210,7 @@ async def _try(fencing: Fencing, node: str) -> None:
     await fencing.check(node)
     state, result = await fencing.agent.power()
     if state is PowerState.UNKNOWN:
-        raise FencingFailed(f"the agent cannot tell the status of the machine: {result.said}")
+        raise FencingFailed(f"the agent cannot tell the status of the machine: {result.message}")
     what = "storage" if fencing.by_storage else "machine"
     terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {state} (dry run)")
 

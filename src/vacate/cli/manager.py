@@ -25,7 +25,7 @@ from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
-from vacate.runtime.ratelimit import Pace
+from vacate.runtime.ratelimit import RateLimit
 from vacate.wiring.components import Environment
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
@@ -110,7 +110,7 @@ def manager(
         leader_elect,
         lease_namespace,
         lease_timings,
-        pace=Pace(qps, burst),
+        pace=RateLimit(qps, burst),
         limits=limits,
         fencing_job_namespace=fencing_job_namespace or "",
     )

@@ -40,7 +40,7 @@ class AgentResult:
     output: str
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The end of what it printed, on one line, for messages."""
         return " ".join(self.output.split())[-300:] or "no output"
 
@@ -92,11 +92,11 @@ class FenceAgent:
     async def status(self) -> Answer:
         """The state of the machine, in a call of its own."""
         state, result = await self.power()
-        return Answer(state is not PowerState.UNKNOWN, state, result.said)
+        return Answer(state is not PowerState.UNKNOWN, state, result.message)
 
     async def _answer(self, action: str) -> Answer:
         result = await self.call(action)
-        return Answer(result.code == 0, PowerState.UNKNOWN, result.said)
+        return Answer(result.code == 0, PowerState.UNKNOWN, result.message)
 
     async def power(self) -> tuple[PowerState, AgentResult]:
         """Ask for the state of the machine."""

@@ -130,8 +130,8 @@ class Fencing:
         state, status = await self.agent.power()
         if state is not PowerState.ON:
             raise FencingFailed(
-                f"node {name} was not switched on: {result.said}; its status is {state} ({status.said}). "
-                f"{otherwise}"
+                f"node {name} was not switched on: {result.message}; its status is {state} "
+                f"({status.message}). {otherwise}"
             )
 
     async def _power_off(self, name: str) -> None:
@@ -140,12 +140,12 @@ class Fencing:
         state, status = await self.agent.power()
         if result.code == 0 and state is PowerState.OFF:
             return
-        ended = "succeeded" if result.code == 0 else f"failed ({result.said})"
+        ended = "succeeded" if result.code == 0 else f"failed ({result.message})"
         wanted = "cut off from its storage" if self.by_storage else "off"
         raise FencingFailed(
             f"node {name} is not known to be {wanted}: the agent's action off {ended}, and its status "
-            f"afterwards is {state} ({status.said}). {_NOTHING}. Check the agent's options, and repeat with "
-            "--retry"
+            f"afterwards is {state} ({status.message}). {_NOTHING}. Check the agent's options, and repeat "
+            "with --retry"
         )
 
     async def _last_heard(self, name: str) -> object:

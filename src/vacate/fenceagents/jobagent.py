@@ -113,7 +113,7 @@ class JobAgent:
         if answer is None:
             return unclear(f"Job {call.name} has not ended")
         # Its deadline is the time that the agent has: which of the two is over first is open.
-        return unclear(f"{answer.said}: {seen[-1]}") if is_overdue(job) and seen else answer
+        return unclear(f"{answer.message}: {seen[-1]}") if is_overdue(job) and seen else answer
 
     @contextlib.contextmanager
     def _noting(self, seen: list[str], *watches: ObjectWatch) -> Iterator[None]:

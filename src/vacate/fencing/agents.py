@@ -22,7 +22,7 @@ class Answer:
 
     ok: bool  # the call itself succeeded
     state: PowerState
-    said: str = ""  # for people: on one line, without secrets
+    message: str = ""  # for people: on one line, without secrets
 
 
 class _Body(msgspec.Struct, frozen=True):
@@ -32,9 +32,9 @@ class _Body(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def unclear(said: str) -> Answer:
+def unclear(message: str) -> Answer:
     """An answer that proves nothing, and why."""
-    return Answer(False, PowerState.UNKNOWN, " ".join(said.split())[:_SHOWN])
+    return Answer(False, PowerState.UNKNOWN, " ".join(message.split())[:_SHOWN])
 
 
 def read_answer(text: bytes, node: str, uid: str, secret: str = "") -> Answer:

@@ -155,7 +155,7 @@ def _read_pod(pod: Obj, call: JobCall) -> Answer:
         if status.get("name") == first:
             said = text(dig(status, "state", "terminated", "message"))
             answer = read_answer(said.encode(), call.node, call.uid)
-            return answer if answer.ok else unclear(f"pod {name}: {answer.said}")
+            return answer if answer.ok else unclear(f"pod {name}: {answer.message}")
     return unclear(f"pod {name} does not say how its container {first} ended")
 
 

@@ -64,10 +64,10 @@ def _message(rows: Sequence[NodeFencing]) -> str:
         return "all nodes of the policy report"
     first = min(rows, key=lambda row: (_ORDER.index(row.phase) if row.phase in _ORDER else 99, row.name))
     more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
-    return f"{_said(first)[: MAX_MESSAGE - 40]}{more}"
+    return f"{_row_message(first)[: MAX_MESSAGE - 40]}{more}"
 
 
-def _said(row: NodeFencing) -> str:
+def _row_message(row: NodeFencing) -> str:
     """A row that another client wrote may have no message, and a condition needs one."""
     return row.message or f"node {row.name}: {row.phase}"
 
@@ -90,7 +90,7 @@ def _conditions(
                 observed_generation=policy.metadata.generation,
                 last_transition_time=since or now.replace(microsecond=0),
                 reason=found[0].phase if found else "None",
-                message=_said(found[0]) if found else _NOTHING[type_],
+                message=_row_message(found[0]) if found else _NOTHING[type_],
             )
         )
     others = [one for one in before if one.type not in CONDITIONS]

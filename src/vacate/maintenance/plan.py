@@ -265,7 +265,7 @@ def _drain(
         deadline_time=deadline,
         estimated_finish_time=steady(row.estimated_finish_time, finish, now),
         drained_time=(row.drained_time or now.replace(microsecond=0)) if phase == DRAINED else None,
-        message=_said(phase, left, len(found), staying, waiting=len(going) - len(wave)),
+        message=_node_message(phase, left, len(found), staying, waiting=len(going) - len(wave)),
     )
 
 
@@ -315,7 +315,7 @@ def _is_ready(node: Node) -> bool:
     return found is None or found.status == "True"
 
 
-def _said(phase: str, left: int, held: int, staying: Sequence[Verdict], *, waiting: int) -> str:
+def _node_message(phase: str, left: int, held: int, staying: Sequence[Verdict], *, waiting: int) -> str:
     parts = []
     if phase == DRAINED:
         parts.append("the node is drained")

@@ -25,7 +25,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 V = TypeVar("V")
 
 
-class Recent(Generic[V]):
+class LruMap(Generic[V]):
     """A map that forgets what was not used for longest."""
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,7 @@ class Recent(Generic[V]):
 
 
 @dataclass(slots=True)
-class Written:
+class CorrelatedEvent:
     """An event as it is to be, or is, on the server."""
 
     body: Obj  # with count and lastTimestamp of the newest repeat
@@ -76,18 +76,18 @@ class Correlator:
         self._component = component
         self._host = host
         self._entropy = entropy
-        self._written: Recent[Written] = Recent(REMEMBERED)  # by everything that makes notes equal
-        self._buckets: Recent[TokenBucket] = Recent(REMEMBERED)  # by object and type
+        self._written: LruMap[CorrelatedEvent] = LruMap(REMEMBERED)  # by everything that makes notes equal
+        self._buckets: LruMap[TokenBucket] = LruMap(REMEMBERED)  # by object and type
         self._last_stamp = 0  # no two events carry the same nanosecond in their name
 
-    def observe(self, note: EventNote, now: dt.datetime, monotonic: float) -> Written | None:
+    def observe(self, note: EventNote, now: dt.datetime, monotonic: float) -> CorrelatedEvent | None:
         """What to write for a note; None where the object has had too many."""
         if not self._allowed(note, monotonic):
             return None
         identity = (*_subject(note.regarding), note.type, note.reason, note.message)
         known = self._written.get(identity)
         if known is None:
-            return self._written.put(identity, Written(self._event(note, now)))
+            return self._written.put(identity, CorrelatedEvent(self._event(note, now)))
         known.body["count"] += 1
         known.body["lastTimestamp"] = format_time(now)
         return known

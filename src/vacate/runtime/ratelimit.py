@@ -48,7 +48,7 @@ _BUDGET = b"DisruptionBudget"  # the cause by which a refused eviction differs f
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RateLimit:
     """Requests a second over time, and how many may be sent at once after a quiet while."""
 
     qps: float = 0.0  # none of its own: the server's priority and fairness decides
@@ -67,19 +67,23 @@ class Pace:
         return TokenBucket(self.qps, self.burst or max(math.ceil(2 * self.qps), 1))
 
 
-class PacedTransport:
+class RateLimitedTransport:
     """Wraps a transport for everything that a process does but renewing its lease.
 
     A fence belongs below it, so that a write that waited is checked at the moment when it is sent.
     """
 
     def __init__(
-        self, transport: Transport, clock: Clock, pace: Pace | None = None, metrics: Metrics | None = None
+        self,
+        transport: Transport,
+        clock: Clock,
+        pace: RateLimit | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._transport = transport
         self._clock = clock
         self._metrics = metrics
-        self._bucket = (pace or Pace()).bucket()
+        self._bucket = (pace or RateLimit()).bucket()
         self._quiet_until = -math.inf  # the server asked for nothing before that moment
         self._slow = SlowStart()
         self._line: deque[asyncio.Future[None]] = deque()  # those who wait for a place, in their order

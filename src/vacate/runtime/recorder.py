@@ -22,7 +22,7 @@ from vacate.errors import (
     TooManyRequests,
     TransportError,
 )
-from vacate.runtime.eventcorrelator import Correlator, Written
+from vacate.runtime.eventcorrelator import CorrelatedEvent, Correlator
 from vacate.runtime.leaderelection import LeadershipLost
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class EventRecorder:
         self._more.clear()
         self._settled.set()
 
-    async def _write(self, event: Written) -> bool:
+    async def _write(self, event: CorrelatedEvent) -> bool:
         """Try until it works or cannot work; False for a note that is lost."""
         for attempt in range(ATTEMPTS):
             try:
@@ -123,7 +123,7 @@ class EventRecorder:
                 return True
         return False
 
-    async def _send(self, event: Written) -> None:
+    async def _send(self, event: CorrelatedEvent) -> None:
         if event.repeat:
             try:
                 await self._client.patch(EVENTS, event.name, event.change(), event.namespace)

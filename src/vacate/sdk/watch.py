@@ -17,7 +17,7 @@ from vacate.errors import UnreadableObject, VacateError
 T = TypeVar("T")
 
 
-class Watched(Generic[T]):
+class WatchedObject(Generic[T]):
     """One object as a watch shows it."""
 
     def __init__(self, informer: Informer[T], namespace: str, name: str) -> None:
@@ -68,7 +68,7 @@ async def watched(
     entropy: Entropy,
     *,
     read: Callable[[Any], T] | None = None,
-) -> AsyncIterator[Watched[T]]:
+) -> AsyncIterator[WatchedObject[T]]:
     """A watch over one object for the length of the block, synced when the block begins."""
     informer: Informer[T] = Informer(
         client,
@@ -80,7 +80,7 @@ async def watched(
         field_selector=f"metadata.name={name}",
         project=read,
     )
-    one = Watched(informer, namespace, name)
+    one = WatchedObject(informer, namespace, name)
     task = asyncio.get_running_loop().create_task(informer.run(), name=f"watch of {kind.singular} {name}")
     try:
         await informer.wait_synced()

@@ -32,7 +32,7 @@ from vacate.errors import OutOfTime
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.runtime.manager import Manager
-from vacate.sim.faults.transport import Chances, FaultyTransport, Plan, RandomPlan
+from vacate.sim.faults.transport import FaultyTransport, Plan, RandomPlan, RequestFaultRates
 from vacate.sim.history import is_healthy
 from vacate.sim.network import Network
 from vacate.sim.process import Process, Program
@@ -69,7 +69,9 @@ class WorldSettings:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     replicasets_await_turns: bool = False  # as in `vacate up`; stock ReplicaSet controllers do not
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
-    chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
+    chances: RequestFaultRates = field(
+        default_factory=RequestFaultRates
+    )  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
     plans: Callable[[str], Plan] | None = None
     # Seconds by which the clock of a part is ahead, by name; that of "server" too.
@@ -233,7 +235,7 @@ class World:
         link = self.network.link(name, peer)
         if self.settings.plans is not None:
             return FaultyTransport(link, self.settings.plans(name), self.sim.clock, link.straggle)
-        if self.settings.chances == Chances():
+        if self.settings.chances == RequestFaultRates():
             return link
         plan = RandomPlan(self.settings.chances, self._fresh_stream(f"faults of {name}"))
         return FaultyTransport(link, plan, self.sim.clock)

@@ -17,7 +17,7 @@ _Place = tuple[str, str]  # namespace and name
 
 
 @dataclass(slots=True)
-class Moment:
+class Snapshot:
     """The pods and budgets of one revision, and what the record before and after it says."""
 
     revision: int = 0
@@ -54,7 +54,7 @@ class BudgetHistory:
     """
 
     def __init__(self) -> None:
-        self._moment = Moment()
+        self._moment = Snapshot()
         self._uncounted: dict[_Place, list[_Place]] = {}  # by budget, the pods that were lost, in their order
 
     def apply(self, record: Record) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _is_evicted(pod: Obj) -> bool:
     return any(one.get("reason") == EVICTED for one in dig(pod, "status", "conditions") or ())
 
 
-def _budgets_of(moment: Moment, namespace: str, pod: Obj) -> Iterator[Obj]:
+def _budgets_of(moment: Snapshot, namespace: str, pod: Obj) -> Iterator[Obj]:
     labels = pod["metadata"].get("labels") or {}
     for (place, _), budget in moment.budgets.items():
         wanted = dig(budget, "spec", "selector")
@@ -130,7 +130,7 @@ def _budgets_of(moment: Moment, namespace: str, pod: Obj) -> Iterator[Obj]:
             yield budget
 
 
-def _healthy(moment: Moment, budget: Obj) -> list[_Place]:
+def _healthy(moment: Snapshot, budget: Obj) -> list[_Place]:
     """The healthy pods that the budget selects."""
     selector, namespace = selector_of(budget["spec"]["selector"]), _place(budget)[0]
     return [
@@ -140,7 +140,7 @@ def _healthy(moment: Moment, budget: Obj) -> list[_Place]:
     ]
 
 
-def _is_healthy(moment: Moment, place: _Place) -> bool:
+def _is_healthy(moment: Snapshot, place: _Place) -> bool:
     pod = moment.pods.get(place)
     return pod is not None and is_healthy(pod)
 
@@ -151,7 +151,7 @@ def _place(obj: Obj) -> _Place:
 
 def health(records: Iterable[Record], namespace: str, label: str, value: str) -> Iterator[tuple[int, int]]:
     """For every revision that touches a pod with the label: the revision, and how many are healthy then."""
-    moment = Moment()
+    moment = Snapshot()
     for record in records:
         moment.apply(record)
         if record.resource == "pods" and record.namespace == namespace:
@@ -162,7 +162,7 @@ def health(records: Iterable[Record], namespace: str, label: str, value: str) ->
 
 def shared_addresses(records: Iterable[Record]) -> Iterator[str]:
     """Two pods that were alive with one address at one revision."""
-    moment = Moment()
+    moment = Snapshot()
     for record in records:
         moment.apply(record)
         if record.resource != "pods" or record.deleted:

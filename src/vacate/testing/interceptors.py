@@ -88,7 +88,7 @@ def simulate_eviction(
 
     async def main(sim: Sim) -> SimulatedEviction:
         async with World(sim, WorldSettings(nodes=1, zones=1)) as world:
-            stage = _Stage(world, interceptors, made)
+            stage = _SimulatedCluster(world, interceptors, made)
             return await stage.run(cancel_after, restart_after, deadline_seconds, within)
 
     return run_sim(main, seed, limit=(within + DAY).total_seconds())
@@ -102,7 +102,7 @@ def _check_loop() -> None:
     raise ConfigError("simulate_eviction runs a loop of its own: call it from a plain function")
 
 
-class _Stage:
+class _SimulatedCluster:
     """The world, the interceptors' program, and the requester."""
 
     def __init__(self, world: World, interceptors: tuple[Interceptor, ...], pod: Obj) -> None:

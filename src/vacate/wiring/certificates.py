@@ -10,7 +10,7 @@ from vacate.client.privatefile import write_private
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
 from vacate.pki.rotation import CertificateBundle, Lifetimes
-from vacate.runtime.ratelimit import PacedTransport
+from vacate.runtime.ratelimit import RateLimitedTransport
 from vacate.webhook.certificates.rotator import CertificateRotator, ServingIdentity
 from vacate.wiring.components import Environment
 
@@ -40,7 +40,7 @@ class CertificateParts:
     """The rotator over one transport. It opens no port."""
 
     def __init__(self, transport: Transport, around: Environment, settings: CertificateSettings) -> None:
-        paced = PacedTransport(transport, around.clock, metrics=around.metrics)
+        paced = RateLimitedTransport(transport, around.clock, metrics=around.metrics)
         self._folder = settings.cert_dir
         self._rotator = CertificateRotator(
             Client(paced, user_agent=f"vacate/{COMPONENT}"),

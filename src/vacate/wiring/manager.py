@@ -20,7 +20,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
-from vacate.runtime.ratelimit import Pace, PacedTransport
+from vacate.runtime.ratelimit import RateLimit, RateLimitedTransport
 from vacate.wiring.components import (
     ControllerDescriptor,
     Environment,
@@ -47,7 +47,7 @@ class ManagerSettings:
     lease_namespace: str = "kube-system"
     timings: LeaseTimings = field(default_factory=LeaseTimings)
     identity: str = ""  # of this process among the candidates; made up where it is empty
-    pace: Pace = field(default_factory=Pace)
+    pace: RateLimit = field(default_factory=RateLimit)
     limits: Limits = field(default_factory=Limits)
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
 
@@ -77,7 +77,7 @@ class ManagerParts:
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
-        paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
+        paced = RateLimitedTransport(fenced, around.clock, settings.pace, around.metrics)
         around = replace(
             around,
             clock=server_clock,

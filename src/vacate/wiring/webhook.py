@@ -20,7 +20,7 @@ from vacate.features import FeatureGates
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
-from vacate.runtime.ratelimit import PacedTransport
+from vacate.runtime.ratelimit import RateLimitedTransport
 from vacate.webhook.certificates.files import (
     POLL_SECONDS,
     CertificateFolder,
@@ -77,7 +77,7 @@ class WebhookParts:
     def __init__(self, transport: Transport, around: Environment, settings: WebhookSettings) -> None:
         self._settings = settings
         self._around = around
-        paced = PacedTransport(transport, around.clock, metrics=around.metrics)
+        paced = RateLimitedTransport(transport, around.clock, metrics=around.metrics)
         self._client = Client(paced, user_agent=f"vacate/{COMPONENT}")
         self._metrics = WebhookMetrics(around.metrics.registry)
         demanded = settings.client_ca is not None

@@ -34,7 +34,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.testing import pod
 from vacate.wiring.components import component_manager
 from vacate.wiring.controllers import enabled
@@ -147,7 +147,9 @@ def test_requests_end_well_over_a_bad_network(seed: int) -> None:
         await world.until(lambda: all(ended(world, name) for name in names), timeout=7200)
         assert all(turns(world, name) == [B, A] for name in names)
 
-    bad = Chances(delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1)
+    bad = RequestFaultRates(
+        delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1
+    )
     on_simulated_cluster(body, seed, chances=bad)
 
 

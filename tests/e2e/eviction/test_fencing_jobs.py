@@ -68,13 +68,13 @@ async def test_a_job_answers_for_its_node_once_and_never_from_that_node(place: E
 
     answer = await (await agent(place, node, "step 1", said.replace(name, "another"))).status()
     assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-    assert "about node 'another'" in answer.said
+    assert "about node 'another'" in answer.message
 
     # A template that insists on the node itself finds no node, and the Job is deleted.
     pinned = {"nodeSelector": {"kubernetes.io/hostname": name}}
     answer = await (await agent(place, node, "step 2", said, **pinned)).off()
     assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-    assert "its pod has no node" in answer.said
+    assert "its pod has no node" in answer.message
 
     async def ended() -> bool:
         jobs = (await place.client.list(JOBS, place.namespace)).items

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.simulated.pods import T0, at, deleted, simulated_pod
-from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, advance, arrive, backoff_after, next_moment
+from vacate.embedded.nodes.podlifecycle import (
+    KILLED,
+    Exit,
+    PodLifecycle,
+    advance,
+    arrive,
+    backoff_after,
+    next_moment,
+)
 from vacate.embedded.nodes.podstatus import phase_of
 from vacate.embedded.nodes.timings import NEVER, PodTimings
 from vacate.testing import pod
@@ -18,7 +26,7 @@ from vacate.testing import pod
 pytestmark = pytest.mark.unit
 
 
-def lived(timings: PodTimings, until: float, **overrides: Any) -> Life:
+def lived(timings: PodTimings, until: float, **overrides: Any) -> PodLifecycle:
     view = simulated_pod(**overrides)
     return advance(arrive(view, timings, T0), view, timings, at(until))
 
@@ -42,8 +50,8 @@ def test_a_pod_that_never_starts_or_is_never_ready_has_no_next_moment() -> None:
 
 def test_a_running_pod_can_be_told_when_to_end() -> None:
     view = simulated_pod(spec={"restartPolicy": "Never"})
-    life = lived(PodTimings(start=1), 5, spec={"restartPolicy": "Never"})
-    later = advance(life, view, PodTimings(start=1, run=20), at(6))
+    lifecycle = lived(PodTimings(start=1), 5, spec={"restartPolicy": "Never"})
+    later = advance(lifecycle, view, PodTimings(start=1, run=20), at(6))
     assert (later.running, next_moment(later, at(6))) == (True, at(21))
     at_once = advance(later, view, PodTimings(start=1, run=0), at(7))
     assert at_once.last == Exit(0, at(1), at(7))
@@ -66,9 +74,9 @@ def test_the_restart_policy_decides_about_a_pod_that_ends(
     policy: str, code: int, phase: str, restarts: int
 ) -> None:
     timings = PodTimings(start=1, run=10, exit_code=code)
-    life = lived(timings, 11, spec={"restartPolicy": policy})
-    assert (phase_of(life, simulated_pod()), life.restarts) == (phase, restarts)
-    assert life.last == Exit(code, at(1), at(11))
+    lifecycle = lived(timings, 11, spec={"restartPolicy": policy})
+    assert (phase_of(lifecycle, simulated_pod()), lifecycle.restarts) == (phase, restarts)
+    assert lifecycle.last == Exit(code, at(1), at(11))
 
 
 def test_restarts_wait_longer_and_longer() -> None:
@@ -101,62 +109,62 @@ def test_a_pod_asked_to_stop_takes_its_time_within_the_grace(
 ) -> None:
     timings = PodTimings(stop=stop)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
     gone = deleted(obj, grace, 100)
-    life = advance(life, gone, timings, at(100))
-    assert next_moment(life, at(100)) == at(ends)
-    life = advance(life, gone, timings, at(500))
-    assert life.ended
-    assert life.last == Exit(code, at(1), at(ends))
+    lifecycle = advance(lifecycle, gone, timings, at(100))
+    assert next_moment(lifecycle, at(100)) == at(ends)
+    lifecycle = advance(lifecycle, gone, timings, at(500))
+    assert lifecycle.ended
+    assert lifecycle.last == Exit(code, at(1), at(ends))
 
 
 def test_a_second_shorter_grace_counts_from_when_it_is_seen() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    life = advance(life, deleted(obj, 300), timings, at(100))
-    life = advance(life, deleted(obj, 10), timings, at(150))
-    assert next_moment(life, at(150)) == at(160)
-    assert advance(life, deleted(obj, 60), timings, at(151)) == life
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    lifecycle = advance(lifecycle, deleted(obj, 300), timings, at(100))
+    lifecycle = advance(lifecycle, deleted(obj, 10), timings, at(150))
+    assert next_moment(lifecycle, at(150)) == at(160)
+    assert advance(lifecycle, deleted(obj, 60), timings, at(151)) == lifecycle
 
 
 def test_a_longer_grace_changes_nothing_and_neither_does_a_late_short_one() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    life = advance(life, deleted(obj, 30), timings, at(100))
-    life = advance(life, deleted(obj, 20), timings, at(125))
-    assert next_moment(life, at(125)) == at(130)
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    lifecycle = advance(lifecycle, deleted(obj, 30), timings, at(100))
+    lifecycle = advance(lifecycle, deleted(obj, 20), timings, at(125))
+    assert next_moment(lifecycle, at(125)) == at(130)
 
 
 def test_a_pod_deleted_before_it_started_ends_at_once_and_as_failed() -> None:
     timings = PodTimings(start=60)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
     gone = deleted(obj, 30)
-    life = advance(life, gone, timings, at(6))
-    assert life.ended
-    assert life.last == Exit(KILLED, None, at(6))
-    assert phase_of(life, gone) == "Failed"
+    lifecycle = advance(lifecycle, gone, timings, at(6))
+    assert lifecycle.ended
+    assert lifecycle.last == Exit(KILLED, None, at(6))
+    assert phase_of(lifecycle, gone) == "Failed"
 
 
 def test_a_pod_deleted_in_its_back_off_ends_at_once() -> None:
     timings = PodTimings(start=0, run=1, exit_code=4)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
-    life = advance(life, deleted(obj, 30), timings, at(6))
-    assert life.ended
-    assert life.last == Exit(4, at(1), at(2))
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
+    lifecycle = advance(lifecycle, deleted(obj, 30), timings, at(6))
+    assert lifecycle.ended
+    assert lifecycle.last == Exit(4, at(1), at(2))
 
 
 def test_a_pod_that_someone_else_declared_ended_is_stopped() -> None:
     timings = PodTimings(stop=3)
     view = simulated_pod()
-    life = advance(arrive(view, timings, T0), view, timings, at(50))
+    lifecycle = advance(arrive(view, timings, T0), view, timings, at(50))
     failed = simulated_pod(pod("web", node="node-1", phase="Failed"))
-    life = advance(life, failed, timings, at(100))
-    assert next_moment(life, at(100)) == at(103)
-    assert phase_of(advance(life, failed, timings, at(103)), failed) == "Failed"
+    lifecycle = advance(lifecycle, failed, timings, at(100))
+    assert next_moment(lifecycle, at(100)) == at(103)
+    assert phase_of(advance(lifecycle, failed, timings, at(103)), failed) == "Failed"
 
 
 SECONDS = st.one_of(st.integers(0, 2000).map(float), st.just(NEVER))
@@ -181,16 +189,16 @@ def test_the_next_moment_is_ahead_and_something_happens_then(
     timings: PodTimings, policy: str, now: int
 ) -> None:
     view = simulated_pod(spec={"restartPolicy": policy})
-    life = advance(arrive(view, timings, T0), view, timings, at(now))
-    moment = next_moment(life, at(now))
+    lifecycle = advance(arrive(view, timings, T0), view, timings, at(now))
+    moment = next_moment(lifecycle, at(now))
     if moment is None:
-        assert advance(life, view, timings, at(10**8)) == life
+        assert advance(lifecycle, view, timings, at(10**8)) == lifecycle
         return
     assert moment > at(now)
-    later = advance(life, view, timings, moment)
-    assert later != life or later.ready(moment) != life.ready(at(now))
+    later = advance(lifecycle, view, timings, moment)
+    assert later != lifecycle or later.ready(moment) != lifecycle.ready(at(now))
     just_before = moment - dt.timedelta(microseconds=1)
-    assert advance(life, view, timings, just_before) == life
+    assert advance(lifecycle, view, timings, just_before) == lifecycle
 
 
 @given(TIMINGS, POLICIES, st.integers(0, 3000), st.lists(st.integers(0, 100), min_size=1, max_size=4))
@@ -198,13 +206,13 @@ def test_a_deleted_pod_ends_within_the_shortest_grace_it_was_given(
     timings: PodTimings, policy: str, when: int, graces: list[int]
 ) -> None:
     obj = pod("web", node="node-1", stored=True, spec={"restartPolicy": policy})
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(when))
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(when))
     deadline = 10.0**9
     for step, grace in enumerate(graces):
         now = when + step
-        life = advance(life, deleted(obj, grace), timings, at(now))
+        lifecycle = advance(lifecycle, deleted(obj, grace), timings, at(now))
         deadline = min(deadline, now + max(grace, 1))
-    life = advance(life, deleted(obj, 100), timings, at(deadline))
-    assert life.ended
-    assert life.last is not None
-    assert life.last.finished <= at(deadline)
+    lifecycle = advance(lifecycle, deleted(obj, 100), timings, at(deadline))
+    assert lifecycle.ended
+    assert lifecycle.last is not None
+    assert lifecycle.last.finished <= at(deadline)

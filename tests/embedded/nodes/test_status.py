@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.simulated.pods import T0, at, deleted, simulated_pod
 from vacate.api.objects import Obj
 from vacate.embedded.nodes.adoption import adopt
-from vacate.embedded.nodes.podlifecycle import Life, advance, arrive
+from vacate.embedded.nodes.podlifecycle import PodLifecycle, advance, arrive
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.statuspatch import status_patch
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.unit
 WHERE = Addresses(pod="10.0.0.7", host="172.16.0.2")
 
 
-def reported(life: Life, view: SimulatedPod, now: float) -> Obj:
-    return status_of(life, view, WHERE, at(now))
+def reported(lifecycle: PodLifecycle, view: SimulatedPod, now: float) -> Obj:
+    return status_of(lifecycle, view, WHERE, at(now))
 
 
 def conditions(status: Obj) -> dict[str, str]:
@@ -72,11 +72,11 @@ def test_init_containers_keep_a_pod_uninitialized_until_it_starts() -> None:
         }
     )
     timings = PodTimings(start=2)
-    life = arrive(view, timings, T0)
-    before = reported(life, view, 0)
+    lifecycle = arrive(view, timings, T0)
+    before = reported(lifecycle, view, 0)
     assert conditions(before)["Initialized"] == "False"
     assert before["conditions"][1]["message"] == "containers with incomplete status: [prepare side]"
-    after = reported(advance(life, view, timings, at(2)), view, 2)
+    after = reported(advance(lifecycle, view, timings, at(2)), view, 2)
     prepare, side = after["initContainerStatuses"]
     assert prepare["state"]["terminated"]["reason"] == "Completed"
     assert "running" in side["state"]
@@ -125,14 +125,14 @@ def test_readiness_gates_hold_a_pod_back() -> None:
     gates = {"readinessGates": [{"conditionType": "example.com/lb"}]}
     view = simulated_pod(spec=gates)
     timings = PodTimings(start=0)
-    life = advance(arrive(view, timings, T0), view, timings, at(1))
-    ready = reported(life, view, 1)["conditions"][2]
+    lifecycle = advance(arrive(view, timings, T0), view, timings, at(1))
+    ready = reported(lifecycle, view, 1)["conditions"][2]
     assert ready["status"] == "False"
     assert (
         ready["message"] == 'corresponding condition of pod readiness gate "example.com/lb" does not exist.'
     )
     open_gate = {"conditions": [{"type": "example.com/lb", "status": "True"}]}
-    assert conditions(reported(life, simulated_pod(spec=gates, status=open_gate), 1))["Ready"] == "True"
+    assert conditions(reported(lifecycle, simulated_pod(spec=gates, status=open_gate), 1))["Ready"] == "True"
 
 
 def test_a_condition_that_stays_keeps_its_time() -> None:
@@ -147,11 +147,11 @@ def test_a_condition_that_stays_keeps_its_time() -> None:
 def test_a_patch_holds_differences_only_and_the_uid() -> None:
     view = simulated_pod()
     timings = PodTimings(start=1, ready=5)
-    life = advance(arrive(view, timings, T0), view, timings, at(2))
-    before = reported(life, view, 2)
+    lifecycle = advance(arrive(view, timings, T0), view, timings, at(2))
+    before = reported(lifecycle, view, 2)
     seen = simulated_pod(status=before)
-    assert status_patch(seen.status, reported(life, seen, 3), "uid-web") is None
-    patch = status_patch(seen.status, reported(life, seen, 6), "uid-web")
+    assert status_patch(seen.status, reported(lifecycle, seen, 3), "uid-web") is None
+    patch = status_patch(seen.status, reported(lifecycle, seen, 6), "uid-web")
     assert patch is not None
     assert patch["metadata"] == {"uid": "uid-web"}
     assert sorted(patch["status"]) == ["conditions", "containerStatuses"]
@@ -184,23 +184,23 @@ TIMINGS = st.builds(
 @given(POLICIES, st.integers(0, 2000), TIMINGS)
 def test_a_restarted_node_reads_the_life_that_it_wrote(policy: str, now: int, timings: PodTimings) -> None:
     view = simulated_pod(spec={"restartPolicy": policy})
-    life = advance(arrive(view, timings, T0), view, timings, at(now))
-    seen = simulated_pod(spec={"restartPolicy": policy}, status=reported(life, view, now))
+    lifecycle = advance(arrive(view, timings, T0), view, timings, at(now))
+    seen = simulated_pod(spec={"restartPolicy": policy}, status=reported(lifecycle, view, now))
     again = advance(adopt(seen, timings, at(now)), seen, timings, at(now))
-    if life.running or life.ended or life.last is None:
+    if lifecycle.running or lifecycle.ended or lifecycle.last is None:
         assert reported(again, seen, now) == seen.status
     else:  # the back-off is forgotten, so it runs at once
         assert again.running
-        assert again.restarts == life.restarts + 1
+        assert again.restarts == lifecycle.restarts + 1
 
 
 def test_a_termination_begins_anew_after_a_restart() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    status = reported(life, simulated_pod(obj), 50)
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    status = reported(lifecycle, simulated_pod(obj), 50)
     gone = deleted(obj | {"status": status}, 30)
-    before = advance(life, gone, timings, at(100))
+    before = advance(lifecycle, gone, timings, at(100))
     assert before.kill_at == at(130)
     after = advance(adopt(gone, timings, at(120)), gone, timings, at(120))
     assert after.kill_at == at(150)
@@ -209,8 +209,8 @@ def test_a_termination_begins_anew_after_a_restart() -> None:
 def test_containers_die_with_the_machine() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
-    seen = simulated_pod(obj | {"status": reported(life, simulated_pod(obj), 50)})
+    lifecycle = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    seen = simulated_pod(obj | {"status": reported(lifecycle, simulated_pod(obj), 50)})
     again = advance(adopt(seen, timings, at(90), survived=lambda _: False), seen, timings, at(90))
     assert (again.running, again.restarts, again.began) == (True, 1, at(90))
     gone = deleted(obj | {"status": seen.status}, 30)

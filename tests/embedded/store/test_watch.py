@@ -57,7 +57,7 @@ def test_scopes(scope: Scope, change: Change, told: bool) -> None:
     fanout = Fanout(2)
     watch = Watch(fanout, scope, [], 10)
     fanout.add(watch)
-    fanout.tell(change)
+    fanout.publish(change)
     assert bool(watch._buffer) is told
 
 
@@ -85,7 +85,7 @@ def test_the_index_tells_exactly_those_in_scope_once(
     for number, watch in enumerate(watches):
         if number in removed:
             watch.close()
-    fanout.tell(change)
+    fanout.publish(change)
     for number, watch in enumerate(watches):
         expected = [change] if number not in removed and in_scope(watch.scope, change) else []
         assert watch._buffer == expected

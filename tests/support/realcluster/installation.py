@@ -20,7 +20,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.install import Settings
 from vacate.install.apply.installer import Installer, InstallOptions
-from vacate.install.apply.inventory import Notes
+from vacate.install.apply.inventory import Inventory
 from vacate.install.apply.requests import existing
 from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.objectkinds import kind_of, path_of
@@ -66,7 +66,7 @@ class Installation:
         return [path_of(obj) for obj in kept if kind_of(obj) != NAMESPACES]
 
     async def noted(self) -> list[str]:
-        return await Notes(self.client, self.settings.namespace).lines()
+        return await Inventory(self.client, self.settings.namespace).lines()
 
 
 @contextlib.asynccontextmanager

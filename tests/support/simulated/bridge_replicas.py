@@ -21,7 +21,7 @@ from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.registration import resolve
 from vacate.sim.cluster import World
-from vacate.sim.faults.transport import Chances, FaultyTransport, RandomPlan
+from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 from vacate.webhook.bridgehealth import BUSY_SECONDS
 from vacate.webhook.evictionbridge import BridgeAnswer, EvictionBridge
 
@@ -47,7 +47,7 @@ class Reviewed:
 class Replicas:
     """What the API server asks instead of a bridge of its own."""
 
-    def __init__(self, world: World, count: int, chances: Chances) -> None:
+    def __init__(self, world: World, count: int, chances: RequestFaultRates) -> None:
         self._world = world
         self._chances = chances
         self._choice = world.sim.stream("which replica")

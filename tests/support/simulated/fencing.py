@@ -19,7 +19,7 @@ from vacate.errors import AlreadyExists
 from vacate.fencing.agents import Agents
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Chances
+from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.fenceagents import Behaviour, SimulatedAgents
 from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.sim.process import Process
@@ -144,7 +144,7 @@ def fenced(
     nodes: int = 4,
     controllers: int = 1,
     behaviours: dict[str, Behaviour] | None = None,
-    chances: Chances | None = None,
+    chances: RequestFaultRates | None = None,
     skews: dict[str, float] | None = None,
     around: Callable[[Transport], Transport] | None = None,
     wrap: Callable[[SimulatedAgents], Agents] = lambda agents: agents,
@@ -160,7 +160,7 @@ def fenced(
     async def main(sim: Sim) -> None:
         others = [one for one in CONTROLLERS if one.component in beside_it]
         settings = WorldSettings(
-            nodes=nodes, evictions=others, chances=chances or Chances(), skews=skews or {}
+            nodes=nodes, evictions=others, chances=chances or RequestFaultRates(), skews=skews or {}
         )
         async with World(sim, settings) as world:
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))

@@ -48,7 +48,7 @@ def load_kubelet_config(path: Path, option: str) -> Any:
         return _parse(content.decode("utf-8-sig"))
     except RecursionError:
         raise ConfigError(f"{option}: {path} is nested too deeply") from None
-    except _Twice as error:
+    except _DuplicateKey as error:
         raise ConfigError(f"{option}: {path}: {error}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{option}: {path} is neither YAML nor JSON: {_brief(error)}") from error
@@ -67,7 +67,7 @@ def _parse(text: str) -> Any:
     return documents[0] if documents else None
 
 
-class _Twice(Exception):
+class _DuplicateKey(Exception):
     """A key that is there twice."""
 
 
@@ -75,7 +75,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made and key in _ONCE:
-            raise _Twice(f"{key} is given twice; keep one")
+            raise _DuplicateKey(f"{key} is given twice; keep one")
         made[key] = value
     return made
 
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
             name = getattr(key, "value", None)
             if isinstance(name, str) and name in _ONCE:
                 if name in seen:
-                    raise _Twice(f"line {key.start_mark.line + 1}: {name} is given twice; keep one")
+                    raise _DuplicateKey(f"line {key.start_mark.line + 1}: {name} is given twice; keep one")
                 seen.add(name)
         return super().construct_mapping(node, deep)
 

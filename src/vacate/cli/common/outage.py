@@ -14,7 +14,7 @@ from vacate.errors import VacateError
 FOUND = "The connection is back."
 
 
-class Followed(Protocol):
+class ChangeSource(Protocol):
     """What follows objects, such as an informer."""
 
     @property
@@ -29,7 +29,7 @@ class Outage:
         self._clock = clock
         self.text = ""  # what is said at the moment; empty while changes arrive
 
-    def check(self, followed: Sequence[Followed]) -> bool:
+    def check(self, followed: Sequence[ChangeSource]) -> bool:
         """Look anew; whether the connection was lost or found since the last time."""
         trouble = next((one.trouble for one in followed if one.trouble is not None), None)
         before, self.text = bool(self.text), ""
@@ -38,7 +38,7 @@ class Outage:
             self.text = f"The connection is lost, trying again; what is shown may be old: {why}"
         return bool(self.text) != before
 
-    def report(self, followed: Sequence[Followed]) -> None:
+    def report(self, followed: Sequence[ChangeSource]) -> None:
         """Look anew, and say on standard error what has changed."""
         if self.check(followed):
             terminal.echo(f"{format_time(self._clock.now())} {self.text or FOUND}", err=True)

@@ -29,7 +29,7 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PodAndRequest:
     """A pod and the request about it, each as far as there is one."""
 
     pod: Obj | None
@@ -66,18 +66,18 @@ def named_pod(request: Obj) -> str:
     return str(dig(ref, "name")) if isinstance(ref, dict) else "None"
 
 
-async def find(cluster: Cluster, pod_name: str) -> Found:
+async def find(cluster: Cluster, pod_name: str) -> PodAndRequest:
     """The pod of that name and its request; of a pod that is gone, the newest request about it.
 
     NotFound where there is neither.
     """
     pod, missing = await _pod(cluster, pod_name)
     if pod is not None:
-        return Found(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid"))))
+        return PodAndRequest(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid"))))
     request = await _newest_about(cluster, pod_name)
     if request is None and missing is not None:
         raise missing
-    return Found(None, request)
+    return PodAndRequest(None, request)
 
 
 async def list_requests(

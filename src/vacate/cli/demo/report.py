@@ -30,14 +30,14 @@ def report(summary: Summary, node: str, timeline: Timeline, width: int) -> list[
 
 def timeline_lines(timeline: Timeline, width: int) -> list[str]:
     """Each pod beside a strip of the time that its eviction took, and the steps that it went through."""
-    names = sorted(timeline.courses)
+    names = sorted(timeline.pods)
     widest = max(map(len, names), default=0)
     size = min(max(width - widest - _STEPS_WIDTH - 6, _SHORTEST_BAR), _LONGEST_BAR)
     lines = [f"Timeline, 0 s to {timeline.length:.1f} s   {LEGEND}"]
     for name in names:
-        course = timeline.courses[name]
-        strip = bar(course, timeline.length, size)
-        for number, step in enumerate(steps_of(course) or [""]):
+        pod_timeline = timeline.pods[name]
+        strip = bar(pod_timeline, timeline.length, size)
+        for number, step in enumerate(steps_of(pod_timeline) or [""]):
             first = (name, strip) if not number else ("", "")
             lines.append(f"  {first[0].ljust(widest)}  {first[1].ljust(size)}  {step}".rstrip())
     return lines
@@ -62,7 +62,7 @@ def print_report(summary: Summary, node: str, timeline: Timeline) -> None:
 
 
 def _figures(summary: Summary, node: str, timeline: Timeline) -> list[str]:
-    gone = sum(course.gone for course in timeline.courses.values())
+    gone = sum(pod_timeline.gone for pod_timeline in timeline.pods.values())
     refused = sum(timeline.refusals.values())
     lowest = min(summary.lowest, summary.replicas)
     return [

@@ -29,7 +29,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Course:
+class PodTimeline:
     """One pod's way out."""
 
     pod: str
@@ -64,43 +64,43 @@ class Timeline:
     """The courses of all pods whose eviction is requested."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self.courses: dict[str, Course] = {}
+        self.pods: dict[str, PodTimeline] = {}
         self.refusals: dict[str, int] = {}
         self._say = say
 
     @property
     def length(self) -> float:
         """When the last step ended."""
-        return max((step.ended for one in self.courses.values() for step in one.steps), default=0.0)
+        return max((step.ended for one in self.pods.values() for step in one.steps), default=0.0)
 
     def on_request(self, request: EvictionRequest, now: float) -> None:
         """A request is there, or has changed."""
         pod = pod_of(request)
-        course = self.courses.setdefault(pod, Course(pod))
+        pod_timeline = self.pods.setdefault(pod, PodTimeline(pod))
         counted = request.status.pod_eviction_status
         if counted is not None:
             self.refusals[pod] = counted.failed_api_eviction_counter
         label = _label(request)
-        if label and course.turn(label, now):
+        if label and pod_timeline.turn(label, now):
             self._say(_line(pod, label, request))
 
     def on_pod(self, pod: Pod, now: float, *, gone: bool) -> None:
         """A pod has changed or is deleted; those without an eviction request do not count."""
-        course = self.courses.get(pod.metadata.name)
-        if course is None:
+        pod_timeline = self.pods.get(pod.metadata.name)
+        if pod_timeline is None:
             return
         if gone:
-            if course.end(now):
-                self._say(f"{course.pod} is deleted")
-        elif pod.terminating and course.turn(TERMINATING, now):
-            self._say(f"{course.pod} is terminating")
+            if pod_timeline.end(now):
+                self._say(f"{pod_timeline.pod} is deleted")
+        elif pod.terminating and pod_timeline.turn(TERMINATING, now):
+            self._say(f"{pod_timeline.pod} is terminating")
 
 
-def bar(course: Course, length: float, width: int) -> str:
+def bar(pod_timeline: PodTimeline, length: float, width: int) -> str:
     """The course as a strip: interceptors in turn light and dark, waiting as dots, terminating solid."""
     strip = [" "] * width
     turns = 0
-    for step in course.steps:
+    for step in pod_timeline.steps:
         fill = _TERMINATES if step.label == TERMINATING else _WAITS
         if step.label not in (TERMINATING, EVICTING) and not step.label.startswith(BLOCKED):
             fill, turns = _FILLS[turns % len(_FILLS)], turns + 1
@@ -110,11 +110,11 @@ def bar(course: Course, length: float, width: int) -> str:
     return "".join(strip)
 
 
-def steps_of(course: Course) -> list[str]:
+def steps_of(pod_timeline: PodTimeline) -> list[str]:
     """Each step with its beginning and its end; an eviction that takes no time is not shown."""
     return [
         f"{step.label} {step.began:.1f}-{step.ended:.1f} s"
-        for step in course.steps
+        for step in pod_timeline.steps
         if step.label != EVICTING or step.ended - step.began >= 0.5
     ]
 

@@ -27,7 +27,6 @@ from vacate.cli.common.parameters import node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.evict.choice import Choice, chosen
 from vacate.cli.evict.eviction import Eviction, EvictOptions
 from vacate.cli.evict.preview import Preview
 from vacate.cli.evict.selection import (
@@ -36,6 +35,7 @@ from vacate.cli.evict.selection import (
     is_wide,
     target,
 )
+from vacate.cli.evict.targets import EvictionTargets, select_pods
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
@@ -126,8 +126,8 @@ def evict(
                 entropy=system_entropy(),
                 dialect=dialect,
             )
-            choice = Choice(targets, selector, node or "")
-            names, found = await chosen(cluster, choice, reach.namespace)
+            choice = EvictionTargets(targets, selector, node or "")
+            names, found = await select_pods(cluster, choice, reach.namespace)
             if dry_run:
                 codes.extend(await Preview(cluster, who, reason.strip(), deadline).run(names, found))
             elif await _may_go_on(found, yes=yes):

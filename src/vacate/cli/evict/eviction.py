@@ -31,11 +31,11 @@ from vacate.cli.common.exitcodes import (
 from vacate.cli.common.output import print_object, print_objects
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import not_found_in
-from vacate.cli.evict.choice import shown_name
 from vacate.cli.evict.progress import shown_progress
 from vacate.cli.evict.selection import (
     Selection,
 )
+from vacate.cli.evict.targets import shown_name
 from vacate.errors import NotFound, VacateError
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.dialects.registry import dialect_of

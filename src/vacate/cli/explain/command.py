@@ -17,7 +17,7 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import Found, find, last_refusal, list_budgets
+from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes
@@ -107,7 +107,7 @@ async def _node(cluster: Cluster, name: str) -> Node | None:
         return None
 
 
-def _unrequested(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
+def _unrequested(found: PodAndRequest, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
     pod = found.typed_pod
     assert found.pod is not None
     assert pod is not None

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import failures
-from vacate.eviction.dialects.base import Terms
+from vacate.eviction.dialects.base import ApiTerms
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import has_ended
@@ -30,7 +30,7 @@ class OpenRequests:
         self,
         requests: Reader[EvictionRequest],
         accepted: Callable[[EvictionRequest], int],
-        terms: Terms = EVICTION_REQUEST.terms,
+        terms: ApiTerms = EVICTION_REQUEST.terms,
     ) -> None:
         self._terms = terms
         self._requests = requests

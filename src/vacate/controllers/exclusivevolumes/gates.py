@@ -25,7 +25,7 @@ def build(deps: Deps) -> Controller:
     view = View(deps)
     return Controller(
         QUEUE,
-        Gates(deps, view),
+        SchedulingGates(deps, view),
         (
             Source(view.pods, when=_matters),
             Source(view.claims, keys=view.gated_by_claim),
@@ -37,7 +37,7 @@ def build(deps: Deps) -> Controller:
     )
 
 
-class Gates:
+class SchedulingGates:
     """Reconciles a pod that waits at the gate."""
 
     def __init__(self, deps: Deps, view: View) -> None:

@@ -144,10 +144,10 @@ class Attempts:
         status = await agent.status()
         now = self.deps.clock.now()
         if not (off.ok and is_confirmed_off(status)):
-            said = "succeeded" if off.ok else f"failed ({off.said})"
+            said = "succeeded" if off.ok else f"failed ({off.message})"
             why = (
                 f"node {row.name} is not known to be off: the agent's action off {said}, and its status "
-                f"afterwards is {status.state} ({status.said})"
+                f"afterwards is {status.state} ({status.message})"
             )
             return failed(row, why, str(status.state), now)
         held = after(now.replace(microsecond=0), seconds_held(policy) + CONFIRM_WITHIN)
@@ -218,7 +218,7 @@ class Attempts:
             return self._failed(policy, row, f"node {row.name} cannot be confirmed to be off: {error}", now)
         status = await agent.status()
         if not is_confirmed_off(status):
-            why = f"node {row.name} was off and is {status.state} now ({status.said})"
+            why = f"node {row.name} was off and is {status.state} now ({status.message})"
             return self._failed(policy, row, why, now, power=str(status.state))
         await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
         self._forget(policy, row)

@@ -17,10 +17,10 @@ from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCED, FENCING, FencingPolicy, NodeFencing
 from vacate.controllers.fencing import events
 from vacate.controllers.fencing.attempt import Attempts
-from vacate.controllers.fencing.pace import ReportPace
+from vacate.controllers.fencing.outagetimes import OutageTimes
 from vacate.controllers.fencing.recovery import Recovery
+from vacate.controllers.fencing.reportbackoff import ReportBackoff
 from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
-from vacate.controllers.fencing.sightings import Sightings
 from vacate.controllers.fencing.steps import Step, seconds_held
 from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
 from vacate.errors import Conflict, NotFound
@@ -71,8 +71,8 @@ class FencingPolicies:
         self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
         self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
-        self._pace = ReportPace()
-        self._sightings = Sightings()
+        self._pace = ReportBackoff()
+        self._outages = OutageTimes()
         for reason in events.RESULTS:
             deps.metrics.fences.labels(reason)  # so that what has not happened yet reads as zero
 
@@ -164,7 +164,7 @@ class FencingPolicies:
             view.budget_spent,
             fencing_now(view.policies.reader.list()),
             heard,
-            self._sightings.of(nodes, self._deps.clock.now()),
+            self._outages.of(nodes, self._deps.clock.now()),
         )
 
     async def _heard(self, policy: str, now: dt.datetime) -> frozenset[str] | None:

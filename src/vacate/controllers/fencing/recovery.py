@@ -100,7 +100,7 @@ class Recovery:
         status = await self._ask(policy, row, node)
         if status.state is PowerState.ON:
             return None
-        message = f"node {row.name} reports, and its storage was not given back: {on.said}"[:MAX_MESSAGE]
+        message = f"node {row.name} reports, and its storage was not given back: {on.message}"[:MAX_MESSAGE]
         return wait(now, ASK_AGAIN) if row.message == message else Step(replace(row, message=message))
 
     async def _storage(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
@@ -110,13 +110,13 @@ class Recovery:
                 f"node {row.name} is cut off from its storage until it is restarted: processes from before "
                 "the fence may still run on it. Restart the machine"
             )
-            return self._told(row, message)
+            return self._with_message(row, message)
         if row.phase == SWITCHING_ON:
             return await self._switch_on(policy, row, node, now)
         status = await self._ask(policy, row, node)
         if status.state is PowerState.ON:
             if readiness(node) != "True":
-                return self._told(
+                return self._with_message(
                     row, f"node {row.name} was restarted and has its storage; it is not ready yet"
                 )
             await self._clear(row.name)
@@ -126,11 +126,11 @@ class Recovery:
             return wait(now, ASK_AGAIN)
         if policy.spec.power_on != AUTOMATIC:
             message = f"node {row.name} was restarted: vacate fence {row.name} --undo gives its storage back"
-            return self._told(row, message)
+            return self._with_message(row, message)
         return self._keep(policy, replace(row, power="off"), now)
 
     @staticmethod
-    def _told(row: NodeFencing, message: str) -> Step:
+    def _with_message(row: NodeFencing, message: str) -> Step:
         """The row as it stands, with what people should know; nothing where it says so already."""
         said = replace(row, phase=FENCED, holder="", hold_time=None, message=message)
         return Step() if said == row else Step(said)
@@ -159,7 +159,7 @@ class Recovery:
         if status.state is PowerState.ON:
             return Step(replace(free, message=f"node {row.name} is on, and has not reported yet"))
         again = after(self.deps.clock.now().replace(microsecond=0), FIRST_RETRY)
-        message = f"node {row.name} was not switched on: {on.said}; its status is {status.state}"
+        message = f"node {row.name} was not switched on: {on.message}; its status is {status.state}"
         return Step(replace(free, retry_time=again, message=message[:1024]))
 
     async def _back(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:

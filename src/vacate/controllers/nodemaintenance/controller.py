@@ -229,9 +229,9 @@ class NodeMaintenances:
         except NotFound:
             return  # it was removed meanwhile, and its informer will say so
         self._reported[name] = self._deps.clock.now()
-        self._tell(maintenance, status, plan)
+        self._record_events(maintenance, status, plan)
 
-    def _tell(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
+    def _record_events(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
         before = {row.name: row.phase for row in maintenance.status.nodes}
         for row in status.nodes:
             if before.get(row.name, "") != row.phase and row.start_time is not None:

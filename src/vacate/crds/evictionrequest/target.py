@@ -17,7 +17,7 @@ POD_REF = "spec.target.podRef"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TargetReference:
     """The pod as the request names it."""
 
     namespace: str
@@ -25,10 +25,10 @@ class Named:
     uid: str
 
 
-def named_pod(obj: Obj) -> Named:
+def named_pod(obj: Obj) -> TargetReference:
     """Name and UID of the request's pod, empty where it does not say them."""
     ref = mapping(dig(obj, "spec", "target", "podRef"))
-    return Named(namespace_of(obj), text(ref.get("name")), text(ref.get("uid")))
+    return TargetReference(namespace_of(obj), text(ref.get("name")), text(ref.get("uid")))
 
 
 def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUESTS) -> None:

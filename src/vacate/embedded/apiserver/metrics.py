@@ -14,7 +14,7 @@ from vacate.wire.message import Stream
 _VERBS = frozenset({*ALL_VERBS, "head", "post", "put"})
 
 
-class Measure:
+class RequestMetrics:
     """Remembers the label children of everything that has been answered before."""
 
     def __init__(self, metrics: Metrics) -> None:

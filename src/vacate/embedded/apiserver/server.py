@@ -19,7 +19,7 @@ from vacate.embedded.apiserver.auth.impersonation import Impersonation
 from vacate.embedded.apiserver.call import Call, dry_run_directives
 from vacate.embedded.apiserver.customresources import Verb, answer_checked
 from vacate.embedded.apiserver.fieldvalidation import field_validation
-from vacate.embedded.apiserver.metrics import Measure
+from vacate.embedded.apiserver.metrics import RequestMetrics
 from vacate.embedded.apiserver.request.body import read_object
 from vacate.embedded.apiserver.request.route import Route, route
 from vacate.embedded.apiserver.response import objects
@@ -72,7 +72,7 @@ class ApiServer:
         self._authenticator = authenticator
         self._impersonation = Impersonation(registry.authorizer)
         self._metrics = metrics
-        self._measure = Measure(metrics)
+        self._measure = RequestMetrics(metrics)
         self._kinds = served_kinds(registry.gates)
         self._served = frozenset(self._kinds)
         self._groups = frozenset(kind.group for kind in self._kinds)

@@ -13,7 +13,7 @@ from typing import Any
 
 from vacate.api.objects import dig
 from vacate.api.times import parse_time
-from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, arrive, end_run
+from vacate.embedded.nodes.podlifecycle import KILLED, Exit, PodLifecycle, arrive, end_run
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import PodTimings, after
 
@@ -23,55 +23,59 @@ Survived = Callable[[dt.datetime | None], bool]
 
 def adopt(
     pod: SimulatedPod, timings: PodTimings, now: dt.datetime, *, survived: Survived = lambda _: True
-) -> Life:
+) -> PodLifecycle:
     """The life that the status tells of; one that never began where it tells of none."""
     statuses = pod.status.get("containerStatuses")
     if not isinstance(statuses, list) or not statuses:
         return _without_containers(pod, timings, now)
     status = statuses[0]
     arrived = _time(pod.status.get("startTime")) or now
-    life = Life(
+    lifecycle = PodLifecycle(
         uid=pod.metadata.uid,
         arrived=arrived,
         exit_code=timings.exit_code,
         restarts=_count(status.get("restartCount")),
         last=_exit(dig(status, "lastState", "terminated"), now),
     )
-    return _resume(life, pod, status.get("state") or {}, timings, now, survived=survived)
+    return _resume(lifecycle, pod, status.get("state") or {}, timings, now, survived=survived)
 
 
-def _without_containers(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
-    life = arrive(pod, timings, _time(pod.status.get("startTime")) or now)
-    return replace(life, starts=None, ended=True) if pod.terminal else life
+def _without_containers(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> PodLifecycle:
+    lifecycle = arrive(pod, timings, _time(pod.status.get("startTime")) or now)
+    return replace(lifecycle, starts=None, ended=True) if pod.terminal else lifecycle
 
 
 def _resume(
-    life: Life,
+    lifecycle: PodLifecycle,
     pod: SimulatedPod,
     state: dict[str, Any],
     timings: PodTimings,
     now: dt.datetime,
     *,
     survived: Survived,
-) -> Life:
+) -> PodLifecycle:
     if pod.terminal and not state.get("running"):
-        return replace(life, last=_exit(state.get("terminated"), now) or life.last, ended=True)
+        return replace(lifecycle, last=_exit(state.get("terminated"), now) or lifecycle.last, ended=True)
     if began := _time(dig(state, "running", "startedAt")):
-        life = _running(life, pod, timings, began)
-        return life if survived(began) else end_run(life, pod, KILLED, now)
+        lifecycle = _running(lifecycle, pod, timings, began)
+        return lifecycle if survived(began) else end_run(lifecycle, pod, KILLED, now)
     if finished := _exit(state.get("terminated"), now):
-        return end_run(replace(life, began=finished.started or now), pod, finished.code, finished.finished)
+        return end_run(
+            replace(lifecycle, began=finished.started or now), pod, finished.code, finished.finished
+        )
     # Waiting: for the first start, or for a restart whose back-off is forgotten.
-    return replace(life, starts=now if life.last else after(life.arrived, timings.start))
+    return replace(lifecycle, starts=now if lifecycle.last else after(lifecycle.arrived, timings.start))
 
 
-def _running(life: Life, pod: SimulatedPod, timings: PodTimings, began: dt.datetime) -> Life:
+def _running(
+    lifecycle: PodLifecycle, pod: SimulatedPod, timings: PodTimings, began: dt.datetime
+) -> PodLifecycle:
     was_ready = any(
         one.get("type") == "ContainersReady" and one.get("status") == "True"
         for one in pod.status.get("conditions") or ()
     )
     ready_at = began if was_ready else after(began, timings.ready)
-    return replace(life, began=began, ready_at=ready_at, exits_at=after(began, timings.run))
+    return replace(lifecycle, began=began, ready_at=ready_at, exits_at=after(began, timings.run))
 
 
 def _exit(terminated: Any, now: dt.datetime) -> Exit | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
-from vacate.embedded.nodes.podlifecycle import Life
+from vacate.embedded.nodes.podlifecycle import PodLifecycle
 from vacate.embedded.nodes.projections import SimulatedPod
 
 
-def event_notes(before: Life | None, after: Life, pod: SimulatedPod) -> list[EventNote]:
+def event_notes(before: PodLifecycle | None, after: PodLifecycle, pod: SimulatedPod) -> list[EventNote]:
     """The events of a step, in the kubelet's words."""
     if before is None:
         return []

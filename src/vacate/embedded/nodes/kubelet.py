@@ -59,10 +59,10 @@ class PodReconciler:
             return Later(after(now, VOLUME_RETRY_SECONDS) or now)
         self._live_on(resident, pod, now)
         await self._write_status(machine, resident, pod, now)
-        if resident.life.ended and pod.deleting and not resident.released:
+        if resident.lifecycle.ended and pod.deleting and not resident.released:
             await self._release(key, pod)
             resident.released = True
-        moment = next_moment(resident.life, now)
+        moment = next_moment(resident.lifecycle, now)
         return Done() if moment is None else Later(moment)
 
     def _move(self, key: Key, machine: Machine | None) -> None:
@@ -76,15 +76,15 @@ class PodReconciler:
 
     def _resident(self, machine: Machine, key: Key, pod: SimulatedPod, now: dt.datetime) -> PodOnMachine:
         found = machine.residents.get(key)
-        if found is not None and found.life.uid == pod.metadata.uid:
+        if found is not None and found.lifecycle.uid == pod.metadata.uid:
             return found
         machine.forget(key)
         self._survey(machine)
-        life = adopt(pod, self._timings(pod), now, survived=machine.survived)
+        lifecycle = adopt(pod, self._timings(pod), now, survived=machine.survived)
         address = -1
         if not pod.spec.host_network:
             address = machine.take_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
-        machine.residents[key] = PodOnMachine(life, address)
+        machine.residents[key] = PodOnMachine(lifecycle, address)
         return machine.residents[key]
 
     def _survey(self, machine: Machine) -> None:
@@ -99,7 +99,7 @@ class PodReconciler:
         self, machine: Machine, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime
     ) -> bool:
         """Whether the containers may not start yet, because a volume is not there for this pod."""
-        if not pod.claims or pod.deleting or pod.terminal or not waits_to_start(resident.life):
+        if not pod.claims or pod.deleting or pod.terminal or not waits_to_start(resident.lifecycle):
             return False
         try:
             for claim in pod.claims:
@@ -108,9 +108,9 @@ class PodReconciler:
                 )
         except VolumeNotReady as error:
             self._complain(resident, pod, str(error))
-            if resident.life.starts is not None:  # it starts when the volumes are there, not before
-                starts = max(resident.life.starts, now)
-                resident.life = replace(resident.life, starts=after(starts, VOLUME_RETRY_SECONDS))
+            if resident.lifecycle.starts is not None:  # it starts when the volumes are there, not before
+                starts = max(resident.lifecycle.starts, now)
+                resident.lifecycle = replace(resident.lifecycle, starts=after(starts, VOLUME_RETRY_SECONDS))
             return True
         return False
 
@@ -120,9 +120,9 @@ class PodReconciler:
             self._recorder.record(EventNote(regarding(PODS, pod), WARNING, "FailedMount", why))
 
     def _live_on(self, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime) -> None:
-        before = resident.life
-        resident.life = advance(before, pod, self._timings(pod), now)
-        for note in event_notes(before, resident.life, pod):
+        before = resident.lifecycle
+        resident.lifecycle = advance(before, pod, self._timings(pod), now)
+        for note in event_notes(before, resident.lifecycle, pod):
             self._recorder.record(note)
 
     async def _write_status(
@@ -130,7 +130,7 @@ class PodReconciler:
     ) -> None:
         shape = machine.shape
         own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)
-        wanted = status_of(resident.life, pod, Addresses(own, shape.host_address), now)
+        wanted = status_of(resident.lifecycle, pod, Addresses(own, shape.host_address), now)
         patch = status_patch(pod.status, wanted, pod.metadata.uid)
         if patch is None:
             return

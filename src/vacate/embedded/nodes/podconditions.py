@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.objects import Obj
-from vacate.embedded.nodes.podlifecycle import Life
+from vacate.embedded.nodes.podlifecycle import PodLifecycle
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.kube.conditions import Assessment, pod_condition
 
@@ -15,12 +15,12 @@ OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "Containe
 """What the node writes; every other condition belongs to someone else and is left alone."""
 
 
-def conditions_of(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> list[Obj]:
+def conditions_of(lifecycle: PodLifecycle, pod: SimulatedPod, phase: str, now: dt.datetime) -> list[Obj]:
     """The conditions in the order in which a kubelet writes them, times of unchanged ones kept."""
-    containers = _containers_ready(life, pod, phase, now)
+    containers = _containers_ready(lifecycle, pod, phase, now)
     wanted = (
-        ("PodReadyToStartContainers", _ready_to_start(life)),
-        ("Initialized", _initialized(life, pod, phase)),
+        ("PodReadyToStartContainers", _ready_to_start(lifecycle)),
+        ("Initialized", _initialized(lifecycle, pod, phase)),
         ("Ready", _ready(containers, pod)),
         ("ContainersReady", containers),
         ("PodScheduled", ("True", "", "")),
@@ -33,28 +33,28 @@ def conditions_of(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -
     ]
 
 
-def _ready_to_start(life: Life) -> Assessment:
-    if life.ended:
+def _ready_to_start(lifecycle: PodLifecycle) -> Assessment:
+    if lifecycle.ended:
         return "False", "PodSandboxNotReady", "pod sandbox is not ready"
-    if life.running or life.last is not None:
+    if lifecycle.running or lifecycle.last is not None:
         return "True", "", ""
     return "False", "PodSandboxNotReady", "no pod sandbox exists"
 
 
-def _initialized(life: Life, pod: SimulatedPod, phase: str) -> Assessment:
+def _initialized(lifecycle: PodLifecycle, pod: SimulatedPod, phase: str) -> Assessment:
     if phase == "Succeeded":
         return "True", "PodCompleted", ""
-    begun = life.running or (life.last is not None and life.last.started is not None)
+    begun = lifecycle.running or (lifecycle.last is not None and lifecycle.last.started is not None)
     if begun or not pod.spec.init_containers:
         return "True", "", ""
     names = " ".join(one.name for one in pod.spec.init_containers)
     return "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
 
 
-def _containers_ready(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> Assessment:
+def _containers_ready(lifecycle: PodLifecycle, pod: SimulatedPod, phase: str, now: dt.datetime) -> Assessment:
     if phase in _DONE:
         return "False", _DONE[phase], ""
-    if life.ready(now):
+    if lifecycle.ready(now):
         return "True", "", ""
     sidecars = [one.name for one in pod.spec.init_containers if one.restart_policy == "Always"]
     names = " ".join(sidecars + [one.name for one in pod.spec.containers])

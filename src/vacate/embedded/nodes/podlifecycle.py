@@ -29,7 +29,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class PodLifecycle:
     """One pod's containers, which start and end together."""
 
     uid: str
@@ -64,31 +64,33 @@ class Life:
         return self.running and self.ready_at is not None and self.ready_at <= now
 
 
-def arrive(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
+def arrive(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> PodLifecycle:
     """A pod that is new to its node."""
-    return Life(uid=pod.metadata.uid, arrived=now, starts=after(now, timings.start))
+    return PodLifecycle(uid=pod.metadata.uid, arrived=now, starts=after(now, timings.start))
 
 
-def advance(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
+def advance(
+    lifecycle: PodLifecycle, pod: SimulatedPod, timings: PodTimings, now: dt.datetime
+) -> PodLifecycle:
     """Take every step that is due by now."""
     if pod.deleting or pod.terminal:
-        life = _ask_to_stop(life, pod, timings, now)
-    if life.running:
-        life = _reschedule_exit(life, timings, now)
-    while (due := _next_step(life)) is not None and due <= now:
-        life = _step(life, pod, timings, due)
-    return life
+        lifecycle = _ask_to_stop(lifecycle, pod, timings, now)
+    if lifecycle.running:
+        lifecycle = _reschedule_exit(lifecycle, timings, now)
+    while (due := _next_step(lifecycle)) is not None and due <= now:
+        lifecycle = _step(lifecycle, pod, timings, due)
+    return lifecycle
 
 
-def waits_to_start(life: Life) -> bool:
+def waits_to_start(lifecycle: PodLifecycle) -> bool:
     """Whether the next thing that happens by itself is a start of the containers."""
-    return not life.running and not life.ended and not life.stopping
+    return not lifecycle.running and not lifecycle.ended and not lifecycle.stopping
 
 
-def next_moment(life: Life, now: dt.datetime) -> dt.datetime | None:
+def next_moment(lifecycle: PodLifecycle, now: dt.datetime) -> dt.datetime | None:
     """When to look again; None where nothing changes by itself."""
-    becomes_ready = life.ready_at if life.running and not life.ready(now) else None
-    return earliest(_next_step(life), becomes_ready)
+    becomes_ready = lifecycle.ready_at if lifecycle.running and not lifecycle.ready(now) else None
+    return earliest(_next_step(lifecycle), becomes_ready)
 
 
 def backoff_after(failures: int) -> float:
@@ -98,76 +100,82 @@ def backoff_after(failures: int) -> float:
     return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), MAX_BACKOFF)
 
 
-def _ask_to_stop(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
+def _ask_to_stop(
+    lifecycle: PodLifecycle, pod: SimulatedPod, timings: PodTimings, now: dt.datetime
+) -> PodLifecycle:
     grace = pod.grace_seconds
-    if life.ended or (life.grace is not None and life.grace <= grace):
-        return life
-    kill_at = earliest(life.kill_at, after(now, grace))
-    if life.stopping:
-        return replace(life, grace=grace, kill_at=kill_at)
-    return replace(life, grace=grace, kill_at=kill_at, asked=now, stop_at=after(now, timings.stop))
+    if lifecycle.ended or (lifecycle.grace is not None and lifecycle.grace <= grace):
+        return lifecycle
+    kill_at = earliest(lifecycle.kill_at, after(now, grace))
+    if lifecycle.stopping:
+        return replace(lifecycle, grace=grace, kill_at=kill_at)
+    return replace(lifecycle, grace=grace, kill_at=kill_at, asked=now, stop_at=after(now, timings.stop))
 
 
-def _reschedule_exit(life: Life, timings: PodTimings, now: dt.datetime) -> Life:
+def _reschedule_exit(lifecycle: PodLifecycle, timings: PodTimings, now: dt.datetime) -> PodLifecycle:
     """How long a pod runs may be said while it runs; what is over by then ends now, not in the past."""
-    planned = after(life.began, timings.run) if life.began else None
-    if planned == life.exits_at:
-        return life
-    return replace(life, exits_at=max(planned, now) if planned else None)
+    planned = after(lifecycle.began, timings.run) if lifecycle.began else None
+    if planned == lifecycle.exits_at:
+        return lifecycle
+    return replace(lifecycle, exits_at=max(planned, now) if planned else None)
 
 
-def _next_step(life: Life) -> dt.datetime | None:
-    if life.ended:
+def _next_step(lifecycle: PodLifecycle) -> dt.datetime | None:
+    if lifecycle.ended:
         return None
-    if life.running:
-        return earliest(life.exits_at, life.stop_at, life.kill_at)
-    return life.asked or life.starts
+    if lifecycle.running:
+        return earliest(lifecycle.exits_at, lifecycle.stop_at, lifecycle.kill_at)
+    return lifecycle.asked or lifecycle.starts
 
 
-def _step(life: Life, pod: SimulatedPod, timings: PodTimings, due: dt.datetime) -> Life:
-    if life.running:
-        return _finish_run(life, pod, due)
-    if life.stopping:
-        return _give_up(life, due)
-    return _begin_run(life, timings, due)
+def _step(lifecycle: PodLifecycle, pod: SimulatedPod, timings: PodTimings, due: dt.datetime) -> PodLifecycle:
+    if lifecycle.running:
+        return _finish_run(lifecycle, pod, due)
+    if lifecycle.stopping:
+        return _give_up(lifecycle, due)
+    return _begin_run(lifecycle, timings, due)
 
 
-def _begin_run(life: Life, timings: PodTimings, due: dt.datetime) -> Life:
+def _begin_run(lifecycle: PodLifecycle, timings: PodTimings, due: dt.datetime) -> PodLifecycle:
     return replace(
-        life,
+        lifecycle,
         starts=None,
         began=due,
         ready_at=after(due, timings.ready),
         exits_at=after(due, timings.run),
         exit_code=timings.exit_code,
-        restarts=life.restarts + (life.last is not None),
+        restarts=lifecycle.restarts + (lifecycle.last is not None),
         backoff=0.0,
     )
 
 
-def _finish_run(life: Life, pod: SimulatedPod, due: dt.datetime) -> Life:
-    by_itself = due in (life.exits_at, life.stop_at)
-    code = life.exit_code if by_itself else KILLED
-    return end_run(life, pod, code, due)
+def _finish_run(lifecycle: PodLifecycle, pod: SimulatedPod, due: dt.datetime) -> PodLifecycle:
+    by_itself = due in (lifecycle.exits_at, lifecycle.stop_at)
+    code = lifecycle.exit_code if by_itself else KILLED
+    return end_run(lifecycle, pod, code, due)
 
 
-def end_run(life: Life, pod: SimulatedPod, code: int, due: dt.datetime) -> Life:
+def end_run(lifecycle: PodLifecycle, pod: SimulatedPod, code: int, due: dt.datetime) -> PodLifecycle:
     """The containers end with a code; the restart policy says whether that is the end of the pod."""
-    assert life.began is not None
-    life = replace(life, last=Exit(code, life.began, due), began=None, ready_at=None, exits_at=None)
-    if life.stopping or not _restarts(pod.spec.restart_policy, code):
-        return replace(life, ended=True)
-    ran_well = life.last is not None and (due - _start_of(life.last)).total_seconds() > 2 * MAX_BACKOFF
-    failures = 1 if ran_well else life.failures + 1
+    assert lifecycle.began is not None
+    lifecycle = replace(
+        lifecycle, last=Exit(code, lifecycle.began, due), began=None, ready_at=None, exits_at=None
+    )
+    if lifecycle.stopping or not _restarts(pod.spec.restart_policy, code):
+        return replace(lifecycle, ended=True)
+    ran_well = (
+        lifecycle.last is not None and (due - _start_of(lifecycle.last)).total_seconds() > 2 * MAX_BACKOFF
+    )
+    failures = 1 if ran_well else lifecycle.failures + 1
     wait = backoff_after(failures)
-    return replace(life, failures=failures, backoff=wait, starts=after(due, wait))
+    return replace(lifecycle, failures=failures, backoff=wait, starts=after(due, wait))
 
 
-def _give_up(life: Life, due: dt.datetime) -> Life:
+def _give_up(lifecycle: PodLifecycle, due: dt.datetime) -> PodLifecycle:
     """Asked to stop while nothing runs: there is nothing to wait for."""
-    if life.last is not None:
-        return replace(life, starts=None, ended=True)
-    return replace(life, starts=None, last=Exit(KILLED, None, due), ended=True)
+    if lifecycle.last is not None:
+        return replace(lifecycle, starts=None, ended=True)
+    return replace(lifecycle, starts=None, last=Exit(KILLED, None, due), ended=True)
 
 
 def _restarts(policy: str, code: int) -> bool:

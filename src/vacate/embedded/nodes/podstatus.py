@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded.nodes.podconditions import conditions_of
-from vacate.embedded.nodes.podlifecycle import Exit, Life
+from vacate.embedded.nodes.podlifecycle import Exit, PodLifecycle
 from vacate.embedded.nodes.projections import SimulatedContainer, SimulatedPod
 from vacate.embedded.nodes.timings import MAX_MESSAGE, MESSAGE
 
@@ -23,75 +23,81 @@ class Addresses:
     host: str
 
 
-def status_of(life: Life, pod: SimulatedPod, where: Addresses, now: dt.datetime) -> Obj:
+def status_of(lifecycle: PodLifecycle, pod: SimulatedPod, where: Addresses, now: dt.datetime) -> Obj:
     """Every field of the status that the node answers for."""
-    phase = phase_of(life, pod)
+    phase = phase_of(lifecycle, pod)
     status: Obj = {
         "phase": phase,
-        "conditions": conditions_of(life, pod, phase, now),
+        "conditions": conditions_of(lifecycle, pod, phase, now),
         "hostIP": where.host,
         "hostIPs": [{"ip": where.host}],
-        "startTime": format_time(life.arrived),
-        "containerStatuses": [_container(one, life, pod, now) for one in pod.spec.containers],
+        "startTime": format_time(lifecycle.arrived),
+        "containerStatuses": [_container(one, lifecycle, pod, now) for one in pod.spec.containers],
     }
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
     if pod.spec.init_containers:
-        status["initContainerStatuses"] = [_init(one, life, pod, now) for one in pod.spec.init_containers]
-    if _has_address(life, pod):
+        status["initContainerStatuses"] = [
+            _init(one, lifecycle, pod, now) for one in pod.spec.init_containers
+        ]
+    if _has_address(lifecycle, pod):
         status["podIP"] = where.pod
         status["podIPs"] = [{"ip": where.pod}]
     return status
 
 
-def phase_of(life: Life, pod: SimulatedPod) -> str:
+def phase_of(lifecycle: PodLifecycle, pod: SimulatedPod) -> str:
     """The phase; one that the API shows as final stays."""
     if pod.terminal:
         return pod.phase
-    if life.ended:
-        return "Succeeded" if life.last is None or life.last.code == 0 else "Failed"
-    return "Running" if life.running or life.last is not None else "Pending"
+    if lifecycle.ended:
+        return "Succeeded" if lifecycle.last is None or lifecycle.last.code == 0 else "Failed"
+    return "Running" if lifecycle.running or lifecycle.last is not None else "Pending"
 
 
-def _has_address(life: Life, pod: SimulatedPod) -> bool:
-    return pod.spec.host_network or life.running or (life.last is not None and life.last.started is not None)
+def _has_address(lifecycle: PodLifecycle, pod: SimulatedPod) -> bool:
+    return (
+        pod.spec.host_network
+        or lifecycle.running
+        or (lifecycle.last is not None and lifecycle.last.started is not None)
+    )
 
 
-def _container(spec: SimulatedContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
-    identity = f"sim://{life.uid}/{spec.name}/{life.restarts}"
+def _container(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod, now: dt.datetime) -> Obj:
+    identity = f"sim://{lifecycle.uid}/{spec.name}/{lifecycle.restarts}"
     status: Obj = {
         "name": spec.name,
-        "state": _state(spec, life, pod, identity),
-        "lastState": _last_state(spec, life, pod),
-        "ready": life.ready(now),
-        "restartCount": life.restarts,
+        "state": _state(spec, lifecycle, pod, identity),
+        "lastState": _last_state(spec, lifecycle, pod),
+        "ready": lifecycle.ready(now),
+        "restartCount": lifecycle.restarts,
         "image": spec.image,
-        "imageID": f"sim://{spec.image}" if life.running or life.last else "",
-        "started": life.running,
+        "imageID": f"sim://{spec.image}" if lifecycle.running or lifecycle.last else "",
+        "started": lifecycle.running,
     }
-    if life.running or life.last is not None:
+    if lifecycle.running or lifecycle.last is not None:
         status["containerID"] = identity
     return status
 
 
-def _state(spec: SimulatedContainer, life: Life, pod: SimulatedPod, identity: str) -> Obj:
-    if life.began is not None and life.running:
-        return {"running": {"startedAt": format_time(life.began)}}
-    if life.ended:
-        return {"terminated": _terminated(life.last, identity, _message(pod))}
-    if life.last is None:
+def _state(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod, identity: str) -> Obj:
+    if lifecycle.began is not None and lifecycle.running:
+        return {"running": {"startedAt": format_time(lifecycle.began)}}
+    if lifecycle.ended:
+        return {"terminated": _terminated(lifecycle.last, identity, _message(pod))}
+    if lifecycle.last is None:
         return {"waiting": {"reason": "PodInitializing" if pod.spec.init_containers else "ContainerCreating"}}
-    wait = f"back-off {_go_duration(life.backoff)} restarting failed container={spec.name}"
+    wait = f"back-off {_go_duration(lifecycle.backoff)} restarting failed container={spec.name}"
     message = f"{wait} pod={pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
     return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
 
 
-def _last_state(spec: SimulatedContainer, life: Life, pod: SimulatedPod) -> Obj:
-    if life.ended or life.last is None:
+def _last_state(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod) -> Obj:
+    if lifecycle.ended or lifecycle.last is None:
         return {}
-    before = life.restarts - 1 if life.running else life.restarts
-    identity = f"sim://{life.uid}/{spec.name}/{before}"
-    return {"terminated": _terminated(life.last, identity, _message(pod))}
+    before = lifecycle.restarts - 1 if lifecycle.running else lifecycle.restarts
+    identity = f"sim://{lifecycle.uid}/{spec.name}/{before}"
+    return {"terminated": _terminated(lifecycle.last, identity, _message(pod))}
 
 
 def _message(pod: SimulatedPod) -> str:
@@ -111,13 +117,13 @@ def _terminated(run: Exit | None, identity: str, message: str = "") -> Obj:
     }
 
 
-def _init(spec: SimulatedContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
+def _init(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod, now: dt.datetime) -> Obj:
     """Init containers take the time of the start; those that go on run beside the others."""
     if spec.restart_policy == "Always":
-        return _container(spec, life, pod, now)
-    begun = life.began or (life.last.started if life.last else None)
+        return _container(spec, lifecycle, pod, now)
+    begun = lifecycle.began or (lifecycle.last.started if lifecycle.last else None)
     done = Exit(0, begun, begun) if begun else None
-    identity = f"sim://{life.uid}/{spec.name}/0"
+    identity = f"sim://{lifecycle.uid}/{spec.name}/0"
     status: Obj = {
         "name": spec.name,
         "state": {"terminated": _terminated(done, identity)}

@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 
 from vacate.embedded.nodes.nodeobjects import ADDRESSES_PER_NODE, NodeShape
-from vacate.embedded.nodes.podlifecycle import Life
+from vacate.embedded.nodes.podlifecycle import PodLifecycle
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.runtime.reconcile import Key
 
@@ -15,7 +15,7 @@ from vacate.runtime.reconcile import Key
 class PodOnMachine:
     """A pod on a machine, as far as its node process remembers it."""
 
-    life: Life
+    lifecycle: PodLifecycle
     address: int  # its place among the node's addresses; -1 for none of its own
     written: SimulatedPod | None = None  # what the last write returned; newer than the cache for a while
     released: bool = False  # the final DELETE was accepted
@@ -64,7 +64,7 @@ class Machine:
     def forget(self, key: Key) -> None:
         """The pod is gone; its address may be given to another."""
         resident = self.residents.pop(key, None)
-        if resident is not None and self._taken.get(resident.address) == resident.life.uid:
+        if resident is not None and self._taken.get(resident.address) == resident.lifecycle.uid:
             del self._taken[resident.address]
 
     def forget_pods(self) -> None:

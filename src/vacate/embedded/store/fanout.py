@@ -90,7 +90,7 @@ class Fanout:
         if not index[key]:
             del index[key]
 
-    def tell(self, change: Change) -> None:
+    def publish(self, change: Change) -> None:
         """Hand a change to those whom it concerns. The revision is moved afterwards, by the batch."""
         overrun: list[Watch] = []
         for resource in (change.key.resource, ""):

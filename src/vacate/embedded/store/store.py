@@ -294,7 +294,7 @@ class Store:
         for change in changes:
             state.apply(change)
             history.append(change)
-            fanout.tell(change)
+            fanout.publish(change)
             if overlay[change.key] is change:
                 del overlay[change.key]
         fanout.revision = changes[-1].revision

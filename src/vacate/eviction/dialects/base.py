@@ -22,7 +22,7 @@ from vacate.eviction.registration import Registration
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ApiTerms:
     """What an API calls the parts of the process: in metrics, and in sentences."""
 
     request: str
@@ -69,7 +69,7 @@ class Dialect(Protocol):
         """The struct into which its objects are decoded."""
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> ApiTerms:
         """What it calls the parts of the process."""
 
     @property

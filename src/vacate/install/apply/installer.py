@@ -16,7 +16,7 @@ from vacate.clock import Clock
 from vacate.crds.definition import defined_kind
 from vacate.entropy import Entropy
 from vacate.install.apply import preflight
-from vacate.install.apply.inventory import Notes, line_of, object_of
+from vacate.install.apply.inventory import Inventory, line_of, object_of
 from vacate.install.apply.lock import alone, unchecked
 from vacate.install.apply.polling import wait_until
 from vacate.install.apply.pruner import Pruner
@@ -67,7 +67,7 @@ class Installer:
         await self._not_ending(namespace)
         await self._make(namespace)
         async with alone(self._client, self._clock, self._entropy, where, self._report) as turn:
-            notes = Notes(self._client, where)
+            notes = Inventory(self._client, where)
             noted = await notes.lines()
             lines = [line_of(obj) for obj in wanted]
             await notes.note([*noted, *lines])
@@ -121,7 +121,7 @@ class Installer:
             else:
                 self._report(f"{shown(obj)} created (not checked: its namespace is not there yet)")
         if self._options.prune:
-            noted = await Notes(self._client, where).lines()
+            noted = await Inventory(self._client, where).lines()
             pruner = Pruner(self._client, lambda line: self._report(f"{line}{_DRY}"), dry_run=True)
             await pruner.prune([namespace, *rest], noted, where)
 

@@ -46,7 +46,7 @@ def object_of(line: str) -> Obj | None:
     return None
 
 
-class Notes:
+class Inventory:
     """The inventory of the installation in one namespace."""
 
     def __init__(self, client: Client, namespace: str) -> None:

@@ -70,7 +70,7 @@ async def stays(client: Client, namespace: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class Permission:
     """One verb on one kind, in a namespace where the kind has them."""
 
     kind: Kind
@@ -78,11 +78,11 @@ class Right:
     namespace: str
 
 
-async def require_rights(client: Client, rights: Sequence[Right]) -> None:
+async def require_rights(client: Client, rights: Sequence[Permission]) -> None:
     """ConfigError that names every missing right, where the API server can be asked."""
     room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-    async def lacking(right: Right) -> bool:
+    async def lacking(right: Permission) -> bool:
         async with room:
             return not await _may(client, right)
 
@@ -95,22 +95,24 @@ async def require_rights(client: Client, rights: Sequence[Right]) -> None:
         raise ConfigError(f"you may not install Vacate into this cluster; you lack: {_listed(missing)}")
 
 
-def waiting_rights(namespace: str) -> list[Right]:
+def waiting_rights(namespace: str) -> list[Permission]:
     """What watching over an installation takes."""
     home = {DEPLOYMENTS: namespace, PODS: namespace, MUTATING_WEBHOOKS: "", VALIDATING_WEBHOOKS: ""}
-    return [Right(kind, verb, where) for kind, where in home.items() for verb in ("list", "watch")]
+    return [Permission(kind, verb, where) for kind, where in home.items() for verb in ("list", "watch")]
 
 
-def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Right]:
+def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Permission]:
     """What applying the objects takes, and noting and locking it."""
     kinds = dict.fromkeys([*map(kind_of, objects), CONFIGMAPS, LEASES])
-    rights = [Right(kind, verb, namespace if kind.namespaced else "") for kind in kinds for verb in _VERBS]
+    rights = [
+        Permission(kind, verb, namespace if kind.namespaced else "") for kind in kinds for verb in _VERBS
+    ]
     # To see that a kind is served, and how many objects it has.
     defined = [defined_kind(obj) for obj in objects if kind_of(obj) is DEFINITIONS]
-    return [*rights, *(Right(kind, "list", "") for kind in defined or [EVICTIONREQUESTS])]
+    return [*rights, *(Permission(kind, "list", "") for kind in defined or [EVICTIONREQUESTS])]
 
 
-async def _may(client: Client, right: Right) -> bool:
+async def _may(client: Client, right: Permission) -> bool:
     attributes = {"group": right.kind.group, "resource": right.kind.plural, "verb": right.verb}
     if right.namespace:
         attributes["namespace"] = right.namespace
@@ -118,7 +120,7 @@ async def _may(client: Client, right: Right) -> bool:
     return bool(dig(review, "status", "allowed"))
 
 
-def _listed(missing: Sequence[Right]) -> str:
+def _listed(missing: Sequence[Permission]) -> str:
     verbs: dict[tuple[str, str], list[str]] = {}
     for right in missing:
         verbs.setdefault((right.kind.resource, right.namespace), []).append(right.verb)

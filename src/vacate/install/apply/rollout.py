@@ -51,7 +51,7 @@ class Rollout:
             for obj in self._awaited
             if kind_of(obj) in _CONFIGURATIONS
         }
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     async def wait(self, seconds: float) -> list[str]:
         """Return when all is ready, or after that time with a line for each part that is not."""
@@ -84,8 +84,8 @@ class Rollout:
 
     def _report_on(self, ready: Sequence[Obj]) -> None:
         for one in map(shown, ready):
-            if one not in self._told:
-                self._told.add(one)
+            if one not in self._reported:
+                self._reported.add(one)
                 self._report(f"{one} ready")
 
     def _left(self, obj: Obj) -> str:

@@ -18,7 +18,7 @@ from vacate.entropy import Entropy
 from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.install.apply.installer import made_for_vacate
-from vacate.install.apply.inventory import Notes, inventory
+from vacate.install.apply.inventory import Inventory, inventory
 from vacate.install.apply.lock import alone, forget_lock, unchecked
 from vacate.install.apply.order import in_order_of_removal
 from vacate.install.apply.polling import wait_until
@@ -84,7 +84,7 @@ class Uninstaller:
         """Remove one after the other; before each, check that nobody can have installed it anew."""
         if definitions:
             await self._maintenances()
-        noted = await Notes(self._client, namespace).lines()
+        noted = await Inventory(self._client, namespace).lines()
         # A note is no more than a hint: a user who can write it must not have others' objects deleted by it.
         await check()
         await Pruner(self._client, self._report).prune(removable(namespace), noted, namespace)

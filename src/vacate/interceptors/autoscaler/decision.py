@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import MAX_GIVE_WAYS, Waited, is_overdue, missing_replacement
+from vacate.interceptors.deployment.decision import MAX_GIVE_WAYS, WaitState, is_overdue, missing_replacement
 from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_covered, is_rolling_out
 from vacate.sdk.values import Declined, Finished
@@ -34,7 +34,7 @@ def decide(
     deployment: Deployment | None,
     uid: str,
     pods: Sequence[Pod] | None,
-    waited: Waited,
+    waited: WaitState,
     now: dt.datetime,
     *,
     awaits_scale_down: bool = False,
@@ -78,7 +78,7 @@ def _outside(
     said: str,
     autoscaler: HorizontalPodAutoscaler,
     deployment: Deployment,
-    waited: Waited,
+    waited: WaitState,
     now: dt.datetime,
 ) -> Decision:
     name, most = deployment.metadata.name, autoscaler.spec.max_replicas

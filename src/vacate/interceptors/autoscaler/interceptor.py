@@ -12,7 +12,7 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import Waited
+from vacate.interceptors.deployment.decision import WaitState
 from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
@@ -90,7 +90,7 @@ class _Turn:
         self.began = began
         self.pods = pods
         self.uid = pod.metadata.uid
-        self.waited = Waited()
+        self.waited = WaitState()
         self.in_surge = False
 
     def see(self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, now: dt.datetime) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from vacate.api.types import Deployment, Pod
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import Waited, is_overdue, limit_of
+from vacate.interceptors.deployment.decision import WaitState, is_overdue, limit_of
 from vacate.kube.availability import is_available
 from vacate.kube.deletionorder import is_active
 from vacate.kube.evictionbatches import unavailable_limit
@@ -24,7 +24,7 @@ def decide_batch(
     uid: str,
     pods: Sequence[Pod],
     handed_over: Collection[str],
-    waited: Waited,
+    waited: WaitState,
     now: dt.datetime,
 ) -> Decision:
     """The decision about the pod of that UID. Pods that were handed over count as gone already."""

@@ -24,7 +24,7 @@ MAX_GIVE_WAYS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class WaitState:
     """What the turn has seen so far."""
 
     rolling_since: dt.datetime | None = None
@@ -36,7 +36,7 @@ def decide(
     deployment: Deployment | None,
     uid: str,
     pods: Sequence[Pod] | None,
-    waited: Waited,
+    waited: WaitState,
     now: dt.datetime,
     *,
     awaits_scale_down: bool = False,
@@ -94,7 +94,7 @@ def left_to_autoscaler(
     )
 
 
-def _outside(deployment: Deployment, waited: Waited, now: dt.datetime) -> Decision:
+def _outside(deployment: Deployment, waited: WaitState, now: dt.datetime) -> Decision:
     name = deployment.metadata.name
     if waited.rolling_since is not None and is_rolling_out(deployment):
         if is_overdue(waited.rolling_since, deployment, now):

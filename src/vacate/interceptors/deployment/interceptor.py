@@ -13,7 +13,7 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import Waited, decide, left_to_autoscaler
+from vacate.interceptors.deployment.decision import WaitState, decide, left_to_autoscaler
 from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
@@ -126,7 +126,7 @@ class _Turn:
         self.pods = pods
         self.interceptors = interceptors
         self.uid = pod.metadata.uid
-        self.waited = Waited()
+        self.waited = WaitState()
         self.held_up = ""
         self.in_surge = False
 

@@ -27,7 +27,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class WaitState:
     """Since when the turn has seen what it waits for."""
 
     rolling_since: dt.datetime | None = None
@@ -35,7 +35,11 @@ class Waited:
 
 
 def decide(
-    stateful_set: StatefulSet | None, ordinal: int | None, members: Members, waited: Waited, now: dt.datetime
+    stateful_set: StatefulSet | None,
+    ordinal: int | None,
+    members: Members,
+    waited: WaitState,
+    now: dt.datetime,
 ) -> Decision:
     """The decision about the member of that ordinal.
 

@@ -17,7 +17,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision
-from vacate.interceptors.statefulset.decision import Members, Waited, decide, is_full
+from vacate.interceptors.statefulset.decision import Members, WaitState, decide, is_full
 from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
@@ -85,14 +85,14 @@ class _Turn:
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
-        self.waited = Waited()
+        self.waited = WaitState()
 
     def see(self, stateful_set: StatefulSet, members: Members, now: dt.datetime) -> None:
         """Note since when there is a rollout, and since when members are down."""
         before = self.waited
         rolling = (before.rolling_since or now) if is_rolling_out(stateful_set) else None
         if members.unhealthy is None:
-            self.waited = Waited(rolling, before.broken_since)
+            self.waited = WaitState(rolling, before.broken_since)
             return
         broken = {one: before.broken_since.get(one, now) for one in members.unhealthy}
-        self.waited = Waited(rolling, broken)
+        self.waited = WaitState(rolling, broken)

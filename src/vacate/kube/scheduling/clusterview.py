@@ -25,7 +25,7 @@ REGION = "topology.kubernetes.io/region"
 
 
 @dataclass(slots=True)
-class Tenant:
+class PodInfo:
     """A pod and what it takes from its node."""
 
     pod: Pod
@@ -40,11 +40,11 @@ class Tenant:
         return owner.uid if owner else ""
 
 
-def tenant(pod: Pod, before: Tenant | None = None) -> Tenant:
+def tenant(pod: Pod, before: PodInfo | None = None) -> PodInfo:
     """Work out what the pod takes, once for each spec: most updates of a pod change only its status."""
     if before is not None and before.pod.spec == pod.spec:
-        return Tenant(pod, before.requests, before.assumed, before.ports)
-    return Tenant(pod, pod_requests(pod), assumed_requests(pod), host_ports(pod))
+        return PodInfo(pod, before.requests, before.assumed, before.ports)
+    return PodInfo(pod, pod_requests(pod), assumed_requests(pod), host_ports(pod))
 
 
 def has_anti_affinity(pod: Pod) -> bool:
@@ -59,7 +59,7 @@ class NodeView:
     name: str
     node: Node | None = None
     allocatable: Amounts = field(default_factory=dict)
-    tenants: dict[str, Tenant] = field(default_factory=dict)
+    tenants: dict[str, PodInfo] = field(default_factory=dict)
     requested: Amounts = field(default_factory=dict)
     assumed: Amounts = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class NodeView:
         """The host ports that tenants use."""
         return [port for one in self.tenants.values() for port in one.ports]
 
-    def put(self, uid: str, newcomer: Tenant) -> None:
+    def put(self, uid: str, newcomer: PodInfo) -> None:
         """Add a tenant, or replace it by its newer state."""
         self.drop(uid)
         self.tenants[uid] = newcomer
@@ -89,7 +89,7 @@ class NodeView:
         if (removed := self.tenants.pop(uid, None)) is not None:
             self._count(removed, -1)
 
-    def _count(self, one: Tenant, sign: int) -> None:
+    def _count(self, one: PodInfo, sign: int) -> None:
         for total, part in ((self.requested, one.requests), (self.assumed, one.assumed)):
             for resource, value in part.items():
                 total[resource] = total.get(resource, 0) + sign * value

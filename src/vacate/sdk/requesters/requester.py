@@ -38,7 +38,7 @@ from vacate.sdk.requesters.requests import (
 )
 from vacate.sdk.requesters.sustained import SustainedRequest
 from vacate.sdk.results import Result, confirmed, result_of, result_without
-from vacate.sdk.watch import Watched, watched
+from vacate.sdk.watch import WatchedObject, watched
 
 Ref = EvictionRequest | Pod | str
 """A request, its pod, or the pod's name."""
@@ -198,16 +198,18 @@ class Requester:
                 await one.change(seen)
         return await self._vanished(one.last, where)
 
-    def following(self, request: EvictionRequest) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+    def following(
+        self, request: EvictionRequest
+    ) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
         """A watch over the request, for the length of a block."""
         return self._watched_request(request.metadata.namespace, request.metadata.name)
 
-    def _watched(self, where: RequestKey) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+    def _watched(self, where: RequestKey) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
         return self._watched_request(where.namespace, self._name_at(where))
 
     def _watched_request(
         self, namespace: str, name: str
-    ) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+    ) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
         kind, wire = self.dialect.kind, self.dialect.wire
         args = (self.client, kind, wire, namespace, name, self.clock, self.entropy)
         return watched(*args, read=self.dialect.read)

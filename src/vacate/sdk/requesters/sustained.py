@@ -16,7 +16,7 @@ from vacate.sdk.arguments import checked_span
 from vacate.sdk.requesters.requests import has_requester
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.turnstate import is_newer
-from vacate.sdk.watch import Watched
+from vacate.sdk.watch import WatchedObject
 
 if TYPE_CHECKING:
     from vacate.sdk.requesters.requester import Requester
@@ -103,7 +103,7 @@ class SustainedRequest:
                 if await self._again():
                     return result_without(one.last or self._request, clock.now(), pod_is_there=False)
 
-    async def _until_removed(self, one: Watched[EvictionRequest]) -> Result | None:
+    async def _until_removed(self, one: WatchedObject[EvictionRequest]) -> Result | None:
         """The result when the pod is gone; None when the name or the request is missing."""
         while (current := one.current) is not None:
             seen = one.changes
@@ -130,7 +130,7 @@ class SustainedRequest:
         self._request = asked
         return False
 
-    async def _caught_up(self, one: Watched[EvictionRequest]) -> None:
+    async def _caught_up(self, one: WatchedObject[EvictionRequest]) -> None:
         """Return when the watch shows what was asked for; a request that went at once is not waited for."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CATCHING_UP):

@@ -53,7 +53,7 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
+class RequestFaultRates:
     """How probable each fault is, from 0 to 1; delays are up to so many seconds."""
 
     delay: float = 0.0
@@ -68,7 +68,7 @@ class Chances:
 class RandomPlan:
     """Faults by chance. Every fault is drawn for every request, so that a seed keeps its meaning."""
 
-    def __init__(self, chances: Chances, entropy: Entropy) -> None:
+    def __init__(self, chances: RequestFaultRates, entropy: Entropy) -> None:
         self._chances = chances
         self._entropy = entropy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from vacate.api.objects import Obj, dig, namespace_of
-from vacate.sim.invariants.podprocesses import Alive, PodProcesses
+from vacate.sim.invariants.podprocesses import LivePod, PodProcesses
 
 
 class VolumeUse:
@@ -14,13 +14,13 @@ class VolumeUse:
     def __init__(self, processes: PodProcesses) -> None:
         self._processes = processes
         self._claims: dict[str, list[str]] = {}  # by uid
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def look(self, pods: Iterable[Obj]) -> Iterator[str]:
         """What goes against the rule now, each reported once; after the processes were looked at."""
         for pod in pods:
             self._claims.setdefault(str(pod["metadata"]["uid"]), list(_claims(pod)))
-        users: dict[str, dict[str, Alive]] = {}
+        users: dict[str, dict[str, LivePod]] = {}
         for one in self._processes.alive:
             for claim in self._claims.get(one.uid, ()):
                 users.setdefault(claim, {}).setdefault(one.node, one)
@@ -28,8 +28,8 @@ class VolumeUse:
             if len(by_node) < 2:
                 continue
             said = f"claim {claim} is used on {len(by_node)} nodes: " + ", ".join(map(str, by_node.values()))
-            if said not in self._told:
-                self._told.add(said)
+            if said not in self._reported:
+                self._reported.add(said)
                 yield said
 
 

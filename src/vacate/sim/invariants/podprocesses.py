@@ -16,7 +16,7 @@ from vacate.embedded.nodes.simulatednode import Machine
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class LivePod:
     """The processes of one pod."""
 
     uid: str
@@ -33,11 +33,11 @@ class PodProcesses:
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self._machines = machines
-        self._alive: dict[str, Alive] = {}
-        self._told: dict[str, None] = {}
+        self._alive: dict[str, LivePod] = {}
+        self._reported: dict[str, None] = {}
 
     @property
-    def alive(self) -> list[Alive]:
+    def alive(self) -> list[LivePod]:
         """The pods whose processes run now, whatever the API says."""
         return list(self._alive.values())
 
@@ -53,8 +53,8 @@ class PodProcesses:
             if self._machine(one).active:
                 # The node sees that the pod is gone and ends its processes at once.
                 del self._alive[uid]
-            elif uid not in self._told:
-                self._told[uid] = None
+            elif uid not in self._reported:
+                self._reported[uid] = None
                 yield f"{one}: the pod is gone from the API before its processes"
         yield from self._twice()
 
@@ -67,23 +67,23 @@ class PodProcesses:
             machine = self._machines[node]
             if machine.booted is not None and not machine.up:
                 return  # the machine is off; the API has not heard of it yet
-            self._alive[uid] = Alive(uid, f"{namespace_of(pod)}/{name_of(pod)}", node, now)
+            self._alive[uid] = LivePod(uid, f"{namespace_of(pod)}/{name_of(pod)}", node, now)
 
     def _twice(self) -> Iterator[str]:
-        found: dict[str, Alive] = {}
+        found: dict[str, LivePod] = {}
         for one in self._alive.values():
             other = found.setdefault(one.identity, one)
             pair = f"{other.uid} {one.uid}"
-            if other is not one and pair not in self._told:
-                self._told[pair] = None
+            if other is not one and pair not in self._reported:
+                self._reported[pair] = None
                 yield f"{one} runs beside {other}"
 
-    def _survived(self, one: Alive) -> bool:
+    def _survived(self, one: LivePod) -> bool:
         """Whether the machine has been on since; to the instant, unlike the times in statuses."""
         booted = self._machine(one).booted
         return booted is None or one.since > booted
 
-    def _machine(self, one: Alive) -> Machine:
+    def _machine(self, one: LivePod) -> Machine:
         return self._machines[one.node]
 
 

@@ -28,7 +28,7 @@ class MachineNetwork:
     def open(self, one: str, other: str) -> None:
         """Undo `shut`."""
         self._shut.pop(_pair(one, other), None)
-        self._tell()
+        self._notify()
 
     def cut(self, one: str, other: str) -> None:
         """Separate two."""
@@ -37,18 +37,18 @@ class MachineNetwork:
     def mend(self, one: str, other: str) -> None:
         """Undo `cut`."""
         self._cut.pop(_pair(one, other), None)
-        self._tell()
+        self._notify()
 
     def mend_all(self) -> None:
         """Undo every `cut`."""
         self._cut.clear()
-        self._tell()
+        self._notify()
 
     def on_mend(self, call: Callable[[], None]) -> None:
         """Have it called after each link that is there again."""
         self._mended.append(call)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for call in self._mended:
             call()
 

@@ -30,7 +30,7 @@ _SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedDeletion:
     """A deletion on its way to the disk, and the newest entry of the object."""
 
     deletion: Deletion
@@ -51,26 +51,28 @@ def read_delete_options(registry: Storage, request: Request) -> DeleteOptions:
 
 def stage_deletion(
     registry: Storage, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
-) -> Staged:
+) -> StagedDeletion:
     """Decide, and put what follows into the log; a dry run puts nothing."""
     return _stage(registry, kind, current[0], decide_deletion(kind, current[1], options, now), options)
 
 
 def stage_requested_deletion(
     registry: Storage, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
-) -> Staged:
+) -> StagedDeletion:
     """The same for a client, who is refused where the kind itself has something against it."""
     deletion = decide_deletion(call.kind, current[1], options, call.now)
     strategy_for(call.kind).validate_delete(current[1], registry.context(call.user))
     ground = forceguard.admit(registry, call, current[1], options)
     staged = _stage(registry, call.kind, current[0], deletion, options)
-    told = [] if options.is_dry_run else forceguard.stage_event(registry, call, current[1], ground)
-    return replace(staged, writes=[*staged.writes, *told])
+    event_writes = [] if options.is_dry_run else forceguard.stage_event(registry, call, current[1], ground)
+    return replace(staged, writes=[*staged.writes, *event_writes])
 
 
-def _stage(registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions) -> Staged:
+def _stage(
+    registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
+) -> StagedDeletion:
     if options.is_dry_run:
-        return Staged(deletion, entry)
+        return StagedDeletion(deletion, entry)
     writes = []
     if deletion.write:
         write = registry.stage_update(kind, deletion.obj, entry)
@@ -80,7 +82,7 @@ def _stage(registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, opti
     if deletion.remove:
         writes.append(registry.stage_delete(kind, deletion.obj, entry))
         entry = writes[-1].entry
-    return Staged(deletion, entry, writes)
+    return StagedDeletion(deletion, entry, writes)
 
 
 async def settle(writes: Sequence[Write]) -> None:

@@ -9,7 +9,7 @@ from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.decision import answers_with_object, deletion_code
 from vacate.embedded.apiserver.deletion.staging import (
-    Staged,
+    StagedDeletion,
     read_delete_options,
     settle,
     stage_requested_deletion,
@@ -31,7 +31,7 @@ async def delete(registry: Storage, call: Call) -> Response:
     return _answer(call, staged, options)
 
 
-def _answer(call: Call, staged: Staged, options: DeleteOptions) -> Response:
+def _answer(call: Call, staged: StagedDeletion, options: DeleteOptions) -> Response:
     code = deletion_code(staged.deletion, options)
     if not answers_with_object(call.kind, staged.deletion):
         return respond.success(code, _details(call.kind, staged.deletion.obj))

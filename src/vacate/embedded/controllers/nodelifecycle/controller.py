@@ -101,7 +101,7 @@ class NodeLifecycleController:
         await self._set_taints(node, now)
         if readiness(node) in ("Unknown", "False"):
             await self._mark_pods(node, now)
-        await self._tell_partition(node, now)
+        await self._mark_partition(node, now)
         return Done() if now > deadline else Later(after(deadline, 0.001))
 
     async def _found_silent(self, node: Node, now: dt.datetime) -> Outcome:
@@ -142,7 +142,7 @@ class NodeLifecycleController:
         ready = [pod for pod in self._pods.by_index(NODE, node.metadata.name) if pod.ready]
         await asyncio.gather(*(self._mark_pod(pod, now) for pod in ready))
 
-    async def _tell_partition(self, node: Node, now: dt.datetime) -> None:
+    async def _mark_partition(self, node: Node, now: dt.datetime) -> None:
         """Say on each pod whether its node is down, so that a deletion that never completes has a cause."""
         pods = self._pods.by_index(NODE, node.metadata.name)
         patches = [(pod, change) for pod in pods if (change := partition_condition(pod, node, now))]

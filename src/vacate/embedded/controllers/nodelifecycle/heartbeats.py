@@ -14,7 +14,7 @@ _USUAL_LEASE = 40
 
 
 @dataclass(slots=True)
-class _Heard:
+class _LastHeartbeat:
     at: dt.datetime
     renewed: dt.datetime | None = None
     lease_seconds: int = _USUAL_LEASE
@@ -25,7 +25,7 @@ class HeartbeatTimes:
 
     def __init__(self, clock: PassiveClock) -> None:
         self._clock = clock
-        self._heard: dict[str, _Heard] = {}
+        self._heard: dict[str, _LastHeartbeat] = {}
 
     def on_lease(self, _: Lease | None, new: Lease | None) -> None:
         """A renewal is a sign of life."""
@@ -57,7 +57,7 @@ class HeartbeatTimes:
         heard = self._of(name)
         return heard.at, heard.lease_seconds
 
-    def _of(self, name: str) -> _Heard:
+    def _of(self, name: str) -> _LastHeartbeat:
         if name not in self._heard:
-            self._heard[name] = _Heard(self._clock.now())
+            self._heard[name] = _LastHeartbeat(self._clock.now())
         return self._heard[name]

@@ -23,7 +23,7 @@ TOLERANCE = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReplicaProposal:
     """How many pods one metric wants, and the measured value as the status shows it."""
 
     replicas: int
@@ -31,7 +31,7 @@ class Wanted:
     current: Obj
 
 
-def wanted_by(autoscaler: HorizontalPodAutoscaler, metric: Obj, replicas: int) -> Wanted | None:
+def proposal_of(autoscaler: HorizontalPodAutoscaler, metric: Obj, replicas: int) -> ReplicaProposal | None:
     """What the metric wants with so many replicas; None where it was not measured."""
     name, target = text(dig(metric, "external", "metric", "name")), mapping(dig(metric, "external", "target"))
     value = _number(autoscaler.metadata.annotations.get(f"{MEASURED}{name}"))
@@ -40,10 +40,10 @@ def wanted_by(autoscaler: HorizontalPodAutoscaler, metric: Obj, replicas: int) -
         return None
     if average is not None and average > 0:
         shown = {"averageValue": f"{math.ceil(value * 1000 / replicas)}m"}
-        return Wanted(_scaled(value / (average * replicas), replicas), name, shown)
+        return ReplicaProposal(_scaled(value / (average * replicas), replicas), name, shown)
     if whole is not None and whole > 0:
         shown = {"value": f"{math.ceil(value * 1000)}m"}
-        return Wanted(_scaled(value / whole, replicas), name, shown)
+        return ReplicaProposal(_scaled(value / whole, replicas), name, shown)
     return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from vacate.api.objects import Obj
 from vacate.api.types import Condition, HorizontalPodAutoscaler, condition
 from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
-from vacate.embedded.controllers.podautoscaler.metrics import Wanted, wanted_by
+from vacate.embedded.controllers.podautoscaler.metrics import ReplicaProposal, proposal_of
 
 ConditionText = tuple[str, str, str]
 """Status, reason and message of a condition."""
@@ -54,7 +54,7 @@ def plan(autoscaler: HorizontalPodAutoscaler, replicas: int) -> Plan:
         return Plan(ceiling, "Current number of replicas above Spec.MaxReplicas")
     if replicas < floor:
         return Plan(floor, "Current number of replicas below Spec.MinReplicas")
-    found = [wanted_by(autoscaler, metric, replicas) for metric in autoscaler.spec.metrics]
+    found = [proposal_of(autoscaler, metric, replicas) for metric in autoscaler.spec.metrics]
     known = [one for one in found if one is not None]
     highest = max(known, key=lambda one: one.replicas, default=None)
     if highest is None or (len(known) < len(found) and highest.replicas < replicas):
@@ -63,7 +63,10 @@ def plan(autoscaler: HorizontalPodAutoscaler, replicas: int) -> Plan:
 
 
 def _bounded(
-    autoscaler: HorizontalPodAutoscaler, replicas: int, highest: Wanted, known: Sequence[Wanted]
+    autoscaler: HorizontalPodAutoscaler,
+    replicas: int,
+    highest: ReplicaProposal,
+    known: Sequence[ReplicaProposal],
 ) -> Plan:
     limited, wanted = _WITHIN, highest.replicas
     if wanted < autoscaler.spec.min_replicas:
@@ -82,7 +85,7 @@ def _bounded(
     )
 
 
-def _measured(one: Wanted) -> Obj:
+def _measured(one: ReplicaProposal) -> Obj:
     return {"type": "External", "external": {"metric": {"name": one.name}, "current": one.current}}
 
 

@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.base import ObjectPatch, Removal, StatusPatch, Terms, Write
+from vacate.eviction.dialects.base import ApiTerms, ObjectPatch, Removal, StatusPatch, Write
 from vacate.eviction.dialects.evacuation.translation import (
     evacuation_name,
     evacuation_text,
@@ -34,7 +34,7 @@ class EvacuationDialect:
 
     kind = EVACUATIONS
     wire = Evacuation
-    terms = Terms("evacuation", "instigator", "evacuator")
+    terms = ApiTerms("evacuation", "instigator", "evacuator")
     max_requester = MAX_INSTIGATOR
     requesters_hold = True
 

@@ -9,7 +9,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.base import StatusPatch, Terms, Write
+from vacate.eviction.dialects.base import ApiTerms, StatusPatch, Write
 from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Finish, Process, Target
@@ -24,7 +24,7 @@ class EvictionRequestDialect:
 
     kind = EVICTIONREQUESTS
     wire = EvictionRequest
-    terms = Terms("evictionrequest", "requester", "interceptor")
+    terms = ApiTerms("evictionrequest", "requester", "interceptor")
     max_requester = 253
     requesters_hold = False
 

@@ -16,7 +16,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
-from vacate.cli.drain_ends import CANCELLED_END, DRAINED_END, REPLACED_END, Ends
+from vacate.cli.drain_outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 
 pytestmark = pytest.mark.unit
 
@@ -34,7 +34,7 @@ def row(name: str, phase: str, percent: int = 0) -> NodeProgress:
 
 
 def test_it_goes_on_until_the_newest_generation_is_drained() -> None:
-    ends = Ends()
+    ends = DrainOutcome()
     assert ends.note(state(DRAINING, row("n1", DRAINING, 50))) is None
     assert ends.note(state(DRAINED, row("n1", DRAINED, 100), generation=2)) is None
     assert ends.note(state(DRAINED, row("n1", DRAINED, 100))) == DRAINED_END
@@ -42,11 +42,11 @@ def test_it_goes_on_until_the_newest_generation_is_drained() -> None:
 
 @pytest.mark.parametrize("last", [None, state(DRAINED, row("n1", DRAINED, 100), deleted=True)])
 def test_a_maintenance_that_goes_is_cancelled(last: NodeMaintenance | None) -> None:
-    assert Ends().note(last) == CANCELLED_END
+    assert DrainOutcome().note(last) == CANCELLED_END
 
 
 def test_a_node_that_was_replaced_on_the_way_is_not_drained() -> None:
-    ends = Ends()
+    ends = DrainOutcome()
     assert ends.note(state(DRAINING, row("n1", DRAINED, 100), row("n2", DRAINING, 50))) is None
     last = state(DRAINED, row("n1", DRAINED, 100), row("n2", REPLACED, 50))
     assert ends.note(last) == REPLACED_END
@@ -54,14 +54,14 @@ def test_a_node_that_was_replaced_on_the_way_is_not_drained() -> None:
 
 
 def test_a_node_that_is_replaced_after_it_was_drained_was_drained() -> None:
-    ends = Ends()
+    ends = DrainOutcome()
     assert ends.note(state(DRAINING, row("n1", DRAINED, 100), row("n2", DRAINING, 50))) is None
     assert ends.note(state(DRAINED, row("n1", REPLACED, 100), row("n2", DRAINED, 100))) == DRAINED_END
 
 
 def test_a_node_that_had_been_replaced_before_one_looked_is_not_drained() -> None:
-    assert Ends().note(state(DRAINED, row("n1", REPLACED, 100))) == REPLACED_END
+    assert DrainOutcome().note(state(DRAINED, row("n1", REPLACED, 100))) == REPLACED_END
 
 
 def test_a_node_that_was_deleted_has_nothing_left_to_drain() -> None:
-    assert Ends().note(state(DRAINED, row("n1", NOT_FOUND, 50))) == DRAINED_END
+    assert DrainOutcome().note(state(DRAINED, row("n1", NOT_FOUND, 50))) == DRAINED_END

@@ -10,7 +10,7 @@ from vacate.fencing.decision import lost_since
 from vacate.kube.nodes import readiness
 
 
-class Sightings:
+class OutageTimes:
     """Remembers the first sight of each outage. A process that starts in the middle of one counts anew."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from vacate.api.types.nodemaintenance import DRAINED, REPLACED, NodeMaintenance,
 DRAINED_END, REPLACED_END, CANCELLED_END = "drained", "replaced", "cancelled"
 
 
-class Ends:
+class DrainOutcome:
     """Knows from what was seen whether the nodes that were meant are those that are drained."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ FIRST, LONGEST = dt.timedelta(seconds=0.5), dt.timedelta(seconds=30)
 FORGOTTEN_AFTER = dt.timedelta(seconds=60)
 
 
-class ReportPace:
+class ReportBackoff:
     """By policy: a report that follows soon after another waits twice as long. Fences never wait."""
 
     def __init__(self) -> None:

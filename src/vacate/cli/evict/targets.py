@@ -19,7 +19,7 @@ from vacate.views.phrases import listed
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EvictionTargets:
     """Which pods are meant."""
 
     targets: tuple[str | Workload, ...]
@@ -27,7 +27,9 @@ class Choice:
     node: str
 
 
-async def chosen(cluster: Cluster, choice: Choice, namespace: str) -> tuple[tuple[str, ...], Selection]:
+async def select_pods(
+    cluster: Cluster, choice: EvictionTargets, namespace: str
+) -> tuple[tuple[str, ...], Selection]:
     """The pods that were named one by one, and those that were selected; it says when there are none.
 
     `namespace` is the one of the command line, if any.
@@ -47,7 +49,7 @@ async def chosen(cluster: Cluster, choice: Choice, namespace: str) -> tuple[tupl
     return names, found
 
 
-def _nothing(cluster: Cluster, choice: Choice) -> str:
+def _nothing(cluster: Cluster, choice: EvictionTargets) -> str:
     if choice.node:
         also = f" match {choice.selector!r} and" if choice.selector else ""
         return f"No pods{also} can be evicted from node {choice.node}."
