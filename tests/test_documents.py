@@ -14,12 +14,27 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+ANCHOR = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     broken = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_anchors_are_headings(document: Path) -> None:
+    found = ANCHOR.findall(document.read_text())
+    targets = [((document.parent / link) if link else document, anchor) for link, anchor in found]
+    assert [(path.name, anchor) for path, anchor in targets if anchor not in _headings(path)] == []
+
+
+def _headings(document: Path) -> set[str]:
+    """The anchors that a page has: its headings in lower case, with hyphens for spaces, without signs."""
+    prose = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
 
 
 def test_there_are_documents() -> None:
