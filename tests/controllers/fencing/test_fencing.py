@@ -90,16 +90,22 @@ def test_an_agent_that_fails_hangs_or_lies_releases_nothing_until_it_is_mended(
         await made.world.until(lambda: made.phase() == "Failed", 600.0)
         assert said in made.row()["message"]
         assert "Nothing was released" in made.row()["message"]
-        assert made.condition("Failing") == "True"
+        assert (made.condition("Failing"), _failing(made)) == ("True", 1)
         await made.world.sim.clock.sleep(A_WHILE)
         assert not made.released()
         assert made.places() == {}  # the old pod is still there, and no second one
         assert "FencingFailed" in made.events()
         made.agents.behaviours.clear()
         await made.replaced(2000.0)
-        assert made.condition("Failing") == "False"
+        assert (made.condition("Failing"), _failing(made)) == ("False", 0)
 
     fenced(body, behaviours={LOST: behaviour})
+
+
+def _failing(made: Fenced) -> float | None:
+    """What the alert looks at."""
+    registry = made.world.server.metrics.registry
+    return registry.get_sample_value("vacate_fencing_failing_nodes", {"policy": "rack"})
 
 
 def test_an_agent_that_switches_off_another_machine_releases_nothing() -> None:

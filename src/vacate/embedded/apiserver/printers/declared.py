@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 from vacate.api.ages import since
 from vacate.api.columns import NAME, Column, Printer
-from vacate.api.objects import Obj, dig, name_of
+from vacate.api.lenient import mapping, maps
+from vacate.api.objects import Obj, name_of
 from vacate.crds.declaration import Declaration, PrinterColumn
+
+_STEP = re.compile(r'[.](\w+)(?:\[[?]\(@[.](\w+)=="([^"]*)"\)\])?')
+"""A field, or the first of a list's items in which another field has a value."""
 
 
 def printer_of_declaration(declaration: Declaration) -> Printer:
-    """The printer that a declaration describes; its paths are plain ones."""
+    """The printer that a declaration describes."""
     columns = declaration.columns
 
     def cells(obj: Obj, now: dt.datetime) -> list[Any]:
@@ -23,5 +28,9 @@ def printer_of_declaration(declaration: Declaration) -> Printer:
 
 
 def _cell(column: PrinterColumn, obj: Obj, now: dt.datetime) -> Any:
-    value = dig(obj, *column.json_path.removeprefix(".").split("."))
+    value: Any = obj
+    for name, key, wanted in _STEP.findall(column.json_path):
+        value = mapping(value).get(name)
+        if key:
+            value = next((one for one in maps(value) if one.get(key) == wanted), None)
     return since(value, now) if column.type == "date" else value
