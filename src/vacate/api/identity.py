@@ -57,7 +57,7 @@ class StatusAuthority:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One question to an authoriser. A path is asked about only where there is no resource."""
+    """One question to an authoriser: about a resource, or about the path that is given."""
 
     user: User
     verb: str
@@ -67,12 +67,12 @@ class Access:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    path: str = ""
+    path: str | None = None
 
 
 def is_resource_access(access: Access) -> bool:
     """Whether the question is about a resource rather than a path."""
-    return bool(access.resource) or not access.path
+    return access.path is None
 
 
 def combined_resource(access: Access) -> str:
@@ -89,7 +89,7 @@ _SHORT = {
 def denial(access: Access) -> str:
     """Who cannot do what, and where."""
     who = f"User {quote(access.user.name)} cannot {access.verb}"
-    if not is_resource_access(access):
+    if access.path is not None:
         return f"{who} path {quote(access.path)}"
     what = f"resource {quote(combined_resource(access))} in API group {quote(access.group)}"
     where = f"in the namespace {quote(access.namespace)}" if access.namespace else "at the cluster scope"

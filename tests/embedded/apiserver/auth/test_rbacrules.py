@@ -71,7 +71,8 @@ def test_a_rule_about_paths(pattern: str, path: str, allowed: bool) -> None:
 
 def test_a_rule_about_paths_says_nothing_about_resources() -> None:
     assert not allows(Rule(("*",), urls=("*",)), ask("get", "pods"))
-    assert not allows(about("*", verbs="*", groups=("*",)), Access(ALICE, "get", path="/healthz"))
+    for path in ("/healthz", ""):
+        assert not allows(about("*", verbs="*", groups=("*",)), Access(ALICE, "get", path=path))
     assert any_allows(FULL_AUTHORITY, ask("get", "pods"))
     assert any_allows(FULL_AUTHORITY, Access(ALICE, "get", path="/healthz"))
 

@@ -45,7 +45,7 @@ _MASTER = Decision(allowed=True)
 _REMEMBERED_CHARACTERS = (
     1024  # anybody may ask anything, and what is longer than this is never asked in earnest
 )
-_Question = tuple[str, str, str, str, str, str]
+_Question = tuple[str, str, str, str, str, str | None]
 
 
 class Authorizer:
@@ -142,7 +142,7 @@ class _UserAnswers:
 
     def _compile(self, question: _Question, access: Access) -> _Choices:
         choices = tuple(self._choices(access))
-        if sum(map(len, question)) <= _REMEMBERED_CHARACTERS:
+        if sum(len(part or "") for part in question) <= _REMEMBERED_CHARACTERS:
             if len(self._answers) >= self._limit:
                 self._answers.clear()
             self._answers[question] = choices
@@ -172,7 +172,7 @@ class _UserAnswers:
 
 
 def _may_allow(rule: Rule, access: Access) -> bool:
-    if is_resource_access(access):
+    if access.path is None:
         return allows_any_name(rule, access)
     return allows_path(rule, access.verb, access.path)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vacate.api.identity import Access, combined_resource, is_resource_access
+from vacate.api.identity import Access, combined_resource
 from vacate.api.policyrules import Rule
 
 ALL = "*"
@@ -40,7 +40,7 @@ def rules_of(role: Mapping[str, Any]) -> tuple[Rule, ...]:
 
 def allows(rule: Rule, access: Access) -> bool:
     """Whether this rule alone allows the access."""
-    if not is_resource_access(access):
+    if access.path is not None:
         return allows_path(rule, access.verb, access.path)
     return allows_any_name(rule, access) and (not rule.names or access.name in rule.names)
 
