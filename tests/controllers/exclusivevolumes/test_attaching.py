@@ -113,6 +113,28 @@ def test_two_pods_with_the_same_two_volumes_never_wait_for_each_other() -> None:
     in_world(body)
 
 
+def test_a_pod_takes_no_volume_while_it_waits_for_one_that_comes_before() -> None:
+    """Else it would keep from another pod what that one waits for, and both would wait for ever."""
+
+    async def body(world: World) -> None:
+        await given(world, "disk-a", "disk-b")
+        await world.client.create(PODS, user("first", "disk-b-claim", node=A), "default")
+        await running(world, "first")
+        both = ("disk-a-claim", "disk-b-claim")
+        await world.client.create(PODS, user("second", *both, node=B), "default")
+        await world.until(lambda: holders(world, "disk-a") == (B, ["second"]), 60, "second has one of them")
+        # The third could share a volume with the first, which runs on the same node.
+        await world.client.create(PODS, user("third", *both, node=A), "default")
+        await world.sim.clock.sleep(60)
+        assert holders(world, "disk-b") == (A, ["first"])
+        await world.client.delete(PODS, "first", "default")
+        await running(world, "second")
+        await world.client.delete(PODS, "second", "default")
+        await running(world, "third")
+
+    in_world(body)
+
+
 def test_a_class_marks_its_volumes() -> None:
     async def body(world: World) -> None:
         await label_nodes(world, A, B)
