@@ -16,7 +16,10 @@ from vacate.api.kinds import DESCHEDULINGPOLICIES, FENCINGPOLICIES, NODEMAINTENA
 
 @dataclass(frozen=True)
 class Sample:
-    """One kind: the least that it accepts, and changes that it accepts, each as (field, value)."""
+    """One kind: the least that it accepts, and changes that it accepts, each as (field, value).
+
+    `counts` are the fields of its status that are zero where nobody has written them.
+    """
 
     kind: Kind
     spec: Obj
@@ -26,6 +29,11 @@ class Sample:
     json_patch: tuple[str, Any]
     patched: tuple[str, Any]
     status: Obj
+    counts: tuple[str, ...]
+
+    @property
+    def nothing_yet(self) -> Obj:
+        return dict.fromkeys(self.counts, 0)
 
     def manifest(self, api: CaseApi, base: str = "one", **labels: str) -> Obj:
         meta = {"name": api.unique(base), "labels": labels}
@@ -47,6 +55,7 @@ SAMPLES = (
         json_patch=("/spec/nodes/-", "b"),
         patched=("nodes", ["a", "b"]),
         status={"phase": "Draining", "percent": 50},
+        counts=("nodesTotal", "nodesDrained", "podsTotal", "podsEvicted", "percent", "blockersTotal"),
     ),
     Sample(
         FENCINGPOLICIES,
@@ -57,6 +66,7 @@ SAMPLES = (
         json_patch=("/spec/maxFenced", 2),
         patched=("maxFenced", 2),
         status={"message": "all report", "nodesFenced": 1},
+        counts=("nodesUnreachable", "nodesFenced"),
     ),
     Sample(
         DESCHEDULINGPOLICIES,
@@ -67,6 +77,7 @@ SAMPLES = (
         json_patch=("/spec/rules/-", "NodeAffinity"),
         patched=("rules", ["NodeTaints", "NodeAffinity"]),
         status={"message": "x", "violations": 5},
+        counts=("violations", "requested", "waiting", "nowhereToGo"),
     ),
 )
 
@@ -80,7 +91,8 @@ pytestmark = [
 async def test_create(api: CaseApi, sample: Sample) -> None:
     one = await api.create(sample.kind, sample.manifest(api))
     field, value = sample.default
-    assert (one["status"], one["spec"][field], one["metadata"]["generation"]) == ({}, value, 1)
+    assert (one["spec"][field], one["metadata"]["generation"]) == (value, 1)
+    assert one["status"] == sample.nothing_yet
 
 
 async def test_get(api: CaseApi, sample: Sample) -> None:
@@ -120,7 +132,7 @@ async def test_patch(api: CaseApi, sample: Sample) -> None:
 async def test_status(api: CaseApi, sample: Sample) -> None:
     one = await sample.made(api)
     changed = await api.given_status(sample.kind, one["metadata"]["name"], sample.status)
-    assert changed["status"] == sample.status
+    assert changed["status"] == {**sample.nothing_yet, **sample.status}
     assert changed["metadata"]["generation"] == one["metadata"]["generation"]
 
 
