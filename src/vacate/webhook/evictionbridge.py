@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -28,7 +28,7 @@ from vacate.admission.pods.bridge import (
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -49,8 +49,7 @@ from vacate.eviction.callers import (
     written_callers,
 )
 from vacate.eviction.registration import resolve
-from vacate.kube.eviction import check_eviction, selects
-from vacate.sdk.requesters.requests import has_requester, joined, new_request
+from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
     another_pod_message,
     ending_message,
@@ -60,7 +59,7 @@ from vacate.views.bridge import (
 )
 from vacate.webhook.bridgehealth import BridgeHealth, is_passing
 from vacate.webhook.bridgereader import BridgeReader
-from vacate.webhook.callerrecord import merged_patch, recording_patch
+from vacate.webhook.callerwriter import WRITE_SECONDS, CallerWriter
 
 _log = logging.getLogger(__name__)
 
@@ -70,18 +69,9 @@ BRIDGE_GATE = "EvictionBridge"
 LOOKUP_SECONDS = 1.1
 """How long may be looked things up for an answer."""
 
-WRITE_SECONDS = 0.4
-"""How long an answer waits for a request to be made or joined; a new one is made on afterwards."""
-
 ANSWER_SECONDS = 1.6
 """After how long nothing is tried again; API servers wait two seconds for the answer. The rest is for what
 the webhook cannot see: connections, handshakes, and reviews that wait for the event loop."""
-
-RECORD_SECONDS = 10.0
-"""How long the record of an answer is tried to be written, which nobody waits for."""
-
-CLOSING_SECONDS = 2.0
-"""How long a webhook that ends waits for such records."""
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
@@ -107,7 +97,7 @@ class EvictionBridge:
         self._makes = asyncio.Semaphore(_MAKES)
         self._health = BridgeHealth(clock)
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
-        self._recording: set[asyncio.Task[None]] = set()
+        self._callers = CallerWriter(client, self._reader, clock)
 
     async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
         """The answer. An ApiError or TransportError where the cluster has not answered for a while.
@@ -140,9 +130,8 @@ class EvictionBridge:
 
     async def aclose(self) -> None:
         """Record what callers have heard, for a moment; then drop what is under way."""
-        if self._recording:
-            await asyncio.wait(self._recording, timeout=CLOSING_SECONDS)
-        tasks = [*self._making.values(), *self._recording]
+        await self._callers.aclose()
+        tasks = [*self._making.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -170,14 +159,14 @@ class EvictionBridge:
         match decision:
             case Pass(request=EvictionRequest() as request, final=final):
                 # Behind the answer: the sooner the eviction goes on, the less can the pod be another by then.
-                self._settle(review, request, config, pod, final=final)
+                self._callers.record_later(review, request, config, pod, final=final)
                 return BridgeAnswer()
             case Gone(request):
-                await self._record(review, request, config, answered=True)
+                await self._callers.record(review, request, config, answered=True)
                 return BridgeAnswer(_gone(review, request))
             case Wait(request=EvictionRequest() as request):
                 if request.kind == EVICTIONREQUESTS:
-                    await self._join(review, request, config, now)
+                    await self._callers.join(review, request, config, now)
                 return BridgeAnswer(refusal(waiting_message(request, now)))
             case Wait(replaced=EvictionRequest() as over) if over.kind == EVACUATIONS:
                 return BridgeAnswer(refusal(ending_message(review.name)))
@@ -185,87 +174,6 @@ class EvictionBridge:
                 return await self._make(review, pod, old, config, now)
             case _:
                 return BridgeAnswer()
-
-    async def _budgets_allow(self, pod: Obj | None) -> bool:
-        """Whether the eviction that goes on now will succeed, as far as budgets are concerned."""
-        if pod is None:
-            return True
-        namespace = pod["metadata"]["namespace"]
-        try:
-            async with asyncio.timeout(WRITE_SECONDS):
-                found = await self._client.list(PODDISRUPTIONBUDGETS, namespace)
-            check_eviction(pod, [budget for budget in found.items if selects(budget, pod)])
-        except (ApiError, TransportError, TimeoutError):
-            return False  # not known is not final: the record stays as it is
-        return True
-
-    def _settle(
-        self,
-        review: EvictionReview,
-        request: EvictionRequest,
-        config: BridgeConfig,
-        pod: Obj | None,
-        *,
-        final: bool,
-    ) -> None:
-        async def record() -> None:
-            answered = final or await self._budgets_allow(pod)
-            await self._record(review, request, config, answered=answered, limit=RECORD_SECONDS)
-
-        task = asyncio.create_task(record())
-        self._recording.add(task)
-        task.add_done_callback(self._recording.discard)
-
-    async def _record(
-        self,
-        review: EvictionReview,
-        request: EvictionRequest,
-        config: BridgeConfig,
-        *,
-        answered: bool,
-        limit: float = WRITE_SECONDS,
-    ) -> None:
-        """Record the caller's answer. It stands, whether or not this succeeds."""
-        found: EvictionRequest | None = request
-        for _ in range(_TRIES):
-            if found is None:
-                return
-            caller = replace(review.attempted(self._clock.now(), config.wait), answered=answered)
-            change = recording_patch(found, review, caller, config)
-            if change is None:
-                return
-            try:
-                await self._patch(found, change, limit)
-                return
-            except Conflict:
-                found = await self._reread(found)
-            except (ApiError, TransportError, TimeoutError) as error:
-                _log.info("the caller of an eviction was not recorded: %s", error)
-                return
-
-    async def _reread(self, request: EvictionRequest) -> EvictionRequest | None:
-        meta = request.metadata
-        with contextlib.suppress(ApiError, TransportError, TimeoutError):
-            async with asyncio.timeout(WRITE_SECONDS):
-                found = await self._reader.request(meta.namespace, meta.name)
-                return found if found is not None and found.metadata.uid == meta.uid else None
-        return None
-
-    async def _join(
-        self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, now: dt.datetime
-    ) -> None:
-        """Add the caller where it is missing. Interceptors are at work, with or without its name."""
-        change = recording_patch(request, review, review.attempted(now, config.wait), config)
-        if not request.forbids_cancellation and not has_requester(request, review.requester):
-            change = merged_patch(change, joined(request, review.requester))
-        if change is None:
-            return
-        try:
-            await self._patch(request, change)
-        except (Conflict, NotFound):
-            raise
-        except (ApiError, TransportError, TimeoutError) as error:
-            _log.warning("the eviction request of pod %s was not joined: %s", review.name, error)
 
     async def _make(
         self,
@@ -335,11 +243,6 @@ class EvictionBridge:
             warning=f"pod/{review.name} is evicted past its interceptors: "
             f"no EvictionRequest could be made for it: {error}"
         )
-
-    async def _patch(self, request: EvictionRequest, change: Obj, limit: float = WRITE_SECONDS) -> None:
-        meta = request.metadata
-        async with asyncio.timeout(limit):
-            await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
 
 
 def _gone(review: EvictionReview, request: EvictionRequest) -> NotFound:

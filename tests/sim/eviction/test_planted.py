@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.eviction_scenarios.runner import run_seed
-from vacate.controllers.eviction import controller
+from vacate.controllers.eviction import reconciler
 from vacate.errors import VacateError
 from vacate.eviction import engine
 from vacate.eviction.deadlines import overdue_at
@@ -67,7 +67,7 @@ def evicts_daemons(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_watch_pods(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(controller.EvictionRequests, "request_of", lambda self, pod: ())
+    patch.setattr(reconciler.EvictionRequests, "request_of", lambda self, pod: ())
 
 
 def cancels_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,287 @@
+"""One step of an eviction request: what is known, what the engine decides, and what is done about it.
+
+Everything that must outlast the process is in the request itself, and every write of it names the version
+that the decision was made upon. Two controllers at once, or one that starts in the middle, thus do no harm:
+the later one gets a conflict and looks again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import replace
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
+from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
+from vacate.controllers.eviction.collection import Collection, goes_with_pod
+from vacate.controllers.eviction.connectivity import WatchHealth
+from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
+from vacate.controllers.eviction.owners import is_owned
+from vacate.controllers.eviction.requestwriter import RequestWriter
+from vacate.errors import Conflict, NotFound
+from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
+from vacate.eviction.dialects.evictionrequest import events
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.evictionrequest.patches import (
+    assign_patch,
+    heartbeat_patch,
+    hold_patch,
+    last_turn_patch,
+    limit_patch,
+    registration_patch,
+    unadmitted_patch,
+)
+from vacate.eviction.engine import decide
+from vacate.eviction.model import (
+    Action,
+    Assign,
+    CorrectHeartbeat,
+    DecisionContext,
+    Evict,
+    Finish,
+    Hold,
+    Presence,
+    ReadTarget,
+    Settled,
+    Stage,
+    Target,
+    Unadmitted,
+)
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+CACHE_LAG = dt.timedelta(seconds=30)
+"""How long a write of ours is taken as made, though the cache does not show it."""
+
+
+class EvictionRequests:
+    """Reconciles a request with its pod."""
+
+    def __init__(self, deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> None:
+        self._dialect = dialect
+        self.attempts = Attempts(deps.entropy)
+        self._deps = deps
+        self._informer = deps.informers.requests(dialect)
+        self._requests = self._informer.reader
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._evictor = Evictor(deps, self.attempts, dialect)
+        self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
+        # By request: the version that its end was written upon, and when.
+        self._ended: dict[Key, tuple[str, dt.datetime]] = {}
+        self._collection = Collection()
+        self._listening = WatchHealth(self._informer, deps.clock)
+        self._writer = RequestWriter(deps, dialect, self._listening)
+        self.budgets: BudgetWatcher | None = None
+
+    def request_of(self, pod: Pod) -> Iterable[Key]:
+        """The pod's request, if it has one: its name follows from the pod's."""
+        meta = pod.metadata
+        name = self._dialect.request_name(meta.name, meta.uid)
+        return () if self._requests.get(meta.namespace, name) is None else (Key(meta.namespace, name),)
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
+        if old is not None and new is None:
+            for key in self.request_of(old):
+                self._seen_gone[key] = None
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step of the process."""
+        request = self._requests.get(*key)
+        if request is None or self._dialect.settled(request):
+            self._forget(key)
+            return Done()
+        if self._requests.unreadable(*key) is not None:
+            return Done()  # what is known is not the newest; the informer will bring what can be read
+        if (known_at := self._cache_is_behind(key, request)) is not None:
+            return Later(known_at)
+        try:
+            return await self._advance(request, self._target(request))
+        except NotFound:
+            # The request was removed meanwhile and its informer will say so. A server that has just started
+            # may also not know the kind yet.
+            return Later(self._deps.clock.now() + ANSWER_TIMEOUT)
+
+    def _cache_is_behind(self, key: Key, request: EvictionRequest) -> dt.datetime | None:
+        """Until when the cache may lack the end that was just written; None where it does not.
+
+        A pod that has terminated is deleted a moment later: that must not lead to a second write.
+        """
+        version, at = self._ended.get(key, ("", None))
+        if at is None or version != request.metadata.resource_version:
+            return None
+        until = at + CACHE_LAG
+        return until if self._deps.clock.now() < until else None
+
+    def _forget(self, key: Key) -> None:
+        self.attempts.forget(key)
+        self._ended.pop(key, None)
+        self._collection.forget(key)
+        self._seen_gone.pop(key, None)
+
+    # What is known
+
+    def _target(self, request: EvictionRequest) -> Target:
+        if key_of(request) in self._seen_gone:
+            return Target(Presence.GONE)
+        return self._dialect.target(request, self._cached_pod(request))
+
+    def _cached_pod(self, request: EvictionRequest) -> Pod | None:
+        ref = request.spec.target.pod_ref
+        return self._pods.get(request.metadata.namespace, ref.name) if ref else None
+
+    async def _live_target(self, request: EvictionRequest) -> Target:
+        ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
+        if ref is None:
+            return self._dialect.target(request, None, live=True)
+        reading = self._deps.client.get(PODS, ref.name, namespace, into=Pod)
+        try:
+            pod = await self._listening.ask(reading)
+        except NotFound:
+            return self._dialect.target(request, None, live=True)
+        return self._dialect.target(request, pod, live=True)
+
+    def _moment(self, request: EvictionRequest, now: dt.datetime) -> DecisionContext:
+        if self.budgets is not None and failures(request):
+            self.budgets.begin(request.metadata.namespace, now)
+        attempt = self.attempts.next_of(request, now)
+        return DecisionContext(now, self._listening.since(now), attempt, self._deps.limits)
+
+    # What is done
+
+    async def _advance(self, request: EvictionRequest, target: Target, *, fresh: bool = False) -> Outcome:
+        now = self._deps.clock.now()
+        ignored = registration_patch(request, now)
+        if ignored is not None:
+            await self._writer.write(request, ignored)
+            self._writer.note(events.registration_ignored(request))
+            return Done()  # the informer brings what was written
+        action: Action = decide(self._dialect.process(request), target, self._moment(request, now))
+        match action:
+            case Settled():
+                return Done()
+            case Unadmitted():
+                return await self._reject(request, now)
+            case ReadTarget():
+                return await self._advance(request, await self._live_target(request), fresh=fresh)
+            case Finish():
+                return await self._finish(request, action, target, now)
+            case Assign():
+                return await self._assign(request, action, now)
+            case CorrectHeartbeat():
+                await self._writer.write(request, heartbeat_patch(request, action))
+                self._writer.note(events.heartbeat_corrected(request))
+                return Done()
+            case Hold():
+                return await self._hold(request, action, target, now)
+            case Evict(recheck=True) if not fresh:
+                return await self._look_again(request)
+            case Evict():
+                if not action.limit and await self._end_last_turn(request, now):
+                    return Done()  # the informer brings the request as it is now
+                return await self._evict(request, action, now)
+
+    async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
+        patch = unadmitted_patch(request, now)
+        if patch is not None:
+            await self._writer.write(request, patch)
+            self._writer.note(events.unadmitted(request))
+        return Done()
+
+    async def _finish(
+        self, request: EvictionRequest, action: Finish, target: Target, now: dt.datetime
+    ) -> Outcome:
+        """One write of those that a dialect needs to end a request; the informer asks for the next."""
+        meta, client, kind = request.metadata, self._deps.client, self._dialect.kind
+        match self._dialect.finish(request, action, now):
+            case StatusPatch(patch):
+                key = key_of(request)
+                if (until := self._collection.until(key)) is None:
+                    self._writer.note(*events.finished(request, action))
+                    # An Evacuation has finalizers, which its end takes away: no collector removes it before.
+                    if self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target):
+                        self._collection.begin(key, now)
+                        until = self._collection.until(key)
+                if until is not None and now < until:
+                    return Later(until)
+                await self._writer.write(request, patch)
+                self._ended[key] = (meta.resource_version, now)
+            case ObjectPatch(patch):
+                await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
+            case Removal():
+                await self._listening.ask(client.delete(kind, meta.name, meta.namespace, uid=meta.uid))
+        return Done()
+
+    async def _assign(self, request: EvictionRequest, action: Assign, now: dt.datetime) -> Outcome:
+        await self._writer.write(request, assign_patch(request, action, now))
+        self._writer.note(*events.assigned(request, action))
+        if action.previous is not None:
+            self._writer.count_turn(request)
+        return Done()
+
+    async def _end_last_turn(self, request: EvictionRequest, now: dt.datetime) -> bool:
+        """Before the pod is evicted, write down how the last turn ended; whether that was news."""
+        patch = last_turn_patch(request, now)
+        if patch is None:
+            return False
+        await self._writer.write(request, patch)
+        self._writer.note(*events.turn_ended(request))
+        self._writer.count_turn(request)
+        return True
+
+    async def _hold(
+        self, request: EvictionRequest, action: Hold, target: Target, now: dt.datetime
+    ) -> Outcome:
+        pod = self._cached_pod(request)
+        left_alone = pod is not None and bool(action.message) and action.message == target.unevictable
+        # A pod's author may have made up the owner that keeps the pod from being evicted.
+        if left_alone and pod and not await self._listening.ask(is_owned(self._deps.client, pod)):
+            return await self._advance(request, replace(target, unevictable=""))
+        if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
+            return Done()
+        if action.message:
+            action = replace(action, message=self._dialect.phrase(action.message))
+        patch = hold_patch(request, action, now)
+        if patch is not None:
+            await self._writer.write(request, patch)
+            self._writer.note(*events.held(request, action))
+        return Done() if action.until is None else Later(action.until)
+
+    async def _look_again(self, request: EvictionRequest) -> Outcome:
+        """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""
+        meta = request.metadata
+        dialect = self._dialect
+        reading = self._deps.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
+        found = dialect.read(await self._listening.ask(reading))
+        if found.metadata.uid != meta.uid or found.complete:
+            return Done()  # the informer will bring it
+        return await self._advance(found, self._target(found), fresh=True)
+
+    async def _evict(self, request: EvictionRequest, action: Evict, now: dt.datetime) -> Outcome:
+        """Evict only what the cache shows now: the server debits a budget before it compares uids."""
+        reached = limit_patch(request, action.limit, now) if action.limit else None
+        if reached is not None:
+            await self._writer.write(request, reached)
+            self._writer.note(events.limit_reached(request, action.limit))
+            return Done()  # the informer brings what was written
+        pod, ref = self._cached_pod(request), request.spec.target.pod_ref
+        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+            return Done()  # it is there, but the cache does not know yet, and will
+        outcome = await self._ask_to_evict(request, pod)
+        if not isinstance(outcome, TargetUnclear):
+            return outcome
+        target = await self._live_target(request)
+        if target.presence is not Presence.GONE:
+            raise Conflict(f"the pod is just being changed: {outcome.error}")
+        return await self._advance(request, target)
+
+    async def _ask_to_evict(self, request: EvictionRequest, pod: Pod) -> Outcome | TargetUnclear:
+        changes = self.budgets.changes if self.budgets is not None else 0
+        try:
+            return await self._evictor.evict(request, pod)
+        finally:
+            if self.budgets is not None and self.attempts.waits(key_of(request)):
+                self.budgets.on_refusal(request.metadata.namespace, changes)
