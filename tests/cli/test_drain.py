@@ -12,7 +12,7 @@ import pytest
 from support.embedded import ADMIN, T0, Embedded, a_pod, embedded
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.cli.common.connection import Cluster
-from vacate.cli.drain import DrainOptions, StartedDrain, detach_from, start_drain
+from vacate.cli.drain.start import DrainOptions, StartedDrain, detach_from, start_drain
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport

@@ -16,7 +16,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
-from vacate.cli.drain_outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
+from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 
 pytestmark = pytest.mark.unit
 

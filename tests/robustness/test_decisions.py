@@ -60,8 +60,9 @@ from vacate.eviction.model import (
 from vacate.fencing import decision as fencing
 from vacate.fencing.report import status_of as fencing_status
 from vacate.fencing.report import status_patch as fencing_patch
+from vacate.maintenance.model import Environment
 from vacate.maintenance.names import CLAIMS
-from vacate.maintenance.plan import Environment, plan_maintenance
+from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import status_of as maintenance_status
 from vacate.maintenance.report import status_patch as maintenance_patch
 

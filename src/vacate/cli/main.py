@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "drain": (
-        "vacate.cli.drain:drain",
+        "vacate.cli.drain.command:drain",
         "Drain nodes: cordon them, and evict their pods through interceptors.",
     ),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),

@@ -28,7 +28,7 @@ from vacate.api.types.nodemaintenance import (
     NodeProgress,
 )
 from vacate.api.types.required import with_required
-from vacate.maintenance.plan import Plan
+from vacate.maintenance.model import Plan
 from vacate.views.phrases import counted
 
 CONDITIONS = (DRAINING, DRAINED, BLOCKED)

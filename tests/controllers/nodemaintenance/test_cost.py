@@ -15,7 +15,8 @@ from vacate.client.transport import Transport
 from vacate.controllers.nodemaintenance import controller
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
-from vacate.maintenance.plan import Plan, plan_maintenance
+from vacate.maintenance.model import Plan
+from vacate.maintenance.plan import plan_maintenance
 from vacate.sim.cluster import World
 from vacate.testing import pod
 from vacate.wire.message import Request, Response

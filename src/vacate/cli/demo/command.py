@@ -26,7 +26,7 @@ from vacate.cli.demo.processes import ProcessDemo
 from vacate.cli.demo.report import Summary, print_report
 from vacate.cli.demo.timeline import Timeline
 from vacate.cli.demo.view import Screen, View
-from vacate.cli.drain import maintenance_name
+from vacate.cli.drain.start import maintenance_name
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster

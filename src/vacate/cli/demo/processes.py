@@ -18,7 +18,7 @@ from vacate.cli.common.changes import Changes
 from vacate.cli.common.program import program_name
 from vacate.cli.demo import service
 from vacate.cli.demo.reasons import REASON, REPLICAS, WEB, PodLog, deployment, fitted, log_line, report
-from vacate.cli.drain import maintenance_name
+from vacate.cli.drain.start import maintenance_name
 from vacate.client import requests
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport

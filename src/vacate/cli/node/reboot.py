@@ -13,7 +13,7 @@ from vacate.cli.common.connection import Connection, cluster_scope_options, conn
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.drain import drain
+from vacate.cli.drain.command import drain
 from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.logind import DBusLogind
 from vacate.nodeagent.shutdown.storage import boot_id

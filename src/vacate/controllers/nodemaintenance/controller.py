@@ -19,8 +19,9 @@ from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matt
 from vacate.controllers.nodemaintenance.writes import Attempts, Writes
 from vacate.errors import NotFound
 from vacate.maintenance.blockers import from_cordon
+from vacate.maintenance.model import Environment, Plan
 from vacate.maintenance.names import FINALIZER
-from vacate.maintenance.plan import Environment, Plan, plan_maintenance
+from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import (
     is_news,
     keep_draining,

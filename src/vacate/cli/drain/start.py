@@ -1,4 +1,4 @@
-"""`vacate drain`: drain nodes by a NodeMaintenance, which goes on without this command, and follow it."""
+"""Creates the NodeMaintenance of a drain, or finds it, follows it, and cancels it."""
 
 from __future__ import annotations
 
@@ -10,40 +10,25 @@ import zlib
 from dataclasses import dataclass
 from typing import NoReturn
 
-import click
 import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
-from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import (
-    EVICT,
-    IGNORE,
     MAX_NAME,
-    REFUSE,
     NodeMaintenance,
     NodeMaintenanceSpec,
 )
 from vacate.cli.common import terminal
-from vacate.cli.common.apis import api_option
-from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import Cluster
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.parameters import label_name, node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
-from vacate.cli.common.remedies import lacks_role
-from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain_checks import max_nodes as checked_max_nodes
-from vacate.cli.drain_checks import pod_selector as checked_pod_selector
-from vacate.cli.drain_checks import refuse_for_existing
-from vacate.cli.drain_events import event_line
-from vacate.cli.drain_outcome import CANCELLED_END, REPLACED_END
-from vacate.cli.drain_plan import find_nodes
-from vacate.cli.drain_preview import preview
-from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
-from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.cli.drain.events import event_line
+from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
+from vacate.cli.drain.plan import find_nodes
+from vacate.cli.drain.preview import preview
+from vacate.errors import AlreadyExists, ConfigError, NotFound
 from vacate.views.phrases import counted, span
 
 _SET_BY_OPTIONS = {
@@ -70,130 +55,6 @@ class StartedDrain:
 
     asked: str = ""  # the maintenance whose creation was sent
     name: str = ""  # the maintenance that exists
-
-
-@click.command()
-@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
-@selector_option("Drain every node with these labels instead.")
-@click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
-@click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
-@click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
-@click.option(
-    "--pod-selector",
-    callback=checked_pod_selector,
-    metavar="LABELS",
-    help="Evict only pods with these labels.",
-)
-@click.option(
-    "--timeout", type=span_between(1.0), metavar="SPAN", help="Maximum time to follow; the drain continues."
-)
-@click.option(
-    "--dry-run",
-    is_flag=False,
-    flag_value="client",
-    type=click.Choice(["none", "client", "server"]),
-    default="none",
-    help="Show what would happen, in which order, and what would block it; change nothing.",
-)
-@click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
-@click.option(
-    "--max-nodes",
-    callback=checked_max_nodes,
-    metavar="N|N%",
-    help="How many nodes to drain at the same time; 1 by default.",
-)
-@click.option(
-    "--topology-key",
-    type=label_name,
-    default="",
-    metavar="LABEL",
-    help="Never drain nodes with two values of this label at once.",
-)
-@click.option(
-    "--reason",
-    default="",
-    metavar="TEXT",
-    help="Why the nodes are drained; kept on the maintenance and on each request.",
-)
-@api_option("The API in which evictions are requested.")
-@click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
-@click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
-@cluster_scope_options
-@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
-def drain(
-    nodes: tuple[str, ...],
-    selector: str,
-    ignore_daemonsets: bool,
-    evict_daemonsets: bool,
-    delete_emptydir_data: bool,
-    force: bool,
-    pod_selector: list[Obj],
-    timeout: dt.timedelta | None,
-    dry_run: str,
-    detach: bool,
-    max_nodes: int | str | None,
-    topology_key: str,
-    reason: str,
-    dialect: Dialect,
-    follow: str | None,
-    cancel: str | None,
-    reach: Connection,
-    output: str | None,
-) -> None:
-    """Drain nodes: cordon them, and evict their pods through interceptors.
-
-    The drain is an object in the cluster, a NodeMaintenance. It goes on without this command, which only
-    follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption
-    budgets are respected.
-
-    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out.
-    """
-    chosen = sum(map(bool, (nodes, selector, follow, cancel)))
-    if chosen != 1:
-        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
-    if follow or cancel:
-        refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
-    if ignore_daemonsets and evict_daemonsets:
-        raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
-    spec: Obj = {
-        "pods": {
-            "daemonSetPods": IGNORE if ignore_daemonsets else EVICT if evict_daemonsets else REFUSE,
-            "unmanagedPods": EVICT if force else REFUSE,
-            "localDataPods": EVICT if delete_emptydir_data else REFUSE,
-        }
-    }
-    if pod_selector:
-        spec["pods"]["selector"] = {"matchExpressions": pod_selector}
-    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
-    spec |= {key: value for key, value in more.items() if value}
-    if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
-        spec["requestKind"] = dialect.kind.kind
-    options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
-    started = StartedDrain()
-    codes: list[int] = []
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            try:
-                if cancel:
-                    codes.append(await _cancel(cluster, cancel, options))
-                elif follow:
-                    started.name = follow
-                    codes.append(await _follow(cluster, follow, options))
-                else:
-                    codes.append(await start_drain(cluster, options, started))
-            except Forbidden as error:
-                raise lacks_role(error, NODE_MAINTAINER) from error
-
-    try:
-        signalled = run_until_signalled(work)
-    except BrokenPipeError:
-        _say_unread(started)
-        raise
-    if signalled:
-        detach_from(started)
-    sys.exit(codes[0] if codes else 0)
 
 
 def _other_settings(there: NodeMaintenanceSpec, wanted: NodeMaintenanceSpec) -> str:
@@ -228,7 +89,7 @@ def detach_from(started: StartedDrain) -> NoReturn:
     sys.exit(INTERRUPTED)
 
 
-def _say_unread(started: StartedDrain) -> None:
+def say_unread(started: StartedDrain) -> None:
     """Say how to return where nobody reads the output, as behind `| head`; standard error may be gone too."""
     if started.name:
         lost = "Nobody reads the output any more; the drain does not depend on it."
@@ -283,12 +144,13 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
         _say(options, _ways(name))
         _event(cluster, options, "detached", name)
         return 0
-    return await _follow(cluster, name, options)
+    return await follow_drain(cluster, name, options)
 
 
-async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
+async def follow_drain(cluster: Cluster, name: str, options: DrainOptions) -> int:
+    """Show the drain until it has ended; the exit code."""
     # Loaded here, while the controller begins already: it takes as long as the rest of the command.
-    from vacate.cli.drain_follow import Follower  # noqa: PLC0415
+    from vacate.cli.drain.follow import Follower  # noqa: PLC0415
 
     seconds = None if options.timeout is None else options.timeout.total_seconds()
     try:
@@ -303,7 +165,8 @@ async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
     return {CANCELLED_END: CANCELLED, REPLACED_END: FAILED}.get(end, 0)
 
 
-async def _cancel(cluster: Cluster, name: str, options: DrainOptions) -> int:
+async def cancel_drain(cluster: Cluster, name: str, options: DrainOptions) -> int:
+    """Delete the maintenance, which undoes what it did; the exit code."""
     try:
         await cluster.client.delete(NODEMAINTENANCES, name)
     except NotFound:

@@ -10,7 +10,7 @@ from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.drain_plan import (
+from vacate.cli.drain.plan import (
     GOING,
     PlannedPod,
     foreseen,

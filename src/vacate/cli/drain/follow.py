@@ -18,8 +18,8 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
-from vacate.cli.drain_events import event_line
-from vacate.cli.drain_outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
+from vacate.cli.drain.events import event_line
+from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage

@@ -1,0 +1,162 @@
+"""`vacate drain`: drain nodes by a NodeMaintenance, which goes on without this command, and follow it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+
+import click
+
+from vacate.api.objectnames import NODE_MAINTAINER
+from vacate.api.objects import Obj
+from vacate.api.types.nodemaintenance import (
+    EVICT,
+    IGNORE,
+    REFUSE,
+)
+from vacate.cli.common.apis import api_option
+from vacate.cli.common.connection import Connection, cluster_scope_options, connected
+from vacate.cli.common.output import JSON
+from vacate.cli.common.parameters import label_name, node_name, span_between, subdomain
+from vacate.cli.common.remedies import lacks_role
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.drain.checks import max_nodes as checked_max_nodes
+from vacate.cli.drain.checks import pod_selector as checked_pod_selector
+from vacate.cli.drain.checks import refuse_for_existing
+from vacate.cli.drain.start import (
+    DrainOptions,
+    StartedDrain,
+    cancel_drain,
+    detach_from,
+    follow_drain,
+    say_unread,
+    start_drain,
+)
+from vacate.errors import Forbidden
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+
+
+@click.command()
+@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
+@selector_option("Drain every node with these labels instead.")
+@click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
+@click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
+@click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
+@click.option(
+    "--pod-selector",
+    callback=checked_pod_selector,
+    metavar="LABELS",
+    help="Evict only pods with these labels.",
+)
+@click.option(
+    "--timeout", type=span_between(1.0), metavar="SPAN", help="Maximum time to follow; the drain continues."
+)
+@click.option(
+    "--dry-run",
+    is_flag=False,
+    flag_value="client",
+    type=click.Choice(["none", "client", "server"]),
+    default="none",
+    help="Show what would happen, in which order, and what would block it; change nothing.",
+)
+@click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
+@click.option(
+    "--max-nodes",
+    callback=checked_max_nodes,
+    metavar="N|N%",
+    help="How many nodes to drain at the same time; 1 by default.",
+)
+@click.option(
+    "--topology-key",
+    type=label_name,
+    default="",
+    metavar="LABEL",
+    help="Never drain nodes with two values of this label at once.",
+)
+@click.option(
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Why the nodes are drained; kept on the maintenance and on each request.",
+)
+@api_option("The API in which evictions are requested.")
+@click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
+@click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
+@cluster_scope_options
+@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
+def drain(
+    nodes: tuple[str, ...],
+    selector: str,
+    ignore_daemonsets: bool,
+    evict_daemonsets: bool,
+    delete_emptydir_data: bool,
+    force: bool,
+    pod_selector: list[Obj],
+    timeout: dt.timedelta | None,
+    dry_run: str,
+    detach: bool,
+    max_nodes: int | str | None,
+    topology_key: str,
+    reason: str,
+    dialect: Dialect,
+    follow: str | None,
+    cancel: str | None,
+    reach: Connection,
+    output: str | None,
+) -> None:
+    """Drain nodes: cordon them, and evict their pods through interceptors.
+
+    The drain is an object in the cluster, a NodeMaintenance. It goes on without this command, which only
+    follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption
+    budgets are respected.
+
+    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out.
+    """
+    chosen = sum(map(bool, (nodes, selector, follow, cancel)))
+    if chosen != 1:
+        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
+    if follow or cancel:
+        refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
+    if ignore_daemonsets and evict_daemonsets:
+        raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
+    spec: Obj = {
+        "pods": {
+            "daemonSetPods": IGNORE if ignore_daemonsets else EVICT if evict_daemonsets else REFUSE,
+            "unmanagedPods": EVICT if force else REFUSE,
+            "localDataPods": EVICT if delete_emptydir_data else REFUSE,
+        }
+    }
+    if pod_selector:
+        spec["pods"]["selector"] = {"matchExpressions": pod_selector}
+    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
+    spec |= {key: value for key, value in more.items() if value}
+    if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
+        spec["requestKind"] = dialect.kind.kind
+    options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
+    started = StartedDrain()
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            try:
+                if cancel:
+                    codes.append(await cancel_drain(cluster, cancel, options))
+                elif follow:
+                    started.name = follow
+                    codes.append(await follow_drain(cluster, follow, options))
+                else:
+                    codes.append(await start_drain(cluster, options, started))
+            except Forbidden as error:
+                raise lacks_role(error, NODE_MAINTAINER) from error
+
+    try:
+        signalled = run_until_signalled(work)
+    except BrokenPipeError:
+        say_unread(started)
+        raise
+    if signalled:
+        detach_from(started)
+    sys.exit(codes[0] if codes else 0)
