@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from vacate.fenceagents.agent import AgentResult, FenceAgent
 from vacate.fencing.agentprotocol import PowerState
+from vacate.fencing.agents import read_answer
 from vacate.runtime.loop import loop_factory
 
 pytestmark = pytest.mark.process
@@ -80,3 +82,12 @@ def test_a_program_that_cannot_be_started_is_an_answer(
 
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(work())
+
+
+def test_what_an_agent_prints_steers_no_terminal(tmp_path: Path) -> None:
+    printed = r"\033[31mred\033]0;title\007 \000 \342\200\256 x\r\nlogin failed"
+    made = agent(tmp_path, f"#!/bin/sh\nprintf '{printed}'\nexit 1\n")
+    found = asyncio.run(made.off())
+    assert (found.ok, found.message) == (False, "[31mred ]0;title x login failed")
+    answer = {"node": "n", "uid": "u", "state": "off", "message": "\033[31m off \u202e x\n"}
+    assert read_answer(json.dumps(answer).encode(), "n", "u").message == "[31m off x"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from vacate.api.text import plain
 from vacate.errors import ConfigError
 from vacate.fencing.agentprotocol import (
     OFF,
@@ -42,7 +43,7 @@ class AgentResult:
     @property
     def message(self) -> str:
         """The end of what it printed, on one line, for messages."""
-        return " ".join(self.output.split())[-300:] or "no output"
+        return plain(self.output)[-300:] or "no output"
 
 
 @dataclass(frozen=True, slots=True)

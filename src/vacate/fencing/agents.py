@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from vacate.api.text import plain
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
 from vacate.fencing.agentprotocol import PowerState, redacted
@@ -34,7 +35,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 def unclear(message: str) -> Answer:
     """An answer that proves nothing, and why."""
-    return Answer(False, PowerState.UNKNOWN, " ".join(message.split())[:_SHOWN])
+    return Answer(False, PowerState.UNKNOWN, plain(message, _SHOWN))
 
 
 def read_answer(text: bytes, node: str, uid: str, secret: str = "") -> Answer:
@@ -50,9 +51,8 @@ def read_answer(text: bytes, node: str, uid: str, secret: str = "") -> Answer:
         other = redacted(body.node, {"secret": secret})[:63]
         return unclear(f"the answer is about node {other!r}, and {node!r} was asked about")
     state = PowerState(body.state) if body.state in ("on", "off") else PowerState.UNKNOWN
-    message = redacted(body.message, {"secret": secret})
-    said = " ".join(message.split())[:_SHOWN] or f"the machine is {state}"
-    return Answer(state is not PowerState.UNKNOWN, state, said)
+    message = plain(redacted(body.message, {"secret": secret}), _SHOWN) or f"the machine is {state}"
+    return Answer(state is not PowerState.UNKNOWN, state, message)
 
 
 class MachineAgent(Protocol):
