@@ -8,16 +8,12 @@ import datetime as dt
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import NamedTuple
 
 from vacate.api.kinds import PODS
 from vacate.api.names import dns1123_subdomain
-from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.client import requests
 from vacate.client.client import Client
-from vacate.client.codec import codec_for
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
 from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
@@ -25,14 +21,14 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
 from vacate.sdk.connection import connected, find_cluster
-from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
+from vacate.sdk.errors import CancellationForbidden
+from vacate.sdk.requesters.requestapi import RequestApi, RequestKey
 from vacate.sdk.requesters.requests import (
     Step,
     has_requester,
     joined,
     new_request,
     next_step,
-    pod_name,
     why_forbidden,
     withdrawn,
 )
@@ -43,17 +39,6 @@ from vacate.sdk.watch import WatchedObject, watched
 Ref = EvictionRequest | Pod | str
 """A request, its pod, or the pod's name."""
 
-
-class RequestKey(NamedTuple):
-    """Which request: its name follows from its pod."""
-
-    namespace: str
-    pod: str
-    uid: str
-
-
-REMOVAL = 10.0
-"""Seconds that an old request may take to go before its finalizers are named."""
 
 _CONFLICTS = 20
 
@@ -100,7 +85,7 @@ class Requester:
         checked_deadline(deadline_seconds)
         where = await self._where(pod, namespace)
         for _ in range(_CONFLICTS):
-            target = await self._pod(where)
+            target = await self._api.pod(where)
             with contextlib.suppress(AlreadyExists, Conflict):
                 return await self._ask(target, reason, deadline_seconds)
         raise Conflict(f"the request for pod {where.pod} changes too quickly to be joined")
@@ -108,7 +93,7 @@ class Requester:
     async def find(self, ref: Ref, namespace: str = "") -> EvictionRequest | None:
         """The request for the pod as the server has it, if there is one."""
         try:
-            return await self._get(await self._where(ref, namespace))
+            return await self._api.get(await self._where(ref, namespace))
         except NotFound:
             return None
 
@@ -125,7 +110,7 @@ class Requester:
             if self.dialect.fixes_requesters(request):
                 raise CancellationForbidden(why_forbidden(request))
             with contextlib.suppress(Conflict, NotFound):
-                await self._patch(request, withdrawn(request, self.name))
+                await self._api.patch(request, withdrawn(request, self.name))
                 if request.forbids_cancellation:
                     raise CancellationForbidden(why_forbidden(request))
                 return True
@@ -148,7 +133,7 @@ class Requester:
 
     async def follow(self, ref: Ref, namespace: str = "") -> AsyncGenerator[EvictionRequest, None]:
         """The request as it is, and after each change; ends when the request is over or gone."""
-        async with self._watched(await self._where(ref, namespace)) as one:
+        async with self._api.watch_at(await self._where(ref, namespace)) as one:
             while (current := one.current) is not None:
                 seen = one.changes
                 yield current
@@ -174,23 +159,28 @@ class Requester:
     async def live_pod(self, where: RequestKey) -> Pod | None:
         """The pod as the server has it; None where the name is free or taken by another."""
         try:
-            return await self._pod(where)
+            return await self._api.pod(where)
         except NotFound:
             return None
 
+    @property
+    def _api(self) -> RequestApi:
+        """In the dialect and with the client of the moment: both may be set anew."""
+        return RequestApi(self.client, self.dialect, self.clock, self.entropy)
+
     async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
         where = RequestKey(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-        request = await self._get(where)
+        request = await self._api.get(where)
         step = next_step(request, self.name)
         if request is not None and step is Step.REPLACE:
-            await self._remove(request, where)
+            await self._api.remove(request, where, self.name)
         if request is None or step is Step.REPLACE:
             made = new_request(pod, self.name, reason, deadline_seconds, self.dialect)
-            return self._read(await self.client.send(requests.create(self.dialect.kind, made)))
-        return await self._patch(request, joined(request, self.name)) if step is Step.JOIN else request
+            return await self._api.create(made)
+        return await self._api.patch(request, joined(request, self.name)) if step is Step.JOIN else request
 
     async def _wait(self, where: RequestKey) -> Result:
-        async with self._watched(where) as one:
+        async with self._api.watch_at(where) as one:
             while (current := one.current) is not None:
                 seen = one.changes
                 if (result := result_of(current)) is not None:
@@ -202,20 +192,7 @@ class Requester:
         self, request: EvictionRequest
     ) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
         """A watch over the request, for the length of a block."""
-        return self._watched_request(request.metadata.namespace, request.metadata.name)
-
-    def _watched(self, where: RequestKey) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
-        return self._watched_request(where.namespace, self._name_at(where))
-
-    def _watched_request(
-        self, namespace: str, name: str
-    ) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
-        kind, wire = self.dialect.kind, self.dialect.wire
-        args = (self.client, kind, wire, namespace, name, self.clock, self.entropy)
-        return watched(*args, read=self.dialect.read)
-
-    def _name_at(self, where: RequestKey) -> str:
-        return self.dialect.request_name(where.pod, where.uid)
+        return self._api.watch(request.metadata.namespace, request.metadata.name)
 
     async def _vanished(self, last: EvictionRequest | None, where: RequestKey) -> Result:
         """The request is gone. A terminating pod is waited for; one that stays is not being evicted."""
@@ -227,34 +204,6 @@ class Requester:
                     await one.change(one.changes)
             pod = None
         return result_without(last, self.clock.now(), pod_is_there=pod is not None)
-
-    async def _remove(self, request: EvictionRequest, where: RequestKey) -> None:
-        """Delete a request that is over, this one and no other of its name, and see it gone."""
-        uid = request.metadata.uid
-        if self.dialect.requesters_hold and has_requester(request, self.name):
-            request = await self._patch(request, withdrawn(request, self.name))  # it would hold it itself
-        if request.metadata.deletion_timestamp is None:
-            with contextlib.suppress(NotFound):
-                name = request.metadata.name
-                await self.client.delete(self.dialect.kind, name, where.namespace, uid=uid)
-        found = await self._get(where)
-        if found is None or found.metadata.uid != uid:
-            return
-        try:
-            async with asyncio.timeout(REMOVAL):
-                await self._see_gone(uid, where)
-        except TimeoutError:
-            held = ", ".join(found.metadata.finalizers) or "nothing that it names"
-            message = (
-                f"an earlier request for pod {pod_name(found)} is over and cannot be replaced: "
-                f"it is held by the finalizers {held}"
-            )
-            raise HeldByFinalizers(message, found.metadata.finalizers) from None
-
-    async def _see_gone(self, uid: str, where: RequestKey) -> None:
-        async with self._watched(where) as one:
-            while (found := one.current) is not None and found.metadata.uid == uid:
-                await one.change(one.changes)
 
     async def _where(self, ref: Ref, namespace: str) -> RequestKey:
         """Which request is meant; NotFound where the pod of that name is gone."""
@@ -273,27 +222,6 @@ class Requester:
             raise ConfigError("the pod's name is empty")
         pod = await self.client.get(PODS, ref, namespace or self.namespace, into=Pod)
         return RequestKey(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-
-    async def _pod(self, where: RequestKey) -> Pod:
-        pod = await self.client.get(PODS, where.pod, where.namespace, into=Pod)
-        if pod.metadata.uid != where.uid:
-            raise NotFound(f'pods "{where.pod}" not found: another pod has the name now')
-        return pod
-
-    async def _get(self, where: RequestKey) -> EvictionRequest | None:
-        try:
-            name, dialect = self._name_at(where), self.dialect
-            return dialect.read(await self.client.get(dialect.kind, name, where.namespace, into=dialect.wire))
-        except NotFound:
-            return None
-
-    async def _patch(self, request: EvictionRequest, change: Obj) -> EvictionRequest:
-        meta = request.metadata
-        kind = self.dialect.kind
-        return self._read(await self.client.send(requests.patch(kind, meta.name, change, meta.namespace)))
-
-    def _read(self, answer: bytes) -> EvictionRequest:
-        return self.dialect.read(codec_for(self.dialect.wire).decode(answer))
 
 
 @contextlib.asynccontextmanager
