@@ -10,21 +10,19 @@ from vacate.api.types import ControllerRevision, DaemonSet
 from vacate.embedded.controllers.daemonset import events
 from vacate.embedded.controllers.daemonset.nodes import new_pod
 from vacate.embedded.controllers.daemonset.plan import Deletion, Plan
+from vacate.embedded.controllers.podcontrol import PodControl, namespace_terminates
 from vacate.embedded.registry.apps.daemonsets import TEMPLATE_GENERATION
-from vacate.errors import ApiError, Conflict, NotFound, VacateError
+from vacate.errors import VacateError
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
-from vacate.runtime.reconcile import Key
-
-_NAMESPACE_TERMINATES = "NamespaceTerminating"
 
 
 class PodWriter:
-    """Writes pods and remembers what the cache must show before the next step."""
+    """Carries out plans."""
 
     def __init__(self, deps: Deps, expectations: Expectations) -> None:
         self._deps = deps
-        self._expectations = expectations
+        self._control = PodControl(deps, expectations)
 
     async def carry_out(
         self, daemon_set: DaemonSet, plan: Plan, revision: ControllerRevision
@@ -41,35 +39,20 @@ class PodWriter:
     ) -> VacateError | None:
         meta = daemon_set.metadata
         generation = meta.annotations.get(TEMPLATE_GENERATION, "")
-        try:
-            body = new_pod(daemon_set, revision, generation, node)
-            pod = await self._deps.client.create(PODS, body, meta.namespace)
-        except VacateError as error:
-            if isinstance(error, ApiError) and error.has_cause(_NAMESPACE_TERMINATES):
-                return None
-            self._deps.recorder.record(events.create_failed(daemon_set, error))
-            return error
-        self._expectations.created(_key(daemon_set), pod["metadata"]["resourceVersion"])
-        self._deps.recorder.record(events.created(daemon_set, pod["metadata"]["name"]))
-        return None
+        body = new_pod(daemon_set, revision, generation, node)
+        error = await self._control.create(
+            meta,
+            self._deps.client.create(PODS, body, meta.namespace),
+            created=lambda name: events.created(daemon_set, name),
+            failed=lambda error: events.create_failed(daemon_set, error),
+        )
+        return None if error is not None and namespace_terminates(error) else error
 
     async def _delete(self, daemon_set: DaemonSet, deletion: Deletion) -> VacateError | None:
-        meta = deletion.pod.metadata
-        try:
-            await self._deps.client.delete(
-                PODS, meta.name, meta.namespace, uid=meta.uid, reason=deletion.reason
-            )
-        except NotFound:
-            return None
-        except Conflict as error:
-            return error  # another pod has its name, or another write came first: the cache will say which
-        except VacateError as error:
-            self._deps.recorder.record(events.delete_failed(daemon_set, error))
-            return error
-        self._expectations.deleted(_key(daemon_set), meta.name, meta.uid)
-        self._deps.recorder.record(events.deleted(daemon_set, meta.name))
-        return None
-
-
-def _key(daemon_set: DaemonSet) -> Key:
-    return Key(daemon_set.metadata.namespace, daemon_set.metadata.name)
+        return await self._control.delete(
+            daemon_set.metadata,
+            deletion.pod,
+            deletion.reason,
+            deleted=lambda name: events.deleted(daemon_set, name),
+            failed=lambda error: events.delete_failed(daemon_set, error),
+        )

@@ -59,7 +59,7 @@ class DeploymentController:
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, DEPLOYMENTS, REPLICASETS, self._expectations)
-        self._hands = ReplicaSetWriter(deps, self._expectations)
+        self._writer = ReplicaSetWriter(deps, self._expectations)
         self.chosen = ChosenPods(deps)
 
     def owners(self, replica_set: ReplicaSet) -> Iterable[Key]:
@@ -130,9 +130,9 @@ class DeploymentController:
         if rollout.create is not None and not await self._create(deployment, rollout):
             return
         for change in rollout.changes:
-            await self._hands.change(deployment, change)
+            await self._writer.change(deployment, change)
         for old in rollout.forget:
-            await self._hands.forget(old)
+            await self._writer.forget(old)
         if rollout.revision:
             deployment = await self._number(deployment, rollout.revision)
         await self._write_status(deployment, rollout.status)
@@ -141,7 +141,7 @@ class DeploymentController:
         """Make the new replica set; on failure the condition tells, and the error is raised for a retry."""
         assert rollout.create is not None
         try:
-            made = await self._hands.create(deployment, rollout.create)
+            made = await self._writer.create(deployment, rollout.create)
         except ApiError as error:
             message = failure_message(rollout.create["metadata"]["name"], error)
             now = self._deps.clock.now()

@@ -11,15 +11,14 @@ from vacate.api.types import Job, ObjectMeta, Pod
 from vacate.client.client import Client
 from vacate.embedded.controllers.job import events
 from vacate.embedded.controllers.job.tracking import FINALIZER
+from vacate.embedded.controllers.podcontrol import PodControl, namespace_terminates
 from vacate.embedded.controllers.replicaset.replicas import pod_name_prefix, slow_start
-from vacate.errors import ApiError, Conflict, NotFound, VacateError
+from vacate.errors import NotFound, VacateError
 from vacate.kube.ownership import controller_reference
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 from vacate.runtime.statuspatches import guarded
-
-_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 def new_pod(job: Job) -> dict[str, Any]:
@@ -48,11 +47,12 @@ async def release(client: Client, meta: ObjectMeta) -> str:
 
 
 class PodWriter:
-    """Writes pods and remembers what the cache must show before the next count."""
+    """Writes the pods that a Job lacks or has too many of."""
 
     def __init__(self, deps: Deps, expectations: Expectations) -> None:
         self._deps = deps
         self._expectations = expectations
+        self._control = PodControl(deps, expectations)
 
     async def make(self, job: Job, count: int) -> VacateError | None:
         """Make that many pods in growing batches; the first batch with a failure is the last one."""
@@ -60,7 +60,7 @@ class PodWriter:
             results = await asyncio.gather(*(self._make_one(job) for _ in range(size)))
             failures = [error for error in results if error is not None]
             if failures:
-                return None if _hopeless(failures[0]) else failures[0]
+                return None if namespace_terminates(failures[0]) else failures[0]
         return None
 
     async def delete(self, job: Job, pods: Sequence[Pod]) -> VacateError | None:
@@ -75,36 +75,21 @@ class PodWriter:
                 self._expectations.created(_key(job), version)
 
     async def _make_one(self, job: Job) -> VacateError | None:
-        try:
-            pod = await self._deps.client.create(PODS, new_pod(job), job.metadata.namespace)
-        except VacateError as error:
-            if not _hopeless(error):
-                self._deps.recorder.record(events.create_failed(job, error))
-            return error
-        self._expectations.created(_key(job), pod["metadata"]["resourceVersion"])
-        self._deps.recorder.record(events.created(job, pod["metadata"]["name"]))
-        return None
+        return await self._control.create(
+            job.metadata,
+            self._deps.client.create(PODS, new_pod(job), job.metadata.namespace),
+            created=lambda name: events.created(job, name),
+            failed=lambda error: events.create_failed(job, error),
+        )
 
     async def _delete_one(self, job: Job, pod: Pod) -> VacateError | None:
-        meta = pod.metadata
-        try:
-            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except NotFound:
-            return None
-        except Conflict as error:
-            return error  # another pod has its name, or another write came first: the cache will say which
-        except VacateError as error:
-            self._deps.recorder.record(events.delete_failed(job, error))
-            return error
-        self._expectations.deleted(_key(job), meta.name, meta.uid)
-        self._deps.recorder.record(events.deleted(job, meta.name))
-        return None
+        return await self._control.delete(
+            job.metadata,
+            pod,
+            deleted=lambda name: events.deleted(job, name),
+            failed=lambda error: events.delete_failed(job, error),
+        )
 
 
 def _key(job: Job) -> Key:
     return Key(job.metadata.namespace, job.metadata.name)
-
-
-def _hopeless(error: VacateError) -> bool:
-    """A terminating namespace takes no new pods; nothing is to be done or reported about it."""
-    return isinstance(error, ApiError) and error.has_cause(_NAMESPACE_TERMINATING)

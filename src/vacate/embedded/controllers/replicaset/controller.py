@@ -69,7 +69,7 @@ class ReplicaSetController:
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
-        self._hands = PodWriter(deps, self._expectations)
+        self._writer = PodWriter(deps, self._expectations)
         self.chosen = ChosenPods(deps)
 
     def possible_owners(self, pod: Pod) -> Iterable[Key]:
@@ -114,11 +114,11 @@ class ReplicaSetController:
     async def _make_up(self, replica_set: ReplicaSet, active: Sequence[Pod]) -> VacateError | None:
         missing = missing_replicas(replica_set, len(active))
         if missing > 0:
-            return await self._hands.make(replica_set, missing)
+            return await self._writer.make(replica_set, missing)
         if missing < 0:
             going = self._surplus(replica_set, active, -missing)
             reason = scale_down_reason(replica_set, self._siblings(replica_set))
-            return await self._hands.delete(replica_set, going, reason)
+            return await self._writer.delete(replica_set, going, reason)
         return None
 
     def _surplus(self, replica_set: ReplicaSet, active: Sequence[Pod], count: int) -> list[Pod]:

@@ -7,27 +7,28 @@ import contextlib
 from collections.abc import Sequence
 
 from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PODS
+from vacate.api.objects import Obj
 from vacate.api.types import Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
+from vacate.embedded.controllers.podcontrol import PodControl, namespace_terminates
 from vacate.embedded.controllers.statefulset import events
 from vacate.embedded.controllers.statefulset.identity import identity_labels, new_claims, new_pod, pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation, Deletion, Plan
-from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound, VacateError
+from vacate.errors import AlreadyExists, Conflict, NotFound, VacateError
 from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 from vacate.runtime.statuspatches import guarded
 
-_NAMESPACE_TERMINATES = "NamespaceTerminating"
-
 
 class PodWriter:
-    """Writes pods and remembers what the cache must show before the next step."""
+    """Carries out plans."""
 
     def __init__(self, deps: Deps, expectations: Expectations) -> None:
         self._deps = deps
         self._expectations = expectations
+        self._control = PodControl(deps, expectations)
 
     async def carry_out(
         self, stateful_set: StatefulSet, plan: Plan, recorded: Recorded
@@ -43,22 +44,24 @@ class PodWriter:
     async def _create(
         self, stateful_set: StatefulSet, creation: Creation, recorded: Recorded
     ) -> VacateError | None:
-        key, name = _key(stateful_set), pod_name(stateful_set, creation.ordinal)
+        name = pod_name(stateful_set, creation.ordinal)
         before = recorded.named(stateful_set.status.current_revision)
         revision = recorded.update if creation.updated else before
-        try:
-            await self._create_claims(stateful_set, creation.ordinal)
-            body = new_pod(stateful_set, revision, creation.ordinal)
-            pod = await self._deps.client.create(PODS, body, key.namespace)
-        except VacateError as error:
-            # AlreadyExists too: the old pod, or a stranger, has the name. It is never pushed out of the way.
-            if isinstance(error, ApiError) and error.has_cause(_NAMESPACE_TERMINATES):
-                return None
-            self._deps.recorder.record(events.create_failed(stateful_set, name, error))
-            return error
-        self._expectations.created(key, pod["metadata"]["resourceVersion"])
-        self._deps.recorder.record(events.created(stateful_set, name))
-        return None
+        # AlreadyExists is a failure too: the old pod, or a stranger, has the name. It is never pushed out of
+        # the way.
+        error = await self._control.create(
+            stateful_set.metadata,
+            self._create_with_claims(
+                stateful_set, new_pod(stateful_set, revision, creation.ordinal), creation
+            ),
+            created=lambda _: events.created(stateful_set, name),
+            failed=lambda error: events.create_failed(stateful_set, name, error),
+        )
+        return None if error is not None and namespace_terminates(error) else error
+
+    async def _create_with_claims(self, stateful_set: StatefulSet, body: Obj, creation: Creation) -> Obj:
+        await self._create_claims(stateful_set, creation.ordinal)
+        return await self._deps.client.create(PODS, body, stateful_set.metadata.namespace)
 
     async def _create_claims(self, stateful_set: StatefulSet, ordinal: int) -> None:
         """Before the pod that names them; those of an earlier pod of this name are used again."""
@@ -67,21 +70,14 @@ class PodWriter:
                 await self._deps.client.create(PERSISTENTVOLUMECLAIMS, claim, stateful_set.metadata.namespace)
 
     async def _delete(self, stateful_set: StatefulSet, deletion: Deletion) -> VacateError | None:
-        meta = deletion.pod.metadata
-        try:
-            await self._deps.client.delete(
-                PODS, meta.name, meta.namespace, uid=meta.uid, reason=deletion.reason
-            )
-        except NotFound:
-            return None
-        except Conflict as error:
-            return error  # another pod has its name, or another write came first: the cache will say which
-        except VacateError as error:
-            self._deps.recorder.record(events.delete_failed(stateful_set, meta.name, error))
-            return error
-        self._expectations.deleted(_key(stateful_set), meta.name, meta.uid)
-        self._deps.recorder.record(events.deleted(stateful_set, meta.name))
-        return None
+        name = deletion.pod.metadata.name
+        return await self._control.delete(
+            stateful_set.metadata,
+            deletion.pod,
+            deletion.reason,
+            deleted=lambda _: events.deleted(stateful_set, name),
+            failed=lambda error: events.delete_failed(stateful_set, name, error),
+        )
 
     async def _relabel(self, stateful_set: StatefulSet, pod: Pod) -> VacateError | None:
         meta = pod.metadata
