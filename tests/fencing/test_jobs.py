@@ -8,7 +8,7 @@ import pytest
 
 from vacate.api.objects import Obj, copied
 from vacate.errors import ConfigError
-from vacate.fencing.jobs import JobCall, make_job
+from vacate.fencing.jobs import JobCall, make_job, read_end
 
 pytestmark = pytest.mark.unit
 
@@ -96,3 +96,30 @@ def test_the_name_follows_from_the_step_and_nothing_else() -> None:
     assert same.name == CALL.name
     assert len({CALL.name, *(one.name for one in others)}) == 4
     assert len(CALL.name) <= 63
+
+
+@pytest.mark.parametrize(("name", "value", "proves"), [
+    ("VACATE_NODE", "node-1", True), ("VACATE_NODE", "node-2", False), ("VACATE_NODE_UID", "u-2", False),
+    ("VACATE_ACTION", "status", False),
+])  # fmt: skip
+def test_a_pod_that_was_changed_on_its_way_proves_nothing(name: str, value: str, proves: bool) -> None:
+    """Admission may change pods: what the pod was told counts, not what the Job says."""
+    call = JobCall("off", "node-1", "u-1", "step")
+    job = make_job({"template": {"spec": {"containers": [{"name": "fence", "image": "i"}]}}}, call, 60)
+    job["metadata"]["uid"] = "u-job"
+    job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    spec = {**job["spec"]["template"]["spec"], "nodeName": "node-2"}
+    for variable in spec["containers"][0]["env"]:
+        if variable["name"] == name:
+            variable["value"] = value
+    said = '{"node":"node-1","uid":"u-1","state":"off"}'
+    ended = {"name": "fence", "state": {"terminated": {"exitCode": 0, "message": said}}}
+    owner = {"kind": "Job", "uid": "u-job", "controller": True}
+    pod = {
+        "metadata": {"name": "p", "ownerReferences": [owner]},
+        "spec": spec,
+        "status": {"phase": "Succeeded", "containerStatuses": [ended]},
+    }
+    answer = read_end(job, [pod], call)
+    assert answer is not None
+    assert answer.ok is proves
