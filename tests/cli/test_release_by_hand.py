@@ -49,7 +49,7 @@ async def given(server: Embedded, ready: str, *pods: str) -> Cluster:
     [
         ("True", "node n1 is ready"),
         ("False", r"node n1 is not lost: it reports Ready=False.*Nothing was deleted"),
-        ("", r"node n1 is not lost: nobody has found it to be unreachable.*Nothing was deleted"),
+        ("", r"node n1 is not lost: it was not found to be unreachable.*Nothing was deleted"),
     ],
 )
 async def test_a_node_that_reports_keeps_its_pods(server: Embedded, ready: str, said: str) -> None:

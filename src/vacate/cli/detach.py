@@ -112,8 +112,8 @@ async def _ending_users(cluster: Cluster, volume: PersistentVolume) -> tuple[Att
 
 def _consequences(where: str) -> str:
     return (
-        f"it is attached to {where}, and nobody has confirmed that nothing there writes to it any more. If "
-        "it is taken away, a pod on another node may start beside the old one, and both write to the same "
+        f"it is attached to {where}, and it is not confirmed that nothing there writes to it any more. "
+        "If it is taken away, a pod on another node may start beside the old one, and both write to the same "
         "volume: the data may be destroyed. Nothing was changed. Fence the node, or bring it back; pass "
         "--confirm if you know that the node no longer reaches the storage"
     )

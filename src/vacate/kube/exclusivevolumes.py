@@ -72,8 +72,8 @@ def attachment_of(volume: PersistentVolume) -> Attachment | None:
         found = decode_json(text, Attachment)
     except ValueError as error:
         raise InvalidAttachment(
-            f"volume {name}: its annotation {ATTACHMENT} cannot be read ({error}), so nobody knows where it "
-            "is attached, and it stays where it is. Find out which node uses it; "
+            f"volume {name}: its annotation {ATTACHMENT} cannot be read ({error}), so that it is not known "
+            "where it is attached, and it stays where it is. Find out which node uses it; "
             f"vacate detach {name} frees it"
         ) from None
     if not found.pods:
@@ -94,8 +94,8 @@ def detached_of(volume: PersistentVolume) -> tuple[Attachment, ...]:
     except ValueError as error:
         name = volume.metadata.name
         raise InvalidAttachment(
-            f"volume {name}: its annotation {DETACHED} cannot be read ({error}), so nobody knows from which "
-            "nodes it was taken, and it stays where it is. Find out which node uses it; "
+            f"volume {name}: its annotation {DETACHED} cannot be read ({error}), so that it is not known "
+            "from which nodes it was taken, and it stays where it is. Find out which node uses it; "
             f"vacate detach {name} frees it"
         ) from None
 

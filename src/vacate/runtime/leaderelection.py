@@ -151,7 +151,7 @@ class LeaderElector:
         while not await self._attempt(self._write_if_free):
             if self.leader != self._identity:
                 self._valid_until = -math.inf
-                raise LeadershipLost(f"{self._name}: {self.leader or 'nobody'} holds the lease now")
+                raise LeadershipLost(f"{self._name}: {self.leader or 'no process'} holds the lease now")
             await self._clock.sleep(self._timings.retry)
 
     async def _attempt(self, write: Callable[[], Awaitable[bool]]) -> bool:

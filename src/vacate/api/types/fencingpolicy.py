@@ -211,7 +211,7 @@ class FencingPolicySpec(Projection, frozen=True):
     max_fenced: Annotated[
         Int32,
         described(
-            "How many nodes may be out of service or being fenced at the same time, whoever fences them.",
+            "How many nodes may be out of service or being fenced at the same time, whatever fences them.",
             minimum=1,
             maximum=1000,
             default=1,

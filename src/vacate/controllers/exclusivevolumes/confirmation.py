@@ -24,7 +24,8 @@ def why_unconfirmed(pod: Pod | None, node: Node | None, *, where: str, seen_to_e
         return ""  # fenced: nothing runs there
     silent = "is not ready" if readiness(node) == "False" else "does not report"
     return (
-        f"the pod is gone, but node {where} {silent}, and nobody knows whether the pod's processes have ended"
+        f"the pod is gone, but node {where} {silent}, and it is not known whether the pod's processes have "
+        "ended"
     )
 
 

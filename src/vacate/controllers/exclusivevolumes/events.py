@@ -43,7 +43,7 @@ def contested(volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:
     where = ", ".join(
         f"{pod.metadata.namespace}/{pod.metadata.name} on {pod.spec.node_name}" for pod in running
     )
-    message = f"Is attached to nobody: pods run with it on several nodes ({where})"
+    message = f"Is not attached: pods use it on several nodes ({where})"
     return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
 
 
