@@ -90,7 +90,9 @@ def test_pods_leave_a_silent_node_after_their_toleration_and_are_never_forced() 
         await world.sim.clock.sleep(900)
         left = created(world, PODS, lost)
         assert condition_of(left, "vacate.dev/NodeDown", "reason") == "NodePartitioned"
-        assert "Node node-1 has not reported since 20" in condition_of(left, "vacate.dev/NodeDown", "message")
+        assert "Node node-1 counts as unreachable since 20" in condition_of(
+            left, "vacate.dev/NodeDown", "message"
+        )
         assert summarise(left).reason == "NodeDown"
         world.pool.rejoin("node-1")
         await world.until(lambda: world.find(PODS, lost, "default") is None, timeout=120)

@@ -33,6 +33,7 @@ def _message(node: Node) -> str:
     since = ready.last_transition_time if ready else None
     when = f" since {format_time(since)}" if since else ""
     return (
-        f"Node {name} has not reported{when}: the processes of the pod may still run there. A deletion stays "
-        "incomplete until the node reports, is fenced, or is gone for good and its Node object is deleted."
+        f"Node {name} counts as unreachable{when}: the processes of the pod may still run there. "
+        "A deletion stays incomplete until the node reports, is fenced, or is gone for good and its Node "
+        "object is deleted."
     )
