@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from support.embedded import ADMIN, embedded
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.api.times import format_time, parse_time
+from vacate.api.types import Node
+from vacate.api.types.fencingpolicy import AgentSpec, FencingPolicy, NodeFencing
+from vacate.client.client import Client
 from vacate.client.transport import Transport
+from vacate.controllers.fencing.attempt import Attempts
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.fencing.agentprotocol import PowerState
+from vacate.fencing.agents import Answer, MachineAgent
+from vacate.runtime.dependencies import Deps
 from vacate.sim.fenceagents import Behaviour
 from vacate.wire.message import Request, Response
 
@@ -106,3 +118,38 @@ def test_a_machine_that_is_switched_on_before_the_release_is_not_released() -> N
         await made.replaced(3600.0)
 
     fenced(body)
+
+
+class _Off:
+    """An agent that says that the machine is off."""
+
+    async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
+        """It is its own."""
+        return self
+
+    async def status(self) -> Answer:
+        """What it says."""
+        return Answer(True, PowerState.OFF, "off")
+
+    on = off = status
+
+
+async def test_a_node_that_has_changed_since_it_was_looked_at_is_looked_at_again() -> None:
+    async with embedded() as server:
+        lost = {"type": "Ready", "status": "Unknown"}
+        await server.seed(NODES, {"metadata": {"name": "n1", "uid": "u"}, "status": {"conditions": [lost]}})
+        client = Client(InProcessTransport(server.server, ADMIN))
+        deps = cast(Deps, SimpleNamespace(client=client, clock=server.clock))
+        attempts = Attempts(deps, _Off(), "me")
+        node = await client.get(NODES, "n1", into=Node)
+        ready = {"status": {"conditions": [{**lost, "status": "True"}]}}
+        await client.patch(NODES, "n1", ready, subresource="status")
+        row, policy = NodeFencing("n1", "u", "Confirming"), FencingPolicy()
+        step = await attempts._release(policy, row, node, server.clock.now())
+        assert (step.changes, step.later is not None) == (False, True)
+        assert "taints" not in (await client.get(NODES, "n1"))["spec"]
+        # Of the node as it is now, nothing keeps the fence from going on.
+        node = await client.get(NODES, "n1", into=Node)
+        step = await attempts._release(policy, row, node, server.clock.now())
+        assert step.row is not None
+        assert step.row.phase == "Fenced"
