@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from vacate.api.names import dns1123_label, dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types import PersistentVolume, Pod, StorageClass
@@ -69,7 +70,7 @@ def attachment_of(volume: PersistentVolume) -> Attachment | None:
         return None
     name = volume.metadata.name
     try:
-        found = decode_json(text, Attachment)
+        found = _checked(decode_json(text, Attachment))
     except ValueError as error:
         raise InvalidAttachment(
             f"volume {name}: its annotation {ATTACHMENT} cannot be read ({error}), so that it is not known "
@@ -90,7 +91,7 @@ def detached_of(volume: PersistentVolume) -> tuple[Attachment, ...]:
     if text is None:
         return ()
     try:
-        return decode_json(text, tuple[Attachment, ...])
+        return tuple(map(_checked, decode_json(text, tuple[Attachment, ...])))
     except ValueError as error:
         name = volume.metadata.name
         raise InvalidAttachment(
@@ -98,6 +99,16 @@ def detached_of(volume: PersistentVolume) -> tuple[Attachment, ...]:
             "from which nodes it was taken, and it stays where it is. Find out which node uses it; "
             f"vacate detach {name} frees it"
         ) from None
+
+
+def _checked(found: Attachment) -> Attachment:
+    """ValueError for names that nothing can have: who looks for it would fail, and the record would stand."""
+    for holder in found.pods:
+        if dns1123_label(holder.namespace) or dns1123_subdomain(holder.name) or not holder.uid:
+            raise ValueError("it names something that cannot be a pod")
+    if found.node and dns1123_subdomain(found.node):
+        raise ValueError("it names something that cannot be a node")
+    return found
 
 
 def may_start(volume: PersistentVolume, uid: str, node: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import msgspec
 import pytest
 
 from vacate.api.objects import Obj
@@ -18,6 +19,7 @@ from vacate.kube.exclusivevolumes import (
     DETACHED,
     GATE,
     Attachment,
+    Holder,
     attachment_of,
     attachment_patch,
     detached_of,
@@ -164,6 +166,24 @@ def test_a_record_that_cannot_be_read_starts_nobody(text: str) -> None:
     with pytest.raises(InvalidAttachment, match="volume disk"):
         attachment_of(volume(text))
     assert not may_start(volume(text), "one", "a")
+
+
+@pytest.mark.parametrize(("node", "other"), [
+    ("a", Holder("..", "two", "two")), ("a", Holder("", "two", "two")), ("a", Holder("d", "../two", "two")),
+    ("a", Holder("d", "", "two")), ("a", Holder("d", "two%2f", "two")), ("a", Holder("d", "two", "")),
+    ("../a", Holder("d", "two", "two")),
+])  # fmt: skip
+def test_a_record_that_names_what_cannot_be_starts_nobody(node: str, other: Holder) -> None:
+    """The controller could not look for it, and what somebody else wrote would stand."""
+    given = Attachment(node, (Holder("d", "one", "one"), other))
+    text = msgspec.json.encode(given).decode()
+    with pytest.raises(InvalidAttachment, match="it names something that cannot be a"):
+        attachment_of(volume(text))
+    assert not may_start(volume(text), "one", node)
+    good = msgspec.json.encode(Attachment("a", (Holder("d", "one", "one"),))).decode()
+    assert may_start(volume(good), "one", "a")
+    meta = ObjectMeta(name="disk", annotations={ATTACHMENT: good, DETACHED: f"[{text}]"})
+    assert not may_start(PersistentVolume(meta), "one", "a")
 
 
 def test_a_node_starts_a_pod_only_if_the_record_names_both() -> None:
