@@ -1,19 +1,14 @@
-"""The Node object of this machine, and the Lease that shows that its agent lives."""
+"""Registers this machine as a Node, and renews the Lease that shows that its agent lives."""
 
 from __future__ import annotations
 
 import datetime as dt
 import logging
 import math
-import os
-import platform
-from collections.abc import Collection
-from pathlib import Path
 
-from vacate import __version__
 from vacate.api.kinds import LEASES, NODES
 from vacate.api.objects import Obj, dig
-from vacate.api.times import format_micro_time, format_time
+from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
@@ -28,27 +23,15 @@ from vacate.errors import (
     TransportError,
 )
 from vacate.nodeagent.leftovers import Leftovers, why_not_ready
-from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
+from vacate.nodeagent.settings import AgentSettings
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
 
 LEASE_NAMESPACE = "kube-node-lease"
-AGENT = "vacate.dev/agent"
-"""Annotation of the Node: which folder's agent it belongs to. A second agent would run its pods twice."""
-RUNTIME_LABEL = "vacate.dev/runtime"
 
 log = logging.getLogger(__name__)
 
-_GOOD = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "no eviction threshold for memory is crossed"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "no eviction threshold for the disk is crossed"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "the agent does not measure PID pressure"),
-    ("Ready", "True", "KubeletReady", "the agent is posting ready status"),
-)
-_BAD = {
-    "MemoryPressure": ("True", "KubeletHasInsufficientMemory", "an eviction threshold for memory is crossed"),
-    "DiskPressure": ("True", "KubeletHasDiskPressure", "an eviction threshold for the disk is crossed"),
-}
 _GOING_DOWN = "node is shutting down"
 _LOOK_AGAIN = dt.timedelta(seconds=2)
 """After so long a node looks again whether what was removed while it was away has ended."""
@@ -161,7 +144,7 @@ class NodeReconciler:
             self._leftovers.end(found)
             left = why_not_ready(found)
         wanted = self._wanted_conditions(now, left)
-        wrong = [one for one in wanted if not _is_said(one, node)]
+        wrong = [one for one in wanted if not shows(node, one)]
         patch: Obj = {} if self._described else self._machine()
         if wrong or patch:
             patch = {**patch, "conditions": wanted if patch else wrong}
@@ -181,7 +164,7 @@ class NodeReconciler:
 
     def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
         not_ready = _GOING_DOWN if self.shutting_down else left
-        return _conditions(now, not_ready=not_ready, pressures=self.pressures)
+        return node_conditions(now, not_ready=not_ready, pressures=self.pressures)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
         name = self._settings.name
@@ -242,78 +225,3 @@ def _is_passing(error: ApiError) -> bool:
 
 def _owner(node: Obj) -> str:
     return str((dig(node, "metadata", "annotations") or {}).get(AGENT, ""))
-
-
-def node_object(settings: AgentSettings, identity: str, status: Obj) -> Obj:
-    """The Node as it registers itself."""
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    labels = {
-        "kubernetes.io/arch": machine,
-        "kubernetes.io/hostname": settings.name,
-        "kubernetes.io/os": "linux",
-        RUNTIME_LABEL: "process",
-        **settings.labels,
-    }
-    taints = [{"key": TAINT, "effect": "NoSchedule"}] if settings.taint else []
-    return {
-        "metadata": {"name": settings.name, "labels": labels, "annotations": {AGENT: identity}},
-        "spec": {"taints": taints} if taints else {},
-        "status": status,
-    }
-
-
-def node_status(settings: AgentSettings, runtime: str, boot: str) -> Obj:
-    """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
-    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
-    return {
-        "capacity": dict(capacity),
-        "allocatable": dict(capacity),
-        # No host name: API servers would prefer it, and the node's name need not be one that they know.
-        "addresses": [{"type": "InternalIP", "address": settings.address}],
-        **({"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}} if settings.port else {}),
-        "nodeInfo": {
-            "architecture": platform.machine(),
-            "bootID": boot,
-            "containerRuntimeVersion": runtime,
-            "kernelVersion": platform.release(),
-            "kubeProxyVersion": "",
-            "kubeletVersion": f"vacate-{__version__}",
-            "machineID": "",
-            "operatingSystem": "linux",
-            "osImage": "Vacate node with local processes",
-            "systemUUID": "",
-        },
-    }
-
-
-def _is_said(wanted: Obj, node: Node) -> bool:
-    """Whether the Node shows the condition; of one that is not ready also why."""
-    found = condition(node.status.conditions, wanted["type"])
-    if found is None or found.status != wanted["status"]:
-        return False
-    return wanted["type"] != "Ready" or found.status == "True" or found.message == wanted["message"]
-
-
-def _conditions(now: dt.datetime, *, not_ready: str, pressures: Collection[str]) -> list[Obj]:
-    at = format_time(now)
-    bad = ("Ready", "False", "KubeletNotReady", not_ready)
-    wanted = [*_GOOD[:-1], bad] if not_ready else list(_GOOD)
-    wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
-    return [
-        {
-            "type": type_,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastHeartbeatTime": at,
-            "lastTransitionTime": at,
-        }
-        for type_, status, reason, message in wanted
-    ]
-
-
-def _memory_kib() -> int:
-    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1])
-    return 1024 * 1024

@@ -7,7 +7,7 @@ from vacate.api.objectnames import METRICS_PORT, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
 from vacate.install.manifests.ownnodepolicy import own_node_policy
 from vacate.install.settings import Settings, ShutdownAgent, ShutdownAgentMode
-from vacate.nodeagent.registration import RUNTIME_LABEL
+from vacate.nodeagent.nodeobject import RUNTIME_LABEL
 from vacate.nodeagent.shutdownagent.kubelet import LOWEST_PRIORITY
 
 _COMPONENT = SHUTDOWN_AGENT.removeprefix("vacate-")

@@ -1,0 +1,106 @@
+"""The Node object of this machine as it should be: labels, capacity, addresses, conditions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+from collections.abc import Collection
+from pathlib import Path
+
+from vacate import __version__
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types import Node, condition
+from vacate.nodeagent.settings import TAINT, AgentSettings
+
+AGENT = "vacate.dev/agent"
+"""Annotation of the Node: which folder's agent it belongs to. A second agent would run its pods twice."""
+RUNTIME_LABEL = "vacate.dev/runtime"
+
+_GOOD = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "no eviction threshold for memory is crossed"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "no eviction threshold for the disk is crossed"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "the agent does not measure PID pressure"),
+    ("Ready", "True", "KubeletReady", "the agent is posting ready status"),
+)
+_BAD = {
+    "MemoryPressure": ("True", "KubeletHasInsufficientMemory", "an eviction threshold for memory is crossed"),
+    "DiskPressure": ("True", "KubeletHasDiskPressure", "an eviction threshold for the disk is crossed"),
+}
+
+
+def node_object(settings: AgentSettings, identity: str, status: Obj) -> Obj:
+    """The Node as it registers itself."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    labels = {
+        "kubernetes.io/arch": machine,
+        "kubernetes.io/hostname": settings.name,
+        "kubernetes.io/os": "linux",
+        RUNTIME_LABEL: "process",
+        **settings.labels,
+    }
+    taints = [{"key": TAINT, "effect": "NoSchedule"}] if settings.taint else []
+    return {
+        "metadata": {"name": settings.name, "labels": labels, "annotations": {AGENT: identity}},
+        "spec": {"taints": taints} if taints else {},
+        "status": status,
+    }
+
+
+def node_status(settings: AgentSettings, runtime: str, boot: str) -> Obj:
+    """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
+    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
+    return {
+        "capacity": dict(capacity),
+        "allocatable": dict(capacity),
+        # No host name: API servers would prefer it, and the node's name need not be one that they know.
+        "addresses": [{"type": "InternalIP", "address": settings.address}],
+        **({"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}} if settings.port else {}),
+        "nodeInfo": {
+            "architecture": platform.machine(),
+            "bootID": boot,
+            "containerRuntimeVersion": runtime,
+            "kernelVersion": platform.release(),
+            "kubeProxyVersion": "",
+            "kubeletVersion": f"vacate-{__version__}",
+            "machineID": "",
+            "operatingSystem": "linux",
+            "osImage": "Vacate node with local processes",
+            "systemUUID": "",
+        },
+    }
+
+
+def shows(node: Node, wanted: Obj) -> bool:
+    """Whether the Node shows the condition; of one that is not ready also why."""
+    found = condition(node.status.conditions, wanted["type"])
+    if found is None or found.status != wanted["status"]:
+        return False
+    return wanted["type"] != "Ready" or found.status == "True" or found.message == wanted["message"]
+
+
+def node_conditions(now: dt.datetime, *, not_ready: str, pressures: Collection[str]) -> list[Obj]:
+    """The conditions of a node: not ready for that reason, if there is one, and under such pressures."""
+    at = format_time(now)
+    bad = ("Ready", "False", "KubeletNotReady", not_ready)
+    wanted = [*_GOOD[:-1], bad] if not_ready else list(_GOOD)
+    wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
+    return [
+        {
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": at,
+            "lastTransitionTime": at,
+        }
+        for type_, status, reason, message in wanted
+    ]
+
+
+def _memory_kib() -> int:
+    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1])
+    return 1024 * 1024
