@@ -16,7 +16,7 @@ from vacate.runtime.loop import loop_factory
 
 pytestmark = pytest.mark.process
 
-AT_ONCE, CALLS = 4, 25
+AT_ONCE, CALLS = 4, 10
 
 
 @pytest.fixture(params=[loop_factory(), None], ids=["of programs", "of the standard library"])
