@@ -25,7 +25,6 @@ from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_pods
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
@@ -179,7 +178,8 @@ def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) 
     elif not plan.decisions:
         terminal.echo("Every pod is where it should be.")
     elif not evict:
-        more = f" To request {counted(len(plan.request), 'eviction')}: {program_name()} deschedule --evict"
+        # Not a command to copy: without the same selectors and limits it would evict other pods.
+        more = f" To request {counted(len(plan.request), 'eviction')}, repeat the command with --evict."
         terminal.echo(f"Nothing was changed.{more if plan.request else ''}", err=True)
 
 

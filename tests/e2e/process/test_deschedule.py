@@ -71,7 +71,8 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
             for one in (first, second)
         ],
     )
-    assert looked.err == "Nothing was changed. To request 2 evictions: vacate deschedule --evict\n"
+    # The bare command would not have these selectors and limits: it would evict other pods.
+    assert looked.err == "Nothing was changed. To request 2 evictions, repeat the command with --evict.\n"
     assert len(lab.https.get(REQUESTS).ok()["items"]) == before
     limit = str(before + 1)  # those of earlier tests go on and count
     limits = ("--max-per-node", limit, "--max-total", limit, "--max-per-namespace", limit)
