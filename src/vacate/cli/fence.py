@@ -13,7 +13,13 @@ from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import POWER, STORAGE, FencingPolicy
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import (
+    Cluster,
+    Connection,
+    cluster_scope_options,
+    connected,
+    is_unknown_path,
+)
 from vacate.cli.common.events import note_node
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.parameters import node_name, span_between
@@ -227,7 +233,13 @@ async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
     namespace, _, name = secret.partition("/")
     if not namespace or not name or "/" in name:
         raise ConfigError(f"--secret: {secret[:80]!r} is not a Secret; write NAMESPACE/NAME")
-    found = await cluster.client.get(SECRETS, name, namespace)
+    try:
+        found = await cluster.client.get(SECRETS, name, namespace)
+    except NotFound as error:
+        if not is_unknown_path(error):
+            raise
+        told = "--secret: this cluster serves no Secrets; write the options to a file and use --options"
+        raise ConfigError(told) from None
     options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
     return options

@@ -111,6 +111,18 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     assert lab.vacate("fence", "lost", "--agent", str(agent)).code == 2
 
 
+def test_a_cluster_without_secrets_is_not_called_one_without_eviction_requests(
+    lab: Lab, tmp_path: Path
+) -> None:
+    agent = tmp_path / "fence_lab"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    refused = lab.vacate("fence", "node-1", "--agent", str(agent), "--secret", "default/bmc", "--dry-run")
+    assert (refused.code, refused.err) == (
+        1, "error: --secret: this cluster serves no Secrets; write the options to a file and use --options\n",
+    )  # fmt: skip
+
+
 def test_a_lost_node_is_cut_off_from_its_storage_by_hand(lab: Lab, tmp_path: Path) -> None:
     agent = tmp_path / "fence_array"
     agent.write_text(AGENT)

@@ -77,7 +77,7 @@ async def connected(reach: Connection) -> AsyncIterator[Cluster]:
     try:
         yield Cluster(client, reach.namespace or config.namespace, clock)
     except NotFound as error:
-        raise _not_served() if _is_path(error) else error from error
+        raise _not_served() if is_unknown_path(error) else error from error
     except Unauthorized as error:
         raise ConfigError(not_accepted(config.server)) from error
     except TransportError as error:
@@ -86,7 +86,7 @@ async def connected(reach: Connection) -> AsyncIterator[Cluster]:
         await client.aclose()
 
 
-def _is_path(error: ApiError) -> bool:
+def is_unknown_path(error: ApiError) -> bool:
     """Whether the path as such is unknown, and not only an object of that name."""
     return not error.details.get("name") and not error.details.get("kind")
 
