@@ -76,6 +76,9 @@ def of_kind(kind: str, settings: Settings = EVERYTHING) -> list[Obj]:
     return [obj for obj in objects(settings) if obj["kind"] == kind]
 
 
+FORCE_DELETIONS = "forcedeletions.record.vacate.dev"
+
+
 def hooks(settings: Settings = EVERYTHING) -> dict[str, Obj]:
     found = [*of_kind("MutatingWebhookConfiguration", settings)]
     found += of_kind("ValidatingWebhookConfiguration", settings)
@@ -129,7 +132,20 @@ def test_failure_policies_can_be_chosen() -> None:
         EVERYTHING, request_failure_policy=ignore, status_failure_policy=fail, pod_failure_policy=fail
     )
     before, after = hooks(), hooks(chosen)
-    assert all(before[name]["failurePolicy"] != after[name]["failurePolicy"] for name in before)
+    same = {name for name in before if before[name]["failurePolicy"] == after[name]["failurePolicy"]}
+    assert same == {FORCE_DELETIONS}  # which only records
+    assert after[FORCE_DELETIONS]["failurePolicy"] == "Ignore"
+
+
+def test_force_deletions_are_recorded_where_the_guard_holds() -> None:
+    def chosen(settings: Settings) -> list[Obj]:
+        expressions: list[Obj] = hooks(settings)[FORCE_DELETIONS]["namespaceSelector"]["matchExpressions"]
+        return expressions[1:]
+
+    assert chosen(EVERYTHING) == [
+        {"key": "vacate.dev/force-delete-guard", "operator": "In", "values": ["enabled"]}
+    ]
+    assert chosen(replace(EVERYTHING, guard_unlabelled=True)) == []  # and where it is switched off, too
 
 
 @pytest.mark.parametrize("name", hooks())
@@ -137,7 +153,7 @@ def test_every_webhook_is_narrow_quick_and_without_side_effects(name: str) -> No
     hook = hooks()[name]
     assert hook["matchConditions"]
     assert hook["timeoutSeconds"] <= 10
-    assert hook["sideEffects"] == "None"
+    assert hook["sideEffects"] == ("NoneOnDryRun" if name == FORCE_DELETIONS else "None")
     assert hook["admissionReviewVersions"] == ["v1"]
     for rule in hook["rules"]:
         assert "*" not in json.dumps(rule)
@@ -149,17 +165,18 @@ def test_what_the_webhook_limits_itself_to_is_over_before_api_servers_give_up() 
         path = hook["clientConfig"]["service"]["path"]
         waits[path] = max(hook["timeoutSeconds"], waits.get(path, 0))
     assert waits["/validate/evictions"] > evictionbridge.ANSWER_SECONDS
-    assert waits["/annotate/reasons"] > PATHS["/annotate/reasons"].answer_seconds
+    limited = {path for path in PATHS if math.isfinite(PATHS[path].answer_seconds)}
+    assert limited == {"/annotate/reasons", "/record/forcedeletions"}
+    assert all(waits[path] > PATHS[path].answer_seconds for path in limited)
     assert max(waits.values()) > handler.ANSWER_SECONDS
-    assert {path for path in PATHS if math.isfinite(PATHS[path].answer_seconds)} == {"/annotate/reasons"}
 
 
 def test_no_webhook_sees_pods_of_the_system_or_of_its_own_namespace() -> None:
     about_pods = [hook for hook in hooks().values() if hook["rules"][0]["resources"] == ["pods"]]
-    assert len(about_pods) == 3
+    assert len(about_pods) == 4
     for hook in about_pods:
         expression, *chosen = hook["namespaceSelector"]["matchExpressions"]
-        assert bool(chosen) is hook["name"].startswith("workloadpods.")
+        assert bool(chosen) is hook["name"].startswith(("workloadpods.", "forcedeletions."))
         assert expression["operator"] == "NotIn"
         assert {"kube-system", "vacate-system"} <= set(expression["values"])
 

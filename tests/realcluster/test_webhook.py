@@ -6,17 +6,20 @@ import base64
 import datetime as dt
 import signal
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from support.arms import objects as make
 from support.arms.arm import MERGE_PATCH, As, Obj
 from support.realcluster.definitions import until
 from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
+from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.identity import INSTALLED_CONTROLLER, MASTERS
+from vacate.api.kinds import EVENTS, NAMESPACES, PODS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import PODS
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.pki.issue import KeyPair, new_authority, new_server
@@ -144,6 +147,33 @@ async def test_pods(plane: Plane) -> None:
         assert own["metadata"]["annotations"] == {f"{PREFIX}/priority_own.example.com": "1"}
         broken = await plane.pod("broken", {f"{PREFIX}/priority_own.example.com": "first"})
         broken.refused(422, "Invalid")
+
+
+async def test_who_force_deletes_is_recorded(plane: Plane) -> None:
+    """By the pod's own node none is: it removes every pod so. A new label counts after a moment."""
+    label = {"metadata": {"labels": {GUARD_LABEL: ENABLED}}}
+    await plane.arm.given("PATCH", NAMESPACES.object_path(HERE), label, content_type=MERGE_PATCH)
+    attempts = count()
+
+    async def force(user: As) -> None:
+        name = f"forced-{next(attempts)}"
+        body = {**(one := make.pod(name)), "spec": {**one["spec"], "nodeName": "node-1"}}
+        (await plane.arm.call("POST", PODS.collection_path(HERE), body=body)).ok(201)
+        path, options = PODS.object_path(name, HERE), {"gracePeriodSeconds": 0}
+        (await plane.arm.call("DELETE", path, body=options, as_user=user)).ok()
+
+    async def recorded() -> list[str]:
+        found = (await plane.arm.call("GET", EVENTS.collection_path(HERE))).ok()["items"]
+        return [one["message"] for one in found if one["reason"] == "ForceDeleted"]
+
+    async def jane_is_recorded() -> bool:
+        await force(As("jane", (MASTERS,)))
+        return bool(await recorded())
+
+    async with plane.answering():
+        await until(jane_is_recorded)
+        await force(As("system:node:node-1", (MASTERS,)))
+    assert all(text.startswith('User "jane" force deleted the pod') for text in await recorded())
 
 
 async def test_down_and_restarted(plane: Plane) -> None:

@@ -76,7 +76,7 @@ class Hook:
         self.terms = terms or WebhookConfig()
         self.metrics = Metrics()
         counted = WebhookMetrics(self.metrics.registry)
-        self.service = Service(Reviewer(client, clock), lambda: self.terms, clock, counted)
+        self.service = Service(Reviewer(client, clock, self.metrics), lambda: self.terms, clock, counted)
 
     @classmethod
     def beside(cls, server: Embedded, terms: WebhookConfig | None = None) -> Hook:

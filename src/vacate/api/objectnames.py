@@ -26,6 +26,7 @@ MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evic
 MUTATE_EVACUATIONS, VALIDATE_EVACUATIONS = "/mutate/evacuations", "/validate/evacuations"
 VALIDATE_EVICTIONS = "/validate/evictions"
 ANNOTATE_REASONS = "/annotate/reasons"
+RECORD_FORCE_DELETIONS = "/record/forcedeletions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophooks"
 PART_OF = {"app.kubernetes.io/part-of": "vacate"}

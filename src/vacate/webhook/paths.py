@@ -66,6 +66,8 @@ VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 EVICTIONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED)
 # Likewise `ReasonAnnotator`: it writes, and allows everything.
 REASONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
+# Likewise `ForceDeletionRecorder`.
+FORCE_DELETIONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
 
 PATHS: Mapping[str, Path] = {
     "/mutate/evictionrequests": MUTATE_REQUESTS,
@@ -78,6 +80,7 @@ PATHS: Mapping[str, Path] = {
     "/validate/pods": VALIDATE_PODS,
     "/validate/evictions": EVICTIONS,
     "/annotate/reasons": REASONS,
+    "/record/forcedeletions": FORCE_DELETIONS,
 }
 
 

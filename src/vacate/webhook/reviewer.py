@@ -9,12 +9,15 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ConfigError, NotFound
+from vacate.metrics import Metrics
 from vacate.webhook.accessreviews import AccessReviews
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.evictionbridge import EvictionBridge
+from vacate.webhook.forcedeletions import ForceDeletionRecorder
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
 from vacate.webhook.paths import (
     EVICTIONS,
+    FORCE_DELETIONS,
     MUTATE_EVACUATIONS,
     MUTATE_REQUESTS,
     REASONS,
@@ -31,13 +34,14 @@ from vacate.webhook.reviewcache import ReviewCache
 class Reviewer:
     """Answers reviews, with a cluster to look things up in."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, metrics: Metrics) -> None:
         self._client = client
         self._clock = clock
         self._cache = ReviewCache(clock)
         self._access = AccessReviews(client, clock)
         self._bridge = EvictionBridge(client, clock)
         self._reasons = ReasonAnnotator(client)
+        self._forced = ForceDeletionRecorder(client, clock, metrics.force_deletions)
 
     async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         """The verdict. An ApiError or TransportError where the cluster does not answer what must be known."""
@@ -46,6 +50,9 @@ class Reviewer:
         if path is REASONS:
             if config.reasons:
                 await self._reasons.annotate(request)
+            return ALLOWED
+        if path is FORCE_DELETIONS:
+            await self._forced.record(request)
             return ALLOWED
         if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._cache.recalls(request):
             return ALLOWED

@@ -85,7 +85,7 @@ class WebhookParts:
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._connectivity = Connectivity(self._client, around.clock)
         service = Service(
-            Reviewer(self._client, around.clock),
+            Reviewer(self._client, around.clock, around.metrics),
             self._config,
             around.clock,
             self._metrics,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
 from vacate.api.kinds import REPLICASETS, STATEFULSETS
@@ -19,6 +20,9 @@ from vacate.install.manifests.webhookentries import (
 from vacate.install.settings import FailurePolicy, Settings
 
 _REGISTERS = "(" + " || ".join(f"k.startsWith('{prefix}/')" for prefix in PREFIXES) + ")"
+_EVICTS = "request.?subResource.orValue('') == 'eviction'"
+_OPTIONS = f"({_EVICTS} ? object.?deleteOptions.orValue({{}}) : request.?options.orValue({{}}))"
+_NO_DRY_RUN = f"!request.?dryRun.orValue(false) && dyn({_OPTIONS}).?dryRun.orValue([]) == []"
 
 
 def new_pods(settings: Settings) -> Obj:
@@ -138,8 +142,6 @@ def deletions(settings: Settings) -> Obj:
     Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
     that are ending, force deletion, dry runs, and preconditions that a write would break.
     """
-    evicts = "request.?subResource.orValue('') == 'eviction'"
-    options = f"({evicts} ? object.?deleteOptions.orValue({{}}) : request.?options.orValue({{}}))"
     return {
         **webhook_entry(
             f"reasons.annotate.{WEBHOOK_SUFFIX}",
@@ -149,20 +151,49 @@ def deletions(settings: Settings) -> Obj:
             settings,
             conditions=[
                 ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
-                (
-                    "no-dry-run",
-                    f"!request.?dryRun.orValue(false) && dyn({options}).?dryRun.orValue([]) == []",
-                ),
-                ("with-grace", f"dyn({options}).?gracePeriodSeconds.orValue(-1) != 0"),
-                ("any-version", f"!dyn({options}).?preconditions.?resourceVersion.hasValue()"),
+                ("no-dry-run", _NO_DRY_RUN),
+                ("with-grace", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) != 0"),
+                ("any-version", f"!dyn({_OPTIONS}).?preconditions.?resourceVersion.hasValue()"),
                 (
                     "not-ending",
-                    f"{evicts} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
+                    f"{_EVICTS} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
                 ),
             ],
             timeout=2,
         ),
         "rules": [rule_of("", "v1", "pods", "DELETE"), rule_of("", "v1", "pods/eviction", "CREATE")],
         "namespaceSelector": own_namespaces_aside(settings),
+        "sideEffects": "NoneOnDryRun",
+    }
+
+
+def force_deletions(settings: Settings) -> Obj:
+    """Force deletions where the guard holds, to record who made them. It refuses none.
+
+    Left out are the pod's own node, which removes each pod so when its processes have ended, and dry runs.
+    """
+    its_node = "'system:node:' + oldObject.?spec.?nodeName.orValue('')"
+    labelled = {"key": GUARD_LABEL, "operator": "In", "values": [ENABLED]}
+    guarded = [] if settings.guard_unlabelled else [labelled]
+    apart = own_namespaces_aside(settings)
+    return {
+        **webhook_entry(
+            f"forcedeletions.record.{WEBHOOK_SUFFIX}",
+            objectnames.RECORD_FORCE_DELETIONS,
+            rule_of("", "v1", "pods", "DELETE"),
+            FailurePolicy.IGNORE,
+            settings,
+            conditions=[
+                ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) == 0"),
+                ("no-dry-run", _NO_DRY_RUN),
+                (
+                    "not-of-its-node",
+                    f"{_EVICTS} || (oldObject != null && request.userInfo.username != {its_node})",
+                ),
+            ],
+            timeout=2,
+        ),
+        "rules": [rule_of("", "v1", "pods", "DELETE"), rule_of("", "v1", "pods/eviction", "CREATE")],
+        "namespaceSelector": {"matchExpressions": [*apart["matchExpressions"], *guarded]},
         "sideEffects": "NoneOnDryRun",
     }

@@ -140,6 +140,7 @@ def _webhook(settings: Settings) -> list[Obj]:
     everywhere = [
         role_rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
         role_rule("", ["pods"], ["get"]),
+        role_rule("", ["events"], ["create"]),  # of force deletions
         # A pod has one request, whichever API it comes by.
         role_rule(_GROUP, [_REQUESTS], ["get"]),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),

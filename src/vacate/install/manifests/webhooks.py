@@ -16,6 +16,7 @@ from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
 from vacate.install.manifests.podwebhooks import (
     deletions,
     evictions,
+    force_deletions,
     new_pods,
     prestop_hooks,
     registering_pods,
@@ -48,6 +49,7 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     """Both configurations."""
     mutating = [make(settings, kind) for kind in _PATHS for make in (_completed, _status)]
     validating = [make(settings, kind) for kind in _PATHS for make in (_checked, _deletion)]
+    validating.append(force_deletions(settings))
     if settings.pod_rules:
         mutating.append(new_pods(settings))
     if settings.pod_webhooks:

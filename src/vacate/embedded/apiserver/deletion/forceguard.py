@@ -7,25 +7,16 @@ from dataclasses import replace
 
 from vacate.admission.pods import forcedeletion
 from vacate.admission.pods.forcedeletion import ForceDeletionReason
+from vacate.admission.pods.forcedeletionevents import force_deletion_event
 from vacate.api import status
-from vacate.api.identity import quote
 from vacate.api.kinds import EVENTS, NAMESPACES, PODS
-from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.api.objects import Obj, name_of
 from vacate.api.options import DeleteOptions
-from vacate.api.times import format_time
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
-
-_HOW = {
-    ForceDeletionReason.CONFIRMED: "after confirming the consequences",
-    ForceDeletionReason.SYSTEM: "by its identity",
-    ForceDeletionReason.UNGUARDED: "in a namespace without the guard",
-}
-"""What is told, and how. The pod's own node has seen the processes end."""
-_COMPONENT = "pod-force-delete-guard"
 
 
 def admit(
@@ -47,37 +38,12 @@ def admit(
 
 def stage_event(registry: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
     """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
-    if ground not in _HOW or (
-        ground is ForceDeletionReason.UNGUARDED and not registry.force_guard.unlabelled
-    ):
+    if ground is None or (ground is ForceDeletionReason.UNGUARDED and not registry.force_guard.unlabelled):
         return []  # where the whole cluster does without the guard, nobody asked to be told
-    now = format_time(call.now)
-    meta = pod["metadata"]
-    event: Obj = {
-        "metadata": {"generateName": f"{name_of(pod)[:40]}.force-", "namespace": namespace_of(pod)},
-        "involvedObject": {
-            "apiVersion": PODS.api_version,
-            "kind": PODS.kind,
-            "name": name_of(pod),
-            "namespace": namespace_of(pod),
-            "uid": meta.get("uid", ""),
-        },
-        "type": "Warning",
-        "reason": "ForceDeleted",
-        "message": _message(pod, call.user.name, ground),
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-        "source": {"component": _COMPONENT},
-    }
+    event = force_deletion_event(pod, call.user.name, ground, call.now)
+    if event is None:
+        return []
     try:
         return [create.stage(registry, replace(call, kind=EVENTS, name="", subresource=""), event)]
     except ApiError:
         return []
-
-
-def _message(pod: Obj, user: str, ground: ForceDeletionReason) -> str:
-    return (
-        f"User {quote(user[:200])} force deleted the pod {_HOW[ground]}; node {dig(pod, 'spec', 'nodeName')} "
-        "has not confirmed that its processes have ended"
-    )
