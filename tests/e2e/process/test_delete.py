@@ -12,6 +12,7 @@ from support.waiting import until
 
 pytestmark = pytest.mark.process
 
+NODES = "/api/v1/nodes"
 EVENTS = "/api/v1/namespaces/default/events"
 SLOW = {"sim.vacate.dev/stop-seconds": "600"}
 
@@ -28,6 +29,21 @@ def test_a_pod_is_ended_by_its_node(lab: Lab) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("pod/web is terminating: node node-1 ends its processes within 30s")
     until(lambda: lab.https.get(f"{PODS}/web").code == 404)
+
+
+def test_nobody_is_told_that_a_lost_node_ends_the_pod(lab: Lab) -> None:
+    lab.https.create(NODES, {"metadata": {"name": "lost"}})
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    lab.https.patch(f"{NODES}/lost/status", unknown)
+    containers = [{"name": "main", "image": "app:1"}]
+    spec = {"nodeName": "lost", "containers": containers, "tolerations": [{"operator": "Exists"}]}
+    lab.https.create(PODS, {"metadata": {"name": "cut-off"}, "spec": spec})
+    done = lab.vacate("delete", "pod", "cut-off")
+    assert done.code == 0, done.err
+    assert done.out == (
+        "pod/cut-off is terminating: node lost does not report, and the pod stays until the node returns, "
+        "is fenced or is gone for good; see: vacate explain cut-off -n default\n"
+    )
 
 
 def test_force_needs_a_confirmation_and_leaves_an_event(lab: Lab) -> None:

@@ -8,19 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION, may_leave_processes
-from vacate.api.kinds import PODS
+from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.terminationreason import ANNOTATION
-from vacate.api.types import Pod
+from vacate.api.types import Node, Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.events import FORCE_CONFIRMED, note_pod
 from vacate.cli.common.exitcodes import TIMED_OUT
+from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.identity import cluster_user
 from vacate.client.codec import codec_for
 from vacate.client.reasons import delete_with_reason
-from vacate.errors import NotFound
+from vacate.errors import NotFound, VacateError
+from vacate.kube.nodes import readiness
 
 _POLL_SECONDS = 0.5
 _GONE = "is gone already"
@@ -44,6 +46,7 @@ class PodDeletions:
         self._options = options
         self._force = options.force
         self._uids: dict[str, str] = {}
+        self._lost: dict[str, bool] = {}  # by node
 
     async def delete(self, name: str, *, uid: str = "") -> str:
         """Delete one pod; what was done, as the rest of a sentence that begins with the pod.
@@ -71,6 +74,12 @@ class PodDeletions:
         node = dig(pod, "spec", "nodeName")
         if not node or self._force:
             return "deleted"
+        if await self._is_lost(node):
+            return (
+                f"is terminating: node {node} does not report, and the pod stays until the node returns, "
+                f"is fenced or is gone for good{self._about_reason(pod)}; "
+                f"see: {program_name()} explain {name} -n {cluster.namespace}"
+            )
         seconds = grace if grace is not None else dig(pod, "spec", "terminationGracePeriodSeconds")
         return (
             f"is terminating: node {node} ends its processes within {seconds}s and then removes it"
@@ -89,6 +98,16 @@ class PodDeletions:
             terminal.error(f"pods are still terminating after {seconds:g}s; they go on without this command")
             return [TIMED_OUT]
         return []
+
+    async def _is_lost(self, node: str) -> bool:
+        """Whether the node is known not to report. No error here: the deletion is done already."""
+        if node not in self._lost:
+            try:
+                found = await self._cluster.client.get(NODES, node, into=Node)
+            except VacateError:
+                return False
+            self._lost[node] = readiness(found) == "Unknown"
+        return self._lost[node]
 
     async def _gone(self, name: str) -> None:
         cluster = self._cluster
