@@ -31,6 +31,8 @@ REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "action": (command(action="on"), {"spec.agent.command.options"}),
     "two lines": (command(ip="a\naction=on"), {"spec.agent.command.options"}),
     "password": (command(passwd="s3cret"), {"spec.agent.command.options"}),
+    "Password": (command(Password="s3cret"), {"spec.agent.command.options"}),
+    "URL with a password": ({"agent": {"http": {"url": "https://me:s3cret@bmc"}}}, {"spec.agent.http.url"}),
     "all nodes by mistake": ({"agent": HTTP, "nodeSelector": {}}, {"spec.nodeSelector"}),
     "share": ({"agent": HTTP, "minHealthy": "0%"}, {"spec.minHealthy"}),
     "none": ({"agent": HTTP, "maxFenced": 0}, {"spec.maxFenced"}),

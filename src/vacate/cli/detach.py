@@ -67,6 +67,8 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
         found, taken = attachment_of(volume), detached_of(volume)
     except InvalidAttachment:
         found, taken = Attachment("a node that is not known"), ()
+        for pod in await running_users(cluster.client, volume):
+            await _refuse_live(cluster, holder_of(pod))
     else:
         if found is None:
             return "is not attached: there is nothing to do"

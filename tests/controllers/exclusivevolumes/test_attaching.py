@@ -25,7 +25,7 @@ from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, P
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment
 from vacate.errors import ConfigError
-from vacate.kube.exclusivevolumes import ATTACHMENT
+from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
 from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
@@ -203,6 +203,21 @@ def test_an_attachment_is_broken_by_hand_only_on_confirmation() -> None:
         await running(world, "two")
         assert holders(world) == (B, ["two"])
         assert len(events_of(world, "disk", "AttachmentBroken")) == 1
+
+    in_world(body)
+
+
+def test_a_volume_in_use_is_not_taken_away_although_its_record_cannot_be_read() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        await world.client.create(PODS, user("one", node=A), "default")
+        await running(world, "one")
+        nonsense = {"metadata": {"annotations": {DETACHED: "nonsense"}}}
+        await world.client.patch(PERSISTENTVOLUMES, "disk", nonsense)
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        with pytest.raises(ConfigError, match=r"pod default/one uses it and is not being deleted"):
+            await break_attachment(cluster, "disk", confirm=True, dry_run=False)
+        assert (await world.client.get(PERSISTENTVOLUMES, "disk"))["metadata"]["annotations"][ATTACHMENT]
 
     in_world(body)
 

@@ -93,7 +93,8 @@ class HttpAgent(Projection, frozen=True):
     url: Annotated[
         str,
         described(
-            "URL to which the manager sends POST requests. $(NODE) is replaced by the name of the node.",
+            "URL to which the manager sends POST requests, without credentials. $(NODE) is replaced by the "
+            "name of the node.",
             required=True,
             maxLength=2048,
             pattern="^https?://[^\\s]+$",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.crds.declaration import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
+_CREDENTIALS = re.compile("^https?://[^/?#]*@")
 _OPTION = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
@@ -35,7 +37,11 @@ def _are_single_lines(options: dict[str, Any]) -> bool:
 
 
 def _are_no_secrets(options: dict[str, Any]) -> bool:
-    return not any(name.startswith("passw") for name in options)
+    return not any(name.lower().startswith("passw") for name in options)
+
+
+def _has_no_credentials(url: str) -> bool:
+    return _CREDENTIALS.match(url) is None
 
 
 RULES = (
@@ -60,9 +66,16 @@ RULES = (
     ),
     CelRule(
         "spec.agent.command.options",
-        "self.all(key, !key.startsWith('passw'))",
+        "self.all(key, !key.matches('^(?i)passw'))",
         "a policy can be read by many: put passwords into the Secret that secretRef names",
         _are_no_secrets,
+    ),
+    CelRule(
+        "spec.agent.http.url",
+        f"!self.matches('{_CREDENTIALS.pattern}')",
+        "a policy can be read by many: put a token into the Secret that secretRef names, and no credentials "
+        "into the URL",
+        _has_no_credentials,
     ),
     not_empty_rule("spec.nodeSelector", "an empty selector is ambiguous: leave it out to mean all nodes"),
     keys_rule("spec.nodeSelector"),
