@@ -237,6 +237,14 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
             assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*arguments))
 
 
+def test_a_drain_on_a_cluster_without_nodemaintenances_names_them(tmp_path: Path) -> None:
+    gates = ("--feature-gates", "NodeMaintenance=false")
+    with running_cluster(tmp_path / "dir", "--nodes", "1", *gates) as cluster:
+        said = one_line(Lab(cluster).vacate("drain", "node-1"))
+        assert "this cluster serves no NodeMaintenances (vacate.dev/v1alpha1)" in said
+        assert "enable the feature gate NodeMaintenance" in said
+
+
 @pytest.mark.parametrize("command", ["evict", "status", "cancel", "explain"])
 @pytest.mark.thorough
 def test_an_interrupt_while_the_server_is_silent(command: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.remedies import not_accepted, unreachable
 from vacate.client.client import Client
@@ -77,7 +77,9 @@ async def connected(reach: Connection) -> AsyncIterator[Cluster]:
     try:
         yield Cluster(client, reach.namespace or config.namespace, clock)
     except NotFound as error:
-        raise _not_served() if is_unknown_path(error) else error from error
+        raise (
+            not_served(EVICTIONREQUESTS, "EvictionRequestAPI") if is_unknown_path(error) else error
+        ) from error
     except Unauthorized as error:
         raise ConfigError(not_accepted(config.server)) from error
     except TransportError as error:
@@ -91,8 +93,9 @@ def is_unknown_path(error: ApiError) -> bool:
     return not error.details.get("name") and not error.details.get("kind")
 
 
-def _not_served() -> ConfigError:
+def not_served(kind: Kind, gate: str) -> ConfigError:
+    """Of a kind that the cluster does not serve, and the feature gate that makes an embedded one serve it."""
     return ConfigError(
-        f"this cluster serves no EvictionRequests ({EVICTIONREQUESTS.api_version}): install Vacate's CRD, "
-        "or enable the feature gate EvictionRequestAPI"
+        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate's CRD, "
+        f"or enable the feature gate {gate}"
     )

@@ -20,7 +20,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceSpec,
 )
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster
+from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.program import program_name
@@ -122,6 +122,8 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     started.asked = name
     try:
         await cluster.client.create(NODEMAINTENANCES, body)
+    except NotFound as error:
+        raise not_served(NODEMAINTENANCES, "NodeMaintenance") if is_unknown_path(error) else error from None
     except AlreadyExists:
         existing = await cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)
         if existing.metadata.deletion_timestamp is not None:
