@@ -22,7 +22,9 @@ ROOT = os.geteuid() == 0
 STARTS = 1001 if THOROUGH else 61
 CGROUPS = [pytest.param(True, id="cgroup"), pytest.param(False, id="no-cgroup")]
 # A child that left session and group and lost its parent: only cgroup, marker or sub-reaper find it.
-ESCAPE = "setsid sh -c 'sleep 1000 & echo escaped $!' & sleep 0.1; "
+ESCAPE = (
+    "setsid sh -c 'sleep 1000 & echo escaped $!; touch escaped' & until [ -e escaped ]; do sleep 0.02; done; "
+)
 
 
 @pytest.fixture

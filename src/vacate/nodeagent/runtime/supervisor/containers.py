@@ -12,7 +12,9 @@ from vacate.nodeagent.runtime.supervisor.logtimes import Marks
 from vacate.nodeagent.runtime.supervisor.records import Record
 
 _EMPTY_LOOKS = 3
-"""How often in a row nothing must be found: a process in the middle of an exec shows no environment."""
+"""How often in a row nothing must be found: processes fork while one looks."""
+_EXEC_LOOKS = 300
+"""How many looks in a row may be put off by an exec, which may be a stranger's that never ends."""
 
 
 class Container:
@@ -25,7 +27,7 @@ class Container:
         self.child = child  # whether its exit code will come by itself
         self.pidfd = -1  # readable when one that is no child ends
         self.code: int | None = None  # of the first process, once it has ended
-        self._empty_looks = 0
+        self._empty_looks = self._exec_looks = 0
         self.main_gone = False  # and reaped
         self.dying = False  # the first process has ended and is kept as a zombie while others are left
 
@@ -74,7 +76,12 @@ class Container:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self._empty_looks = 0 if left else self._empty_looks + 1
-        return self._empty_looks >= _EMPTY_LOOKS
+        if self._empty_looks < _EMPTY_LOOKS:
+            return False
+        if self._exec_looks < _EXEC_LOOKS and procfs.executing():
+            self._empty_looks, self._exec_looks = 0, self._exec_looks + 1
+            return False
+        return True
 
     def settled(self) -> bool:
         """Whether nothing is left of it, now that its first process is gone."""

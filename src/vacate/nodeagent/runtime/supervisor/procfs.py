@@ -7,6 +7,10 @@ import os
 MARKER = "VACATE_CONTAINER"
 """Set in the environment of every process of a container; by it those that escaped their group are found."""
 
+PROC = "/proc"
+_FLAGS, _ENVIRONMENT_END = 6, 48  # of the fields of a process's stat, counted from its state
+_KERNEL_THREAD = 0x00200000
+
 
 def marker(home: str, container: str) -> str:
     """The value of the marker: other runtimes of the machine may have a container of the same name."""
@@ -45,18 +49,34 @@ def members(leaders: set[int], value: str) -> list[int]:
     return sorted(found - {os.getpid()})
 
 
+def executing() -> bool:
+    """Whether some process of the machine is in the middle of an exec, and cannot be told by its marker.
+
+    It has given up its old environment, and the new one is not in place yet: nowhere, not even empty. That
+    may take long where the program must be read from the disk first.
+    """
+    return any(_is_executing(pid) for pid in _pids())
+
+
+def _is_executing(pid: int) -> bool:
+    fields = _stat(pid)
+    if len(fields) <= _ENVIRONMENT_END or fields[0] in "ZX" or int(fields[_FLAGS]) & _KERNEL_THREAD:
+        return False
+    return fields[_ENVIRONMENT_END] == "0" and _environment(pid) == [b""]
+
+
 def _in(fields: list[str], leaders: set[int]) -> bool:
     return int(fields[2]) in leaders or int(fields[3]) in leaders
 
 
 def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]  # noqa: PTH208
 
 
 def _stat(pid: int) -> list[str]:
     """The fields from the state on. The name before may hold spaces and brackets of its own."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"{PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].decode("ascii").split()
     except (OSError, ValueError):
         return []
@@ -64,7 +84,7 @@ def _stat(pid: int) -> list[str]:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+        with open(f"{PROC}/{pid}/environ", "rb") as file:  # noqa: PTH123
             return file.read().split(b"\0")
     except OSError:
         return []
