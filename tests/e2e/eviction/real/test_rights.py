@@ -43,6 +43,7 @@ USED_ELSEWHERE = {
     Right("replicasets", "get", "apps"),
     Right("statefulsets", "get", "apps"),
     Right("nodes", "get"),  # where a pod returned under its name while its callers waited
+    Right("events", "create"),  # for force deletions, which the tests of the webhook make
 }
 """Rights of the webhook that only features and cases use which are not seen here."""
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
