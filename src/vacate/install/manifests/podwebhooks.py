@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
@@ -142,29 +144,21 @@ def deletions(settings: Settings) -> Obj:
     Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
     that are ending, force deletion, dry runs, and preconditions that a write would break.
     """
-    return {
-        **webhook_entry(
-            f"reasons.annotate.{WEBHOOK_SUFFIX}",
-            objectnames.ANNOTATE_REASONS,
-            rule_of("", "v1", "pods", "DELETE"),
-            FailurePolicy.IGNORE,
-            settings,
-            conditions=[
-                ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
-                ("no-dry-run", _NO_DRY_RUN),
-                ("with-grace", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) != 0"),
-                ("any-version", f"!dyn({_OPTIONS}).?preconditions.?resourceVersion.hasValue()"),
-                (
-                    "not-ending",
-                    f"{_EVICTS} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
-                ),
-            ],
-            timeout=2,
-        ),
-        "rules": [rule_of("", "v1", "pods", "DELETE"), rule_of("", "v1", "pods/eviction", "CREATE")],
-        "namespaceSelector": own_namespaces_aside(settings),
-        "sideEffects": "NoneOnDryRun",
-    }
+    return _removals(
+        f"reasons.annotate.{WEBHOOK_SUFFIX}",
+        objectnames.ANNOTATE_REASONS,
+        settings,
+        conditions=[
+            ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
+            ("no-dry-run", _NO_DRY_RUN),
+            ("with-grace", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) != 0"),
+            ("any-version", f"!dyn({_OPTIONS}).?preconditions.?resourceVersion.hasValue()"),
+            (
+                "not-ending",
+                f"{_EVICTS} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
+            ),
+        ],
+    )
 
 
 def force_deletions(settings: Settings) -> Obj:
@@ -175,25 +169,37 @@ def force_deletions(settings: Settings) -> Obj:
     its_node = "'system:node:' + oldObject.?spec.?nodeName.orValue('')"
     labelled = {"key": GUARD_LABEL, "operator": "In", "values": [ENABLED]}
     guarded = [] if settings.guard_unlabelled else [labelled]
+    return _removals(
+        f"forcedeletions.record.{WEBHOOK_SUFFIX}",
+        objectnames.RECORD_FORCE_DELETIONS,
+        settings,
+        conditions=[
+            ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) == 0"),
+            ("no-dry-run", _NO_DRY_RUN),
+            (
+                "not-of-its-node",
+                f"{_EVICTS} || (oldObject != null && request.userInfo.username != {its_node})",
+            ),
+        ],
+        namespaces=guarded,
+    )
+
+
+def _removals(
+    name: str,
+    path: str,
+    settings: Settings,
+    *,
+    conditions: Sequence[tuple[str, str]],
+    namespaces: Sequence[Obj] = (),
+) -> Obj:
+    """Deletions and evictions of pods that match, in such namespaces. They wait two seconds at most."""
+    rule = rule_of("", "v1", "pods", "DELETE")
+    hook = webhook_entry(name, path, rule, FailurePolicy.IGNORE, settings, conditions=conditions, timeout=2)
     apart = own_namespaces_aside(settings)
     return {
-        **webhook_entry(
-            f"forcedeletions.record.{WEBHOOK_SUFFIX}",
-            objectnames.RECORD_FORCE_DELETIONS,
-            rule_of("", "v1", "pods", "DELETE"),
-            FailurePolicy.IGNORE,
-            settings,
-            conditions=[
-                ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) == 0"),
-                ("no-dry-run", _NO_DRY_RUN),
-                (
-                    "not-of-its-node",
-                    f"{_EVICTS} || (oldObject != null && request.userInfo.username != {its_node})",
-                ),
-            ],
-            timeout=2,
-        ),
-        "rules": [rule_of("", "v1", "pods", "DELETE"), rule_of("", "v1", "pods/eviction", "CREATE")],
-        "namespaceSelector": {"matchExpressions": [*apart["matchExpressions"], *guarded]},
-        "sideEffects": "NoneOnDryRun",
+        **hook,
+        "rules": [rule, rule_of("", "v1", "pods/eviction", "CREATE")],
+        "namespaceSelector": {"matchExpressions": [*apart["matchExpressions"], *namespaces]},
+        "sideEffects": "NoneOnDryRun",  # the webhook writes
     }
