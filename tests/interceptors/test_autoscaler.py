@@ -32,7 +32,7 @@ from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import horizontalpodautoscaler
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 
 def declined(world: World, request: str, interceptor: str) -> str:

@@ -46,7 +46,7 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def active(world: World, request: str) -> tuple[str, bool]:

@@ -32,7 +32,7 @@ from vacate.eviction.registration import resolve
 from vacate.kube.surge import MARKED
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 FIRST = {EVICTION_PRIORITY: "10050"}
 

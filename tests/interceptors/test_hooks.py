@@ -20,7 +20,7 @@ from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 FAILED = f"{HOOKS_INTERCEPTOR}/Failed"
 GATES = parse_feature_gates("EvacuationAPI=true")

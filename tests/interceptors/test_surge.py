@@ -35,7 +35,7 @@ from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 EXAMPLES = Path(__file__).parents[2] / "examples/workloads"
 

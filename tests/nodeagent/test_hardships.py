@@ -23,7 +23,7 @@ from vacate.embedded.bootstrap.identities import node
 from vacate.errors import Conflict, TransportError
 from vacate.wire.message import Request, Response
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 ENDS = "trap 'echo ended; exit 3' TERM; echo on; while :; do sleep 0.02; done"
 

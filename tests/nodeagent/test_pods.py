@@ -13,7 +13,7 @@ from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
 
 PATIENT = "trap 'echo asked; exit 3' TERM; echo on; while :; do sleep 0.02; done"
 STUBBORN = "trap 'echo refused' TERM; echo on; while :; do sleep 0.02; done"

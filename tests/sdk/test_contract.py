@@ -22,7 +22,7 @@ from vacate.sdk import (
 )
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

@@ -17,7 +17,7 @@ from vacate.sdk import (
     TurnResult,
 )
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

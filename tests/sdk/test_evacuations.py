@@ -19,7 +19,7 @@ from vacate.features import parse_feature_gates
 from vacate.sdk import Cancellation, CancellationForbidden, Ending, EvictionContext, Interceptor, Requester
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 OPEN = parse_feature_gates("EvacuationAPI=true")
 BACKUP, MIGRATE = "backup.example.com", "migrate.example.com"

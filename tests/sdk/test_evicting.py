@@ -11,7 +11,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.objects import dig
 from vacate.sdk import EvictionContext, EvictionRefused, Interceptor
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

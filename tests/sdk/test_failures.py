@@ -20,7 +20,7 @@ from vacate.sdk import (
 )
 from vacate.sdk.interceptors.turnrunner import retry_pause
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

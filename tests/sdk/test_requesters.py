@@ -14,7 +14,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound
 from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 BACKUP = "backup.example.com"
 DRAIN, SORT = "drain.example.com", "sort.example.com"

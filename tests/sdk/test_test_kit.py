@@ -14,7 +14,7 @@ from vacate.errors import ConfigError
 from vacate.sdk import EvictionContext, Interceptor, sync
 from vacate.testing import simulate_eviction
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/test-an-interceptor.md"
 

@@ -16,7 +16,7 @@ from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

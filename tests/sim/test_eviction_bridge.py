@@ -29,7 +29,7 @@ from vacate.sim.run import Sim, run_sim
 from vacate.testing import statefulset
 from vacate.wire.message import Peer
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 SEEDS = seeds("VACATE_BRIDGE_SEEDS", 4)
 REPLICAS, MEMBERS, WAIT = 2, 3, 120.0

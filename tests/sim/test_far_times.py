@@ -19,7 +19,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import deployment, pdb, pod
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 FAR, FAR_MICRO = "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z"
 INT64 = 2**63 - 1

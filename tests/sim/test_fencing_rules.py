@@ -16,7 +16,7 @@ from vacate.fencing import limits
 from vacate.fencing.agents import Answer
 from vacate.sim.fenceagents import Behaviour
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 Body = Callable[[Fenced], Awaitable[None]]
 

@@ -34,7 +34,7 @@ from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 SEEDS = seeds("VACATE_DRAIN_SEEDS", 3)
 

@@ -34,7 +34,7 @@ from vacate.sim.cluster import World
 from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.testing import statefulset
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 IDENTITIES = ("db-0", "db-1", "db-2")
 NODE_NAMES = ("node-1", "node-2", "node-3")

@@ -17,7 +17,7 @@ from vacate.sdk.requesters.requests import new_request
 from vacate.sim.cluster import World
 from vacate.testing import deployment, namespace, pod
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 POISON = "poison"
 ON_TIME = 60.0

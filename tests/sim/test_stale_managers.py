@@ -23,7 +23,7 @@ from vacate.wire.message import Request
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 LATE = 60.0
 """Seconds after which the second manager hears of maintenances; of all else it hears at once."""

@@ -29,7 +29,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 PARTS = 4 if THOROUGH else 1

@@ -15,7 +15,7 @@ from vacate.api.objects import Obj
 from vacate.descheduling.names import requester_of
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
 NAME = "tidy"

@@ -22,7 +22,7 @@ from vacate.sim.cluster import World
 from vacate.testing import pdb
 from vacate.wire.message import Peer
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 GATES = parse_feature_gates("EvictionBridge=true")
 MASTERS = ("system:masters",)

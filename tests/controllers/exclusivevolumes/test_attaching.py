@@ -28,7 +28,7 @@ from vacate.errors import ConfigError
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
 
 
 async def given(world: World, *volumes: str) -> None:

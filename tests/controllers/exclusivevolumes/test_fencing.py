@@ -14,7 +14,7 @@ from vacate.sim.invariants.exclusivevolumes import VolumeUse
 from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.testing import statefulset
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 VOLUMES = ("exclusivevolume-controller",)
 

@@ -7,7 +7,7 @@ import pytest
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.sim.fenceagents import Behaviour
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 HOURS = 7200.0
 SKEWS = [

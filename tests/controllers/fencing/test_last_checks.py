@@ -24,7 +24,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sim.fenceagents import Behaviour
 from vacate.wire.message import Request, Response
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 A_WHILE = 1200.0
 APPROVED = "vacate.dev/fencing-approved"

@@ -14,7 +14,7 @@ from vacate.errors import NotFound
 from vacate.sim.cluster import World
 from vacate.testing import daemonset
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 def test_pods_of_a_daemon_set_go_last_stay_away_and_return() -> None:

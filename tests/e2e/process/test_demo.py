@@ -18,7 +18,7 @@ from support.nodes.containers import processes_of
 from support.processes.cluster import environment
 from vacate.nodeagent.runtime.process import ProcessRuntime
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 
 def start(folder: Path, output: int | IO[bytes], *options: str, **more: str) -> subprocess.Popen[bytes]:

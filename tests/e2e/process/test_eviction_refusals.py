@@ -19,7 +19,7 @@ import yaml
 from support.processes.cluster import FAST_PODS, environment, running_cluster
 from support.processes.commands import PODS, Ended, Lab, vacate
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 COMMANDS = {
     "evict": ("evict", "web"),

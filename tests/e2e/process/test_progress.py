@@ -13,7 +13,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import Lab
 from support.processes.screens import run
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 BACKUP = "backup.example.com"
 ERASED = r"\x1b\[2K(?:\x1b\[1A\x1b\[2K)*"

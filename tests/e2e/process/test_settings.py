@@ -10,7 +10,7 @@ from support.https import Obj
 from support.manifests import config_map, pod
 from support.processes.cluster import FAST_PODS, running_cluster
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"

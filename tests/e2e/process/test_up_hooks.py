@@ -21,7 +21,7 @@ from support.waiting import until
 from vacate.embedded.cluster.local import LocalCluster, LocalSettings
 from vacate.errors import ConfigError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"

@@ -19,7 +19,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import deployment
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 REVISION = "deployment.kubernetes.io/revision"
 

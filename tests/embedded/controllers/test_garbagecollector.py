@@ -9,7 +9,7 @@ from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODS, REPLI
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 def configmap(name: str, *owners: Obj, block: bool = False) -> Obj:

@@ -24,7 +24,7 @@ from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.storage import FILE, FileStorage
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
 
 POLITE = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 SLOW = "trap 'echo asked; sleep 3; exit 0' TERM; echo on; while :; do sleep 0.02; done"

@@ -24,7 +24,7 @@ from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.testing import pod
 from vacate.wire.message import Request
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
 
 POLITE = "trap 'echo asked; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 SLOW = "trap 'echo asked; sleep 1; exit 0' TERM; echo on; while :; do sleep 0.02; done"

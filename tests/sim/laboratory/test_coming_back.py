@@ -14,7 +14,7 @@ from vacate.api.objects import Obj, dig
 from vacate.embedded.store.log import Record
 from vacate.nodeagent.adopt import UID
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 LONG = 120.0
 """Seconds after which nobody believes any more that a silent node is ready."""
