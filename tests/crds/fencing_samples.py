@@ -16,6 +16,8 @@ def command(**options: str) -> dict[str, Any]:
 VALID: dict[str, dict[str, Any]] = {
     "command": {"agent": COMMAND},
     "http": {"agent": HTTP, "approval": "Manual", "powerOn": "Automatic"},
+    "address": {"agent": {"http": {"url": "http://[fe80::1]:8080?node=$(NODE)"}}},
+    "hostname": {"agent": {"http": {"url": "https://$(NODE).bmc.example:443"}}},
     "secret": {"agent": {"command": {"program": "fence_ipmilan", "secretRef": SECRET}, "timeoutSeconds": 30}},
     "limits": {"agent": COMMAND, "minHealthy": 3, "maxFenced": 2, "minPodPriority": -5, "when": "Always"},
     "storage": {"agent": {**HTTP, "mechanism": "Storage"}},
@@ -33,6 +35,9 @@ REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "password": (command(passwd="s3cret"), {"spec.agent.command.options"}),
     "Password": (command(Password="s3cret"), {"spec.agent.command.options"}),
     "URL with a password": ({"agent": {"http": {"url": "https://me:s3cret@bmc"}}}, {"spec.agent.http.url"}),
+    "URL with half an address": ({"agent": {"http": {"url": "http://["}}}, {"spec.agent.http.url"}),
+    "URL without a host": ({"agent": {"http": {"url": "https:///$(NODE)"}}}, {"spec.agent.http.url"}),
+    "URL with a word as port": ({"agent": {"http": {"url": "https://bmc:x/"}}}, {"spec.agent.http.url"}),
     "all nodes by mistake": ({"agent": HTTP, "nodeSelector": {}}, {"spec.nodeSelector"}),
     "share": ({"agent": HTTP, "minHealthy": "0%"}, {"spec.minHealthy"}),
     "none": ({"agent": HTTP, "maxFenced": 0}, {"spec.maxFenced"}),

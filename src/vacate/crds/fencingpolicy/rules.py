@@ -10,6 +10,8 @@ from vacate.crds.declaration import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
 _CREDENTIALS = re.compile("^https?://[^/?#]*@")
+_SCHEME = re.compile("^https?://.")
+_HOST_AND_PORT = re.compile(r"^https?://([^/?#]*@)?([^/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#]|$)")
 _OPTION = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
@@ -44,6 +46,11 @@ def _has_no_credentials(url: str) -> bool:
     return _CREDENTIALS.match(url) is None
 
 
+def _has_host(url: str) -> bool:
+    # Another scheme is an error of the pattern; one mistake gets one error.
+    return _SCHEME.match(url) is None or _HOST_AND_PORT.match(url) is not None
+
+
 RULES = (
     CelRule(
         "spec.agent",
@@ -76,6 +83,13 @@ RULES = (
         "a policy can be read by many: put a token into the Secret that secretRef names, and no credentials "
         "into the URL",
         _has_no_credentials,
+    ),
+    CelRule(
+        "spec.agent.http.url",
+        f"!self.matches('{_SCHEME.pattern}') || self.matches(r'{_HOST_AND_PORT.pattern}')",
+        "write http://HOST or https://HOST, with :PORT and a path where needed; an IPv6 address needs both "
+        "brackets",
+        _has_host,
     ),
     not_empty_rule("spec.nodeSelector", "an empty selector is ambiguous: leave it out to mean all nodes"),
     keys_rule("spec.nodeSelector"),
