@@ -33,6 +33,7 @@ from vacate.fencing.agentprotocol import PowerState, check_options, read_options
 from vacate.fencing.decision import is_meant
 from vacate.fencing.limits import FencingLimits
 from vacate.fencing.marks import approval_patch, request_patch
+from vacate.kube.nodes import readiness
 
 _LONGEST_FILE = 65_536
 _SHARE = re.compile(r"[0-9]{1,4}|[0-9]{1,2}%|100%")
@@ -209,7 +210,16 @@ async def _undo(cluster: Cluster, fencing: Fencing, node: str) -> None:
     by_storage = await fencing.unfence(node)
     did = "gave the node its storage back" if by_storage else "switched the node on"
     await _note(cluster, node, "Unfenced", f"{fencing.user} {did} and removed the taint.")
-    terminal.echo(f"node/{node} {'has its storage' if by_storage else 'is on'} again and takes pods")
+    found = await cluster.client.get(NODES, node, into=Node)
+    state = "has its storage" if by_storage else "is on"
+    terminal.echo(f"node/{node} {state} again and {_scheduling(found)}")
+
+
+def _scheduling(node: Node) -> str:
+    """A machine that was just powered on takes minutes to report."""
+    if node.spec.unschedulable:
+        return "is still cordoned"
+    return "takes pods" if readiness(node) == "True" else "takes pods once it is Ready"
 
 
 async def _try(fencing: Fencing, node: str) -> None:

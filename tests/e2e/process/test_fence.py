@@ -103,7 +103,8 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     assert (done.code, done.out) == (0, "node/lost is off and out of service: its pods are released\n")
     until(lambda: lab.https.get(f"{PODS}/db-0").code == 404)
 
-    assert lab.vacate(*fence, "--undo").code == 0
+    undone = lab.vacate(*fence, "--undo")
+    assert (undone.code, undone.out) == (0, "node/lost is on again and takes pods once it is Ready\n")
     assert lab.https.get(f"{NODES}/lost").ok()["metadata"].get("annotations", {}).keys() == set()
     assert (
         lab.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
@@ -150,5 +151,7 @@ def test_a_lost_node_is_cut_off_from_its_storage_by_hand(lab: Lab, tmp_path: Pat
     assert (early.code, "has not been restarted since" in early.err) == (1, True)
     booted = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
     lab.https.patch(f"{NODES}/shut-out/status", booted)
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    lab.https.patch(f"{NODES}/shut-out/status", ready)
     undone = lab.vacate(*command, "--undo")
     assert (undone.code, undone.out) == (0, "node/shut-out has its storage again and takes pods\n")
