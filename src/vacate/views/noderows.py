@@ -16,6 +16,7 @@ from vacate.views.phrases import ago
 
 READY, NOT_READY, NODE_DOWN, FENCED = "Ready", "NotReady", "NodeDown", "Fenced"
 SHUTTING_DOWN = "ShuttingDown"
+NOTHING = "-"
 _ORDER = (NODE_DOWN, FENCED, SHUTTING_DOWN, NOT_READY, READY)
 
 _DRAIN = (
@@ -60,11 +61,11 @@ def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.da
     stated = going_down if state == SHUTTING_DOWN else ready
     since = stated.last_transition_time if stated else None
     policy, fencing = _fencing(node, policies)
-    shown = f"{fencing.phase} ({policy})" if fencing else "-"
+    shown = f"{fencing.phase} ({policy})" if fencing else NOTHING
     return NodeRow(
         node.metadata.name,
         state,
-        ago(since, now) if since else "-",
+        ago(since, now) if since else NOTHING,
         shown,
         waiting,
         fencing.message if fencing else _meaning(state, waiting, ready) or _cordon(node),

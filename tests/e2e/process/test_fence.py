@@ -10,6 +10,7 @@ import pytest
 
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
+from support.processes.screens import run
 from support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
@@ -50,6 +51,10 @@ def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_g
     assert shown[1].split()[:2] == ["gone", "NodeDown"]
     assert "its pods stay until it reports, is fenced, or is gone for good" in shown[1]
     assert [line.split()[1] for line in shown[2:]] == ["Ready", "Ready"]
+    narrow = run(
+        "status", "--nodes", variables={"KUBECONFIG": str(lab.cluster.kubeconfig)}, terminal=(60, 24)
+    ).plain.splitlines()
+    assert max(map(len, narrow)) <= 60, narrow
 
     assert lab.vacate("delete", "pod", "--on-node", "node-1", "--force", "--confirm").code == 1  # it reports
     unconfirmed = lab.vacate("delete", "pod", "--on-node", "gone", "--force")

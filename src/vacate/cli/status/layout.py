@@ -34,7 +34,7 @@ def _cells(rows: Sequence[Row], namespace: bool, *, wide: bool = False) -> list[
 
 def _full(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
     """Every column, where all but the message fit and the message has room."""
-    return _fitted([header_of(namespace=namespace), *_cells(rows, namespace)], width)
+    return fitted([header_of(namespace=namespace), *_cells(rows, namespace)], width)
 
 
 def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
@@ -44,10 +44,10 @@ def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
     for row in rows:
         own = (row.namespace,) if namespace else ()
         table.append((*own, row.pod, row.stage, row.since, detail(row)))
-    return _fitted(table, width)
+    return fitted(table, width)
 
 
-def _fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
+def fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
     """The table with its last column cut to the width; nothing where that would be too short."""
     cells = [[*map(safe, row)] for row in table]
     first = [max(map(columns_of, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
@@ -67,12 +67,13 @@ def _blocks(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
     lines: list[str] = []
     for row in rows:
         lines.append(safe(f"{row.namespace}/{row.pod}" if namespace else row.pod))
-        lines += _wrapped(f"{row.stage} for {row.since}" if row.since != NOTHING else row.stage, width)
-        lines += _wrapped(safe(detail(row)), width) if detail(row) else []
+        lines += wrapped(f"{row.stage} for {row.since}" if row.since != NOTHING else row.stage, width)
+        lines += wrapped(safe(detail(row)), width) if detail(row) else []
     return lines
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
+    """The text as lines below a name."""
     return textwrap.wrap(
         text,
         max(width, 20),

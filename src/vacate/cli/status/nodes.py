@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+
 from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.types import Node, Pod
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.output import WIDE, aligned, print_objects
+from vacate.cli.common.output import WIDE, print_objects
+from vacate.cli.status.nodelayout import node_layout
 from vacate.errors import Forbidden, NotFound
-from vacate.views.noderows import HEADER, node_rows
+from vacate.views.noderows import node_rows
 
 
 async def show_nodes(cluster: Cluster, output: str) -> None:
@@ -24,10 +27,8 @@ async def show_nodes(cluster: Cluster, output: str) -> None:
     if not rows:
         terminal.echo("No nodes.", err=True)
         return
-    shown = [
-        (row.name, row.state, row.since, row.fencing, str(row.waiting or "-"), row.message) for row in rows
-    ]
-    terminal.echo_lines([line.rstrip() for line in aligned([HEADER, *shown])])
+    cut = terminal.is_terminal() and output != WIDE
+    terminal.echo_lines(node_layout(rows, shutil.get_terminal_size().columns if cut else 0))
 
 
 async def _policies(cluster: Cluster) -> list[FencingPolicy]:
