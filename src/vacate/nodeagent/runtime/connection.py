@@ -1,0 +1,145 @@
+"""The connection to the supervisor: requests with their answers, reports, and a new one when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
+from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
+from vacate.nodeagent.runtime.supervisor.loop import MAX_REQUEST
+
+log = logging.getLogger(__name__)
+
+
+class SupervisorConnection:
+    """Speaks to the supervisor of one folder. `report` is called with each container that it tells of."""
+
+    def __init__(
+        self, folder: Path, report: Callable[[dict[str, Any]], None], *, ends_with_agent: bool
+    ) -> None:
+        self._folder = folder
+        self._report = report
+        self._ends_with_agent = ends_with_agent
+        self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._returning: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._opening = asyncio.Lock()
+
+    async def ensure(self) -> None:
+        """Connect where that is to be done, and have everything reported that runs."""
+        async with self._opening:
+            if self._writer is not None:
+                return
+            while (listed := await self._listed()) is None:
+                pass
+        for reported in listed["containers"]:
+            self._report(reported)
+
+    async def ask(self, op: str, request: dict[str, Any]) -> Any:
+        """Send a request and wait for the answer; ContainerError where it is an error."""
+        await self.ensure()
+        return await self._send(op, request)
+
+    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
+        """Hand a descriptor over, by a connection of its own; it is closed here in any case."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            request = {"number": 1, "op": "hold", "name": name, "orphan_seconds": orphan_seconds}
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self.ensure()
+                await connect(connection, self._folder)
+                socket.send_fds(connection, [orjson.dumps(request) + b"\n"], [fd])
+                answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
+        except (TimeoutError, OSError) as error:
+            raise RuntimeLost(f"the supervisor does not take the descriptor {name}: {error}") from error
+        finally:
+            connection.close()
+            os.close(fd)
+        if b'"ok"' not in answer:
+            raise RuntimeLost(f"the supervisor does not hold the descriptor {name}: {answer!r}")
+
+    async def aclose(self) -> None:
+        """Close the connection; the supervisor stays while something runs or is held."""
+        for task in (self._reading, self._returning):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        writer = self._disconnected()
+        if writer is not None:
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _send(self, op: str, request: dict[str, Any]) -> Any:
+        if self._writer is None:
+            raise RuntimeLost("the supervisor went away")
+        number = next(self._numbers)
+        line = orjson.dumps({"number": number, "op": op, **request}) + b"\n"
+        if len(line) > MAX_REQUEST:
+            raise ContainerError("command and environment are too large; put them into files")
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._writer.write(line)
+        try:
+            return await answer
+        finally:
+            self._answers.pop(number, None)
+
+    async def _listed(self) -> dict[str, Any] | None:
+        """Connect and ask what runs. None where that one was exiting, since nothing ran: the next will do."""
+        reader, self._writer = await open_stream(self._folder)
+        self._reading = asyncio.get_running_loop().create_task(self._read(reader))
+        try:
+            listed: dict[str, Any] = await self._send("list", {"ends_with_agent": self._ends_with_agent})
+        except RuntimeLost:
+            return None
+        return listed
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while line := await reader.readline():
+                self._handle(orjson.loads(line))
+        self._disconnected()
+        if self._opening.locked():
+            return  # the caller that opens the connection gets it
+        # Those who wait for an end must hear of it, too.
+        self._returning = asyncio.get_running_loop().create_task(self._return())
+
+    async def _return(self) -> None:
+        while True:
+            try:
+                return await self.ensure()
+            except (RuntimeLost, OSError) as error:
+                log.warning("%s: no supervisor, trying again: %s", self._folder, error)
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        if message.get("event") == "ended":
+            self._report(message)
+            return
+        answer = self._answers.get(message.get("number") or 0)
+        if answer is None or answer.done():
+            return
+        if "error" in message:
+            answer.set_exception(ContainerError(f"{message['step']}: {message['error']}"))
+        else:
+            answer.set_result(message["ok"])
+
+    def _disconnected(self) -> asyncio.StreamWriter | None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(RuntimeLost("the supervisor went away"))
+        return writer
