@@ -46,6 +46,16 @@ class NodeEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class EndCause:
+    """Why a container ends."""
+
+    message: str
+    grace_seconds: float
+    run_hook: bool = True
+    reason: str = ""  # for the hook; empty where nobody gave one
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a container does not run."""
 

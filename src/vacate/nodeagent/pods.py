@@ -18,12 +18,12 @@ from vacate.errors import Conflict, NotFound
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.conditions import SHUTDOWN
-from vacate.nodeagent.containers import ContainerManager, EndCause
+from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.difference import status_patch
 from vacate.nodeagent.held import HeldPod, PodEnd
 from vacate.nodeagent.lifecycle.reason import reason_of
-from vacate.nodeagent.model import NodeEnd, PodProgress, Waiting
+from vacate.nodeagent.model import EndCause, NodeEnd, PodProgress, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of

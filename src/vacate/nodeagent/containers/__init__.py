@@ -1,0 +1,1 @@
+"""The containers of held pods: how they are started, probed and ended."""

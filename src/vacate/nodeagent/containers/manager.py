@@ -1,0 +1,194 @@
+"""Starts and ends the containers of held pods."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Callable
+
+from vacate.errors import VacateError
+from vacate.nodeagent.adopt import run_of
+from vacate.nodeagent.containers.events import ContainerEvents
+from vacate.nodeagent.containers.probes import ContainerProbes
+from vacate.nodeagent.containers.specs import ContainerSpecs
+from vacate.nodeagent.decisions import failures_after
+from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.lifecycle.hooks import HookTarget, run_hook
+from vacate.nodeagent.lifecycle.reason import deliver
+from vacate.nodeagent.lifecycle.termination import Hook, Termination
+from vacate.nodeagent.model import EndCause, Exit, Progress, Run, Waiting
+from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
+from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.view import AgentContainer, AgentPod
+from vacate.runtime.dependencies import Deps
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 10.0
+POST_START_SECONDS = 600.0
+START_ERROR_CODE = 128
+
+
+class ContainerManager:
+    """Carries out what `decisions` decided, in the background; each change wakes the pod's reconciler."""
+
+    def __init__(
+        self, deps: Deps, runtime: ContainerRuntime, settings: AgentSettings, wake: Callable[[HeldPod], None]
+    ) -> None:
+        self._clock = deps.clock
+        self._events = ContainerEvents(deps.recorder)
+        self._runtime = runtime
+        self._settings = settings
+        self._wake = wake
+        self._specs = ContainerSpecs(runtime, settings)
+        self._probes = ContainerProbes(deps, runtime, settings, wake, self.stop)
+
+    def start(self, held: HeldPod, name: str) -> None:
+        """Start a container, unless that is under way."""
+        state = held.progress.of(name)
+        if not state.starting and not state.running:
+            state.starting, state.retry_at = True, None
+            held.spawn(self._start(held, name), f"start {name}")
+
+    def stop(self, held: HeldPod, name: str, cause: EndCause) -> None:
+        """End a container; where it is ending already, a shorter grace overtakes."""
+        under_way = held.terminations.get(name)
+        if under_way is not None:
+            under_way.shorten(cause.grace_seconds)
+            return
+        run = held.progress.of(name).run
+        if run is None or run.exit is not None:
+            return
+        held.progress.of(name).stopping = True
+        container = held.pod.container(name) if held.pod is not None else None
+        self._events.normal(held, "Killing", cause.message or f"Stopping container {name}")
+        termination = held.terminations[name] = Termination(
+            self._runtime,
+            self._clock,
+            run.id,
+            cause.grace_seconds,
+            self._pre_stop(held, container, run, cause),
+            lambda error: self._events.warning(held, "FailedPreStopHook", f"PreStopHook failed: {error}"),
+        )
+        held.spawn(self._terminate(held, name, termination), f"stop {name}")
+
+    def resume(self, held: HeldPod) -> None:
+        """Take up containers that ran before this agent did: ask them again how they are."""
+        if held.pod is None:
+            return
+        for container in held.pod.all_containers:
+            state = held.progress.of(container.name)
+            if state.running and container.name not in held.probes:
+                held.spawn(self._resume(held, container), f"resume {container.name}")
+
+    def ended(self, held: HeldPod, name: str, ended: Run) -> None:
+        """A run is over, with all its processes."""
+        state = held.progress.of(name)
+        if state.run is None or state.run.id != ended.id:
+            return
+        state.run = ended
+        state.ready = state.started = state.stopping = False
+        held.end_probes(name)
+        held.terminations.pop(name, None)
+        self._wake(held)
+
+    async def _terminate(self, held: HeldPod, name: str, termination: Termination) -> None:
+        try:
+            await termination.run()
+        finally:
+            if held.terminations.get(name) is termination:
+                del held.terminations[name]
+            self._wake(held)
+
+    async def _start(self, held: HeldPod, name: str) -> None:
+        assert held.pod is not None
+        pod, state = held.pod, held.progress.of(name)
+        container = pod.container(name)
+        assert container is not None
+        try:
+            await self._run(held, pod, container, state)
+        except VacateError as error:
+            reason = (
+                "CreateContainerConfigError" if isinstance(error, ContainerError) else "ContainerCreating"
+            )
+            state.waiting = Waiting(reason, str(error))
+            state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
+            self._events.warning(held, "Failed", f"Error: {error}")
+        except OSError as error:  # such as a full disk
+            state.waiting = Waiting("CreateContainerError", f"{error.filename or 'disk'}: {error.strerror}")
+            state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
+            self._events.warning(held, "Failed", f"Error: {state.waiting.message}")
+        finally:
+            state.starting = False
+            self._wake(held)
+
+    async def _run(self, held: HeldPod, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
+        sources = await held.volumes.make(pod, held.fields)
+        attempt, failures = state.next_attempt, failures_after(state)
+        spec = self._specs.make(held, pod, container, sources, attempt, failures)
+        if state.before is not None and state.before.id:
+            await self._runtime.remove(state.before.id)
+        try:
+            started = await self._runtime.start(spec)
+            run = run_of(started)
+        except ContainerError as error:
+            now = self._clock.now()
+            ended = Exit(START_ERROR_CODE, now, f"cannot start {spec.argv[0]!r}: {error}", "StartError")
+            run = Run(spec.id, attempt, now, failures, ended)
+            self._events.warning(held, "Failed", f"Error: {ended.message}")
+        state.before, state.run, state.waiting = state.run, run, None
+        if run.exit is not None:
+            return
+        self._events.normal(held, "Started", f"Container {container.name} started")
+        if await self._post_start(held, container, run):
+            self._probes.begin(held, container, run)
+
+    async def _post_start(self, held: HeldPod, container: AgentContainer, run: Run) -> bool:
+        handler = container.lifecycle.post_start
+        if handler is None:
+            return True
+        try:
+            target = HookTarget(run.id, container, held.envs[container.name], held.where.pod)
+            await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
+        except ContainerError as error:
+            self._events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
+            assert held.pod is not None
+            self.stop(held, container.name, EndCause("FailedPostStartHook", held.pod.grace_seconds))
+            return False
+        return True
+
+    async def _resume(self, held: HeldPod, container: AgentContainer) -> None:
+        while (run := held.progress.of(container.name).run) is not None and run.exit is None:
+            try:
+                await self._specs.environment(held, container, run)
+            except ContainerError as error:  # such as a config map that is gone: it runs on without
+                log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
+            except (VacateError, OSError) as error:  # such as a server that is away, or a full disk
+                log.warning("pod %s: %s is not probed yet: %s", held.key, container.name, error)
+                await self._clock.sleep(RETRY_SECONDS)
+                continue
+            self._probes.begin(held, container, run)
+            self._wake(held)
+            return
+
+    def _pre_stop(
+        self, held: HeldPod, container: AgentContainer | None, run: Run, cause: EndCause
+    ) -> Hook | None:
+        handler = container.lifecycle.pre_stop if container is not None else None
+        if handler is None or container is None or held.pod is None or not cause.run_hook:
+            return None
+        delivery = deliver(held.pod, container, handler, cause.reason)
+        if delivery.problem:
+            log.error("pod %s, container %s: %s", held.key, container.name, delivery.problem)
+
+        async def hook(timeout: float) -> None:
+            try:
+                env = await self._specs.environment(held, container, run)
+            except (VacateError, OSError) as error:
+                # Such as a config map that is gone, or a full disk: a hook with less is better than none.
+                log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
+                env = dict(self._settings.base_env)
+            target = HookTarget(run.id, container, env, held.where.pod)
+            await run_hook(self._runtime, self._clock, target, handler, timeout, delivery.extras)
+
+        return hook
