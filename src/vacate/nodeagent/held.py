@@ -30,6 +30,10 @@ class PodEnd:
         """Whether the pod is asked to end by now."""
         return now >= self.start
 
+    def overtaken_by(self, other: PodEnd) -> PodEnd:
+        """The order after another one: the sooner of both times, for the first cause."""
+        return PodEnd(min(self.start, other.start), min(self.deadline, other.deadline), self.cause)
+
 
 @dataclass(slots=True)
 class HeldPod:

@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping
 
-import msgspec
-
 from vacate.api.kinds import PODS
-from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
-from vacate.nodeagent.difference import status_patch
-from vacate.nodeagent.held import HeldPod, PodEnd
-from vacate.nodeagent.lifecycle.reason import reason_of
+from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.model import EndCause, NodeEnd, PodProgress, Waiting
+from vacate.nodeagent.podends import PodEnds
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of
+from vacate.nodeagent.status import Addresses, phase_when_stopped
+from vacate.nodeagent.statuswriter import StatusWriter, newer
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
@@ -60,11 +55,13 @@ class PodReconciler:
         self._held: dict[str, HeldPod] = {}  # by uid
         self._swept = False
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
+        self._ends = PodEnds(deps.clock, self.containers)
+        self._status = StatusWriter(deps.client, self._ends)
         self.queue: Queue[Key] | None = None
         self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
         self.shutting_down = False  # the node goes down: pods that come now are rejected
         self.changed: Callable[[], None] = lambda: None  # called when a container has ended
-        self.status_written = asyncio.Event()
+        self.status_written = self._status.written
         self._abandoned = False
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
@@ -113,29 +110,18 @@ class PodReconciler:
         held = self._held.get(uid)
         if held is None:
             return
-        now = self._clock.monotonic()
-        wanted = PodEnd(now + prepare, now + seconds, cause)
-        if held.end is not None:
-            sooner = min(held.end.start, wanted.start), min(held.end.deadline, wanted.deadline)
-            wanted = PodEnd(*sooner, held.end.cause)
-        held.end = wanted
+        self._ends.order(held, seconds, prepare, cause)
         held.spawn(self._end_later(held, prepare), "end with the node")
 
     def spare(self) -> None:
         """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
-        now = self._clock.monotonic()
-        for held in self._held.values():
-            if held.end is not None and not held.end.begun(now):
-                held.end = None
+        self._ends.spare(self._held.values())
 
     async def _end_later(self, held: HeldPod, seconds: float) -> None:
         await self._clock.sleep(seconds)
-        if self._ends(held):
-            self._stop_due(held)
+        if self._ends.begun(held):
+            self._ends.stop_due(held)
             self._add(held.key)
-
-    def _ends(self, held: HeldPod) -> bool:
-        return held.end is not None and held.end.begun(self._clock.monotonic())
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
@@ -158,7 +144,7 @@ class PodReconciler:
         if held is None:
             held = self._hold(key, PodProgress(pod.metadata.uid, self._clock.now()))
         first = held.pod is None
-        held.pod = _newer(held.written, pod)
+        held.pod = newer(held.written, pod)
         if first:
             address = self._addresses.take(held.uid, str(pod.status.get("podIP", "")))
             held.where = Addresses(address, self._settings.address)
@@ -180,16 +166,16 @@ class PodReconciler:
             return Done()
         now = self._clock.now()
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
-        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=self._ends(held))
+        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=self._ends.begun(held))
         held.phase = held.phase or steps.phase
-        if self._ends(held) and not held.progress.busy:
+        if self._ends.begun(held) and not held.progress.busy:
             assert held.end is not None
             held.phase = held.phase or held.end.cause.phase or phase_when_stopped(held.pod, held.progress)
         for name in steps.start:
             self.containers.start(held, name)
         for name in steps.stop:
-            self.containers.stop(held, name, self._cause(held, name))
-        await self._write_status(held, now)
+            self.containers.stop(held, name, self._ends.cause(held, name))
+        await self._status.write(held, now)
         if held.pod.deleting and not held.progress.busy:
             await self._finish(held, now)
             return Done()
@@ -208,7 +194,7 @@ class PodReconciler:
         """No process is left: say how it ended, release what it held, and only then let the pod go."""
         assert held.pod is not None
         held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
-        await self._write_status(held, now)
+        await self._status.write(held, now)
         await self._clean(held)
         meta = held.pod.metadata
         try:
@@ -253,26 +239,6 @@ class PodReconciler:
         held.folder.remove()
         held.cleaned = True
 
-    async def _write_status(self, held: HeldPod, now: dt.datetime) -> None:
-        assert held.pod is not None
-        meta = held.pod.metadata
-        if held.rejected:
-            wanted = held.pod.status if held.pod.terminal else rejected_status(now)
-        else:
-            end = held.end.cause if held.end is not None and self._ends(held) else None
-            wanted = status_of(held.pod, held.progress, held.where, now, held.phase, end=end)
-        patch = status_patch(held.pod.status, wanted, meta.uid)
-        if patch is None:
-            return
-        try:
-            answer = await self._client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
-        except NotFound:
-            return  # the watch will say so, too
-        held.pod = held.written = msgspec.convert(answer, AgentPod)
-        self.status_written.set()
-
     def _refuse(self, held: HeldPod) -> bool:
         """Keep away pods that came by a toleration of everything, such as those of daemon sets."""
         assert held.pod is not None
@@ -293,42 +259,12 @@ class PodReconciler:
     def _is_bound(self, uid: str) -> bool:
         return any(one.metadata.uid == uid for one in self._pods.list())
 
-    def _stop_due(self, held: HeldPod) -> None:
-        """What is due of a pod that ends with its node, at once: the API server may be away."""
-        if held.pod is not None:
-            due = plan(held.pod, held.progress, self._clock.now(), ending=True).stop
-        else:
-            due = [name for name, one in held.progress.containers.items() if one.running]
-        for name in due:
-            self.containers.stop(held, name, self._cause(held, name))
-
-    def _cause(self, held: HeldPod, name: str) -> EndCause:
-        own = held.pod.grace_seconds if held.pod is not None else math.inf
-        given = reason_of(held.pod) if held.pod is not None else ""
-        if held.end is None:
-            return EndCause("", own, reason=given)
-        left = max(held.end.deadline - self._clock.monotonic(), 0.0)
-        message = f"Stopping container {name}: {held.end.cause.cause}"
-        return EndCause(message, min(own, left), reason=given or EVICTION)
-
     def _wake(self, held: HeldPod) -> None:
-        if self._ends(held) and not self._abandoned:
-            self._stop_due(held)
+        if self._ends.begun(held) and not self._abandoned:
+            self._ends.stop_due(held)
         self.changed()
         self._add(held.key)
 
     def _add(self, key: Key) -> None:
         if self.queue is not None:
             self.queue.add(key)
-
-
-def _newer(written: AgentPod | None, cached: AgentPod) -> AgentPod:
-    """What the last write returned, until the cache has caught up with it."""
-    if written is None or written.metadata.uid != cached.metadata.uid:
-        return cached
-    return max(cached, written, key=_version)
-
-
-def _version(pod: AgentPod) -> int:
-    text = pod.metadata.resource_version
-    return int(text) if text.isdigit() else 0
