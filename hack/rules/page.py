@@ -18,9 +18,9 @@ _HEAD = """\
 
 What Vacate promises about EvictionRequests, termination reasons, hooks and fencing, rule by rule. Each
 comes from the design of the API, by section, or from a [decision](../design/decisions.md) where the
-design is silent, by number. Tests hold it, and they fail when the rule is removed from the sources:
-`python -m hack.rules.check` removes one after the other and runs them. The table with the tests is
-[`tests/rules/rules.toml`](../../tests/rules/rules.toml); this page is made from it
+design is silent, by number. Tests check each rule, and fail when it is removed from the sources:
+`python -m hack.rules.check` removes one rule after the other and runs its tests. The table with the tests is
+[`tests/rules/rules.toml`](../../tests/rules/rules.toml); this page is generated from it
 by `python -m hack.rules.page`.
 """
 _TITLES = {
@@ -35,8 +35,8 @@ _TITLES = {
     "writes": "What the controller writes",
     "controller": "The controller at work",
     "metrics": "Metrics and gates",
-    "interceptors": "What the SDK holds for interceptors",
-    "requesters": "What the SDK and the CLI hold for requesters",
+    "interceptors": "What the SDK guarantees for interceptors",
+    "requesters": "What the SDK and the CLI guarantee for requesters",
     "stock": "Stock clusters",
     "authority": "Who writes what",
     "evacuation": "The Evacuation API",
