@@ -15,8 +15,10 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
 from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.attempts import Attempts
+from vacate.controllers.nodemaintenance.evictions import Evictions
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
-from vacate.controllers.nodemaintenance.writes import Attempts, Writes
+from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.errors import NotFound
 from vacate.maintenance.blockers import from_cordon
 from vacate.maintenance.model import Environment, Plan
@@ -81,6 +83,7 @@ class NodeMaintenances:
         self._deps = deps
         self._view = view
         self._writes = Writes(deps, view)
+        self._evictions = Evictions(deps, view)
         self._attempts: dict[str, Attempts] = {}
         self._reported: dict[str, dt.datetime] = {}
         self._planned: dict[str, dt.datetime] = {}
@@ -187,8 +190,8 @@ class NodeMaintenances:
             if again is None:
                 due.append(pod)
             plan.wake(again)
-        await self._writes.request(maintenance, due, attempts)
-        await self._writes.delete(plan.delete)
+        await self._evictions.request(maintenance, due, attempts)
+        await self._evictions.delete(plan.delete)
         return refused
 
     def _unwanted(self, maintenance: NodeMaintenance, plan: Plan) -> list[EvictionRequest]:
@@ -261,7 +264,7 @@ class NodeMaintenances:
         return Done()
 
     async def _withdraw(self, maintenance: NodeMaintenance, requests: list[EvictionRequest]) -> None:
-        kept = await self._writes.withdraw(maintenance.metadata.name, requests)
+        kept = await self._evictions.withdraw(maintenance.metadata.name, requests)
         for pod, why in kept.items():
             self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
 
@@ -272,7 +275,7 @@ class NodeMaintenances:
         for attempt in attempts.by_pod.values():
             if (one := attempt.request) is not None:  # the cache may not show it yet
                 found.setdefault((one.metadata.namespace, one.metadata.name), one)
-        kept = await self._writes.withdraw(name, list(found.values()))
+        kept = await self._evictions.withdraw(name, list(found.values()))
         nodes = self._view.claimed(name)
         await self._writes.release(name, nodes)
         return kept

@@ -1,105 +1,31 @@
-"""What was decided, done: guarded patches of nodes, requests, deletions; and the same taken back.
+"""What is written to a maintenance and its nodes: finalizer, claims, conditions; and the same taken back.
 
 Every method can be repeated after a crash: what is done is seen and not done again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import datetime as dt
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Sequence
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
 from vacate.api.types import Node, Pod
-from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
-from vacate.client import requests
-from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.concurrency import for_each
 from vacate.controllers.nodemaintenance.view import View
-from vacate.errors import (
-    AlreadyExists,
-    ApiError,
-    ConfigError,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
-)
-from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import dialect_of
+from vacate.errors import Forbidden, Invalid, NotFound
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
-from vacate.maintenance.names import FINALIZER, dialect_for, requester_of
+from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import wants_taint
 from vacate.maintenance.pods import pods_left
 from vacate.maintenance.report import node_conditions_patch
 from vacate.runtime.dependencies import Deps
-from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
-from vacate.sdk.requesters.requester import Requester
-
-SIDE_BY_SIDE = 8
-"""Requests and withdrawals under way: more of them open more connections and end no sooner."""
-
-CACHE_LAG = dt.timedelta(seconds=30)
-"""A request that was made is taken as made for so long, though the cache does not show it."""
-
-FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
-"""Seconds between two requests for one pod, when another client deletes the first or it is refused."""
-
-_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Attempt:
-    """A request that was made for a pod: when, how often, and why it was refused."""
-
-    at: dt.datetime
-    count: int = 1
-    refused: str = ""
-    request: EvictionRequest | None = None
-
-
-@dataclass(slots=True)
-class Attempts:
-    """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
-
-    by_pod: dict[str, Attempt] = field(default_factory=dict)
-    claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
-    empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left
-
-    def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
-        """When the pod may be requested again; None where at once."""
-        found = self.by_pod.get(pod.metadata.uid)
-        if found is None:
-            return None
-        pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), MAX_PAUSE)
-        due = found.at + dt.timedelta(seconds=pause)
-        return due if due > now else None
-
-    def made(self, pod: Pod, now: dt.datetime) -> EvictionRequest | None:
-        """The request that was just made for the pod, which the cache may not show yet."""
-        found = self.by_pod.get(pod.metadata.uid)
-        return found.request if found is not None and now - found.at < CACHE_LAG else None
-
-    def refused(self) -> dict[str, str]:
-        """By the UID of the pod: why its last request was refused."""
-        return {uid: one.refused for uid, one in self.by_pod.items() if one.refused}
-
-    def keep(self, uids: set[str]) -> None:
-        """Forget all other pods."""
-        self.by_pod = {uid: one for uid, one in self.by_pod.items() if uid in uids}
 
 
 class Writes:
-    """Everything that the controller writes."""
+    """What the controller writes about a maintenance itself and about nodes; its status aside."""
 
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
@@ -151,7 +77,7 @@ class Writes:
             if not node.spec.unschedulable:
                 self._deps.recorder.record(events.node_cordoned(node, meta.name))
 
-        await self._each(nodes, one)
+        await for_each(nodes, one)
         return refused
 
     async def release(self, name: str, nodes: Sequence[Node]) -> bool:
@@ -170,74 +96,7 @@ class Writes:
                 self._deps.recorder.record(events.node_released(node, name, uncordoned=free))
             return True
 
-        return any(await self._each(nodes, one))
-
-    async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
-        """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
-        now = self._deps.clock.now()
-
-        async def one(pod: Pod) -> None:
-            before = attempts.by_pod.get(pod.metadata.uid)
-            attempt = Attempt(now, before.count + 1 if before else 1)
-            try:
-                attempt.request = await self._request(maintenance, pod)
-            except NotFound:
-                return  # the pod is gone, and its informer will say so
-            except _PASSING:
-                raise
-            except (ApiError, ConfigError, HeldByFinalizers) as error:
-                attempt.refused = str(error)
-            attempts.by_pod[pod.metadata.uid] = attempt
-
-        await self._each(pods, one)
-
-    async def _request(self, maintenance: NodeMaintenance, pod: Pod) -> EvictionRequest:
-        """One call where the caches are right, which is mostly so; else the requester reads what is there.
-
-        A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
-        the API that the maintenance names.
-        """
-        reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
-        found = self._view.request_for(pod)
-        goes_on = found is not None and not found.complete
-        dialect = dialect_of(found) if found is not None and goes_on else dialect_for(maintenance)
-        if dialect not in self._view.requests:
-            raise ConfigError(
-                f"{dialect.kind.plural} are not served: open the feature gate {dialect.kind.gate}, or set "
-                f"requestKind: {next(iter(self._view.requests)).kind.kind}"
-            )
-        requester = self._requester(maintenance.metadata.name, dialect)
-        if found is None:
-            made = dialect.new_request(pod, requester.name, reason, seconds)
-            with contextlib.suppress(AlreadyExists, Conflict, Invalid, NotFound):
-                answer = await self._deps.client.send(requests.create(dialect.kind, made))
-                return dialect.read(codec_for(dialect.wire).decode(answer))
-        return await requester.request(pod, reason=reason, deadline_seconds=seconds)
-
-    async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> dict[str, str]:
-        """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
-        kept: dict[str, str] = {}
-
-        async def one(request: EvictionRequest) -> None:
-            ref = request.spec.target.pod_ref
-            try:
-                await self._requester(name, dialect_of(request)).withdraw(request)
-            except CancellationForbidden as error:
-                pod = ref.name if ref else request.metadata.name
-                kept[f"{request.metadata.namespace}/{pod}"] = str(error)
-
-        await self._each(made, one)
-        return kept
-
-    async def delete(self, pods: Sequence[Pod]) -> None:
-        """Delete pods, these and no others of their names."""
-
-        async def one(pod: Pod) -> None:
-            meta = pod.metadata
-            with contextlib.suppress(NotFound, Conflict):
-                await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
-
-        await self._each(pods, one)
+        return any(await for_each(nodes, one))
 
     async def nodes_with_pods(self, maintenance: NodeMaintenance, nodes: Sequence[str]) -> set[str]:
         """Those of the nodes on which the API server itself has pods left that are to be evicted.
@@ -250,7 +109,7 @@ class Writes:
             found = await self._deps.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
             return bool(pods_left(found.items, maintenance.spec.pods))
 
-        left = await self._each(nodes, left_on)
+        left = await for_each(nodes, left_on)
         return {node for node, has_pods in zip(nodes, left, strict=True) if has_pods}
 
     async def show_on_nodes(self, nodes: Sequence[Node]) -> None:
@@ -261,7 +120,7 @@ class Writes:
             with contextlib.suppress(NotFound):
                 await self._show(newest, self._phases(newest))
 
-        await self._each(nodes, one)
+        await for_each(nodes, one)
 
     async def _show(self, node: Node, phases: Sequence[str]) -> None:
         patch = node_conditions_patch(node, phases, self._deps.clock.now())
@@ -278,28 +137,7 @@ class Writes:
                 found += [row.phase for row in one.status.nodes if row.name == node.metadata.name]
         return found
 
-    def _requester(self, maintenance: str, dialect: Dialect) -> Requester:
-        deps, name = self._deps, requester_of(maintenance, dialect)
-        return Requester(deps.client, name, clock=deps.clock, entropy=deps.entropy, dialect=dialect)
-
     async def _patch_finalizers(self, maintenance: NodeMaintenance, names: list[str]) -> None:
         meta = maintenance.metadata
         patch = {"metadata": {"resourceVersion": meta.resource_version, "finalizers": names}}
         await self._deps.client.patch(NODEMAINTENANCES, meta.name, patch)
-
-    async def _each(self, items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
-        """Some side by side. Where some fail the others are finished first; the first failure is raised."""
-        room = asyncio.Semaphore(SIDE_BY_SIDE)
-
-        async def one(item: T) -> R:
-            async with room:
-                return await do(item)
-
-        ends = await asyncio.gather(*(one(item) for item in items), return_exceptions=True)
-        for end in ends:
-            if isinstance(end, BaseException):
-                raise end
-        return [end for end in ends if not isinstance(end, BaseException)]
-
-
-R = TypeVar("R")

@@ -1,0 +1,28 @@
+"""Requests to the API server side by side, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+SIDE_BY_SIDE = 8
+"""Requests and withdrawals under way: more of them open more connections and end no sooner."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+async def for_each(items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
+    """Some side by side. Where some fail the others are finished first; the first failure is raised."""
+    room = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(item: T) -> R:
+        async with room:
+            return await do(item)
+
+    ends = await asyncio.gather(*(one(item) for item in items), return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+    return [end for end in ends if not isinstance(end, BaseException)]

@@ -1,0 +1,117 @@
+"""The pods of a maintenance: their evictions requested and withdrawn, or the pods deleted.
+
+Every method can be repeated after a crash: what is done is seen and not done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.client import requests
+from vacate.client.codec import codec_for
+from vacate.controllers.nodemaintenance.attempts import Attempt, Attempts
+from vacate.controllers.nodemaintenance.concurrency import for_each
+from vacate.controllers.nodemaintenance.view import View
+from vacate.errors import (
+    AlreadyExists,
+    ApiError,
+    ConfigError,
+    Conflict,
+    Invalid,
+    NotFound,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_of
+from vacate.maintenance.names import dialect_for, requester_of
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
+from vacate.sdk.requesters.requester import Requester
+
+_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+
+
+class Evictions:
+    """What the controller writes about pods, in the name of a maintenance."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+
+    async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
+        """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
+        now = self._deps.clock.now()
+
+        async def one(pod: Pod) -> None:
+            before = attempts.by_pod.get(pod.metadata.uid)
+            attempt = Attempt(now, before.count + 1 if before else 1)
+            try:
+                attempt.request = await self._request(maintenance, pod)
+            except NotFound:
+                return  # the pod is gone, and its informer will say so
+            except _PASSING:
+                raise
+            except (ApiError, ConfigError, HeldByFinalizers) as error:
+                attempt.refused = str(error)
+            attempts.by_pod[pod.metadata.uid] = attempt
+
+        await for_each(pods, one)
+
+    async def _request(self, maintenance: NodeMaintenance, pod: Pod) -> EvictionRequest:
+        """One call where the caches are right, which is mostly so; else the requester reads what is there.
+
+        A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
+        the API that the maintenance names.
+        """
+        reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
+        found = self._view.request_for(pod)
+        goes_on = found is not None and not found.complete
+        dialect = dialect_of(found) if found is not None and goes_on else dialect_for(maintenance)
+        if dialect not in self._view.requests:
+            raise ConfigError(
+                f"{dialect.kind.plural} are not served: open the feature gate {dialect.kind.gate}, or set "
+                f"requestKind: {next(iter(self._view.requests)).kind.kind}"
+            )
+        requester = self._requester(maintenance.metadata.name, dialect)
+        if found is None:
+            made = dialect.new_request(pod, requester.name, reason, seconds)
+            with contextlib.suppress(AlreadyExists, Conflict, Invalid, NotFound):
+                answer = await self._deps.client.send(requests.create(dialect.kind, made))
+                return dialect.read(codec_for(dialect.wire).decode(answer))
+        return await requester.request(pod, reason=reason, deadline_seconds=seconds)
+
+    async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> dict[str, str]:
+        """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
+        kept: dict[str, str] = {}
+
+        async def one(request: EvictionRequest) -> None:
+            ref = request.spec.target.pod_ref
+            try:
+                await self._requester(name, dialect_of(request)).withdraw(request)
+            except CancellationForbidden as error:
+                pod = ref.name if ref else request.metadata.name
+                kept[f"{request.metadata.namespace}/{pod}"] = str(error)
+
+        await for_each(made, one)
+        return kept
+
+    async def delete(self, pods: Sequence[Pod]) -> None:
+        """Delete pods, these and no others of their names."""
+
+        async def one(pod: Pod) -> None:
+            meta = pod.metadata
+            with contextlib.suppress(NotFound, Conflict):
+                await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+
+        await for_each(pods, one)
+
+    def _requester(self, maintenance: str, dialect: Dialect) -> Requester:
+        deps, name = self._deps, requester_of(maintenance, dialect)
+        return Requester(deps.client, name, clock=deps.clock, entropy=deps.entropy, dialect=dialect)
