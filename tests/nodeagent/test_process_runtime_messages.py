@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vacate.nodeagent.runtime.process import ProcessRuntime
-from vacate.nodeagent.runtime.supervisor.loop import SOCKET
+from vacate.nodeagent.runtime.supervisor.connections import SOCKET
 
 pytestmark = pytest.mark.process
 

@@ -16,7 +16,7 @@ import orjson
 
 from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
 from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
-from vacate.nodeagent.runtime.supervisor.loop import MAX_REQUEST
+from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
 
 log = logging.getLogger(__name__)
 

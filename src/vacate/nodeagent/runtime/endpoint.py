@@ -12,7 +12,7 @@ from pathlib import Path
 
 import vacate
 from vacate.nodeagent.runtime.protocol import RuntimeLost
-from vacate.nodeagent.runtime.supervisor.loop import SOCKET
+from vacate.nodeagent.runtime.supervisor.connections import SOCKET
 
 CONNECT_SECONDS = 10.0
 

@@ -1,4 +1,4 @@
-"""Connections of agents, and the commands that run for them."""
+"""Connections of agents: where they come in, the requests that arrive, the answers that leave."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ import os
 import socket
 from typing import Any
 
-
-class Exec:
-    """A command under way beside a container."""
-
-    def __init__(self, pid: int, output: int, deadline: float, client: Client, number: int) -> None:
-        self.pid, self.output, self.deadline, self.client, self.number = pid, output, deadline, client, number
-        self.text = b""
-        self.timed_out = False
+SOCKET = "supervisor.sock"
+MAX_REQUEST = 4 * 1024 * 1024
 
 
 class Client:
@@ -26,6 +20,19 @@ class Client:
         self.received = b""
         self.descriptors: list[int] = []  # that came with a request
         self.containers_end_too = False  # with the connection, however the agent ended
+
+    def receive(self) -> list[bytes] | None:
+        """The requests that are complete by now; None where the connection is over, or sends too much."""
+        try:
+            chunk, descriptors, _, _ = socket.recv_fds(self.socket, 65536, 4, socket.MSG_CMSG_CLOEXEC)
+            self.descriptors += descriptors
+        except OSError:
+            chunk = b""
+        self.received += chunk
+        if not chunk or len(self.received) > MAX_REQUEST:
+            return None
+        *lines, self.received = self.received.split(b"\n")
+        return lines
 
     def send(self, message: dict[str, Any]) -> None:
         """Messages are small and the agent reads all the time; one that does not is dropped."""

@@ -14,19 +14,17 @@ import time
 from typing import Any
 
 from vacate.nodeagent.runtime.supervisor import cgroups, children, containers, procfs, records, views
-from vacate.nodeagent.runtime.supervisor.connections import Client, Exec
+from vacate.nodeagent.runtime.supervisor.connections import Client
 from vacate.nodeagent.runtime.supervisor.containers import Container
 from vacate.nodeagent.runtime.supervisor.descriptors import Descriptors
+from vacate.nodeagent.runtime.supervisor.execs import Exec
 from vacate.nodeagent.runtime.supervisor.logrotation import rotate
 
-SOCKET = "supervisor.sock"
 RECORDS = "containers"
 
 _POLL = 0.01  # while processes that were killed go away
 _LOOK = 1.0  # how often the size of logs is looked at, and so how exact the times of their lines are
 _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
-_OUTPUT = 10 * 1024  # of a command, as much as anyone reads in an event
-MAX_REQUEST = 4 * 1024 * 1024
 
 
 class Supervisor:
@@ -64,7 +62,9 @@ class Supervisor:
             for key, _ in self.selector.select(self._wait_seconds()):
                 key.data()
             self._reap()
-            self._end_execs()
+            now = time.monotonic()
+            for command in self.execs.values():
+                command.end_late(now)
             self._settle()
             self._look_at_logs()
             self.descriptors.look(time.monotonic(), agent=bool(self.clients))
@@ -101,20 +101,14 @@ class Supervisor:
         self.selector.register(sock, selectors.EVENT_READ, lambda: self._read(client))
 
     def _read(self, client: Client) -> None:
-        try:
-            chunk, descriptors, _, _ = socket.recv_fds(client.socket, 65536, 4, socket.MSG_CMSG_CLOEXEC)
-            client.descriptors += descriptors
-        except OSError:
-            chunk = b""
-        client.received += chunk
-        if not chunk or len(client.received) > MAX_REQUEST:
+        lines = client.receive()
+        if lines is None:
             self.selector.unregister(client.socket)
             client.close()
             self.clients.remove(client)
             if client.containers_end_too:
                 self._kill_all()
             return
-        *lines, client.received = client.received.split(b"\n")
         for line in lines:
             self._answer(client, line)
 
@@ -160,7 +154,7 @@ class Supervisor:
         pid, output = children.start_exec(request, container.record)
         deadline = time.monotonic() + request["timeout"]
         self.execs[pid] = Exec(pid, output, deadline, client, request["number"])
-        self.selector.register(output, selectors.EVENT_READ, lambda: self._collect(self.execs[pid]))
+        self.selector.register(output, selectors.EVENT_READ, lambda: self.execs[pid].collect(self.selector))
 
     def do_signal(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
         """Send a signal; to one that is gone nothing is sent."""
@@ -200,15 +194,6 @@ class Supervisor:
             if not container.ended:
                 container.signal(signal.SIGKILL)
 
-    def _collect(self, command: Exec) -> None:
-        with contextlib.suppress(BlockingIOError):
-            chunk = os.read(command.output, 65536)
-            command.text = (command.text + chunk)[:_OUTPUT]
-            if not chunk:
-                self.selector.unregister(command.output)
-                os.close(command.output)
-                command.output = -1
-
     def _reap(self) -> None:
         """Take the exit codes of children.
 
@@ -229,28 +214,9 @@ class Supervisor:
             _reaped(pid)  # an orphan that a container left, which nobody asks for
 
     def _finish(self, command: Exec, code: int) -> None:
-        if command.output >= 0:
-            self._collect(command)
-        if command.output >= 0:
-            self.selector.unregister(command.output)
-            os.close(command.output)
-        result = {
-            "code": code,
-            "timed_out": command.timed_out,
-            "output": command.text.decode(errors="replace"),
-        }
+        result = command.finish(self.selector, code)
         if command.client in self.clients:
             command.client.send({"number": command.number, "ok": result})
-
-    def _end_execs(self) -> None:
-        """A command that takes too long is ended with all that it has started."""
-        now = time.monotonic()
-        for command in self.execs.values():
-            if now >= command.deadline and not command.timed_out:
-                command.timed_out = True
-                for pid in procfs.members({command.pid}, ""):
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, signal.SIGKILL)
 
     def _settle(self) -> None:
         """When the first process of a container ends, all others end with it: only then is it over."""

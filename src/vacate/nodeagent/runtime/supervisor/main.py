@@ -7,7 +7,8 @@ import os
 import socket
 import sys
 
-from vacate.nodeagent.runtime.supervisor.loop import RECORDS, SOCKET, Supervisor
+from vacate.nodeagent.runtime.supervisor.connections import SOCKET
+from vacate.nodeagent.runtime.supervisor.loop import RECORDS, Supervisor
 
 LOCK = "supervisor.lock"
 
