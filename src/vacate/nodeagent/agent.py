@@ -23,10 +23,11 @@ from vacate.nodeagent.registration import Heartbeat, NodeReconciler
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, DescriptorStore
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.lockholder import SupervisedLock
-from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.shutdown.state import ManagerState
 from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff

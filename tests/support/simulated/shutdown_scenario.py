@@ -14,8 +14,9 @@ from vacate.entropy import Entropy
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import usable
-from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.protocol import Arrange
+from vacate.nodeagent.shutdown.state import ManagerState
 from vacate.sim.run import Sim
 
 SLACK = 0.2  # for calls to logind, which take a few virtual milliseconds

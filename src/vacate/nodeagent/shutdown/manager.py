@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vacate.clock import Clock
 from vacate.errors import VacateError
@@ -27,6 +27,7 @@ from vacate.nodeagent.shutdown.protocol import (
     ShutdownRefused,
 )
 from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
+from vacate.nodeagent.shutdown.state import ManagerState
 
 log = logging.getLogger(__name__)
 
@@ -36,20 +37,6 @@ RECHECK_AFTER = 30.0
 RELEASE_RETRY = 0.5
 FLUSH_SECONDS = 2.0
 """How long the machine waits for the API server to learn how the pods ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class ManagerState:
-    """What others may know of it."""
-
-    active: bool = False  # the node goes down: it is not ready and takes no pods
-    finished: bool = False  # every bucket had its turn
-    locked: bool = False  # a delay lock is held
-    problem: str = (
-        "logind was not asked yet"  # why the feature is unavailable or falls short; empty if neither
-    )
-    refused: str = ""  # if not empty: nothing is done here, for this reason in one word
-    connected: bool = True  # logind can be heard; a lock may be held all the same where it cannot
 
 
 class ShutdownManager:

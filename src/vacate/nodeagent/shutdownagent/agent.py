@@ -14,7 +14,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
-from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.protocol import (
     LockHolder,
     Logind,
@@ -24,6 +24,7 @@ from vacate.nodeagent.shutdown.protocol import (
     ShutdownOff,
 )
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.shutdown.state import ManagerState
 from vacate.nodeagent.shutdownagent.apipods import ApiPods
 from vacate.nodeagent.shutdownagent.configz import read_kubelet
 from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet, holds_lock

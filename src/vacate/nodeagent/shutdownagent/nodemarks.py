@@ -15,7 +15,7 @@ from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, VacateError
-from vacate.nodeagent.shutdown.manager import ManagerState
+from vacate.nodeagent.shutdown.state import ManagerState
 
 log = logging.getLogger(__name__)
 

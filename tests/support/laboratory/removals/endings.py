@@ -8,7 +8,7 @@ from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.eviction import engine
 from vacate.eviction.model import Action, Assign, DecisionContext, Hold, Process, Turn
 from vacate.nodeagent.agent import NodeAgent
-from vacate.nodeagent.shutdown.manager import ManagerState
+from vacate.nodeagent.shutdown.state import ManagerState
 
 Patch = pytest.MonkeyPatch
 
