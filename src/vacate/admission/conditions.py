@@ -44,8 +44,8 @@ def condition_errors(status: Obj, path: str) -> list[FieldError]:
 def _one_condition_errors(condition: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if condition.get("status") not in ("True", "False", "Unknown"):
-        said = text(condition.get("status"))
-        found.append(not_supported(f"{path}.status", said, ("False", "True", "Unknown")))
+        status = text(condition.get("status"))
+        found.append(not_supported(f"{path}.status", status, ("False", "True", "Unknown")))
     if (generation := integer(condition.get("observedGeneration"))) < 0:
         detail = "must be greater than or equal to zero"
         found.append(invalid(f"{path}.observedGeneration", generation, detail))

@@ -29,10 +29,10 @@ LIMITS = {"int32": (MIN_INT32, MAX_INT32), "int64": (MIN_INT64, MAX_INT64)}
 
 def _format(name: str) -> msgspec.Meta:
     least, most = LIMITS[name]
-    said: dict[str, Any] = {"format": name}
+    schema: dict[str, Any] = {"format": name}
     if name == "int32":
-        said |= {"minimum": least, "maximum": most}  # those of 64 bits a schema could not hold exactly
-    return msgspec.Meta(ge=least, le=most, extra_json_schema=said)
+        schema |= {"minimum": least, "maximum": most}  # those of 64 bits a schema could not hold exactly
+    return msgspec.Meta(ge=least, le=most, extra_json_schema=schema)
 
 
 Int32 = Annotated[int, _format("int32")]

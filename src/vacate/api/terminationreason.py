@@ -89,9 +89,9 @@ def delivery_name(given: object, key: str, where: str) -> tuple[str, str]:
     return name, ""
 
 
-def annotated_delivery(container: str, said: str | None, key: str) -> tuple[str, str]:
+def annotated_delivery(container: str, annotation: str | None, key: str) -> tuple[str, str]:
     """The same, of the annotation that stands for the field; the default where there is none."""
-    if said is None:
+    if annotation is None:
         return (DEFAULT_ENV if key == "env" else DEFAULT_HEADER), ""
-    asked, _, value = said.partition("=")
+    asked, _, value = annotation.partition("=")
     return delivery_name({asked.strip(): value.strip()}, key, f"annotation {DELIVERY_ANNOTATION}{container}")

@@ -211,11 +211,11 @@ async def _evict(cluster: Cluster, chosen: Sequence[Decision], *, yes: bool, qui
         return "eviction requested"
 
     codes: list[int] = []
-    for name, said in await each(tuple(by_name), request):
-        if isinstance(said, VacateError):
-            codes.append(complain(name, said))
+    for name, outcome in await each(tuple(by_name), request):
+        if isinstance(outcome, VacateError):
+            codes.append(complain(name, outcome))
         elif not quiet:
-            terminal.echo(f"pod/{name} {said}")
+            terminal.echo(f"pod/{name} {outcome}")
     return codes
 
 

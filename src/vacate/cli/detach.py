@@ -49,8 +49,8 @@ def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connec
         async with connected(reach) as cluster:
             for name in dict.fromkeys(volumes):
                 try:
-                    said = await break_attachment(cluster, name, confirm=confirm, dry_run=dry_run)
-                    terminal.echo(f"persistentvolume/{name} {said}")
+                    outcome = await break_attachment(cluster, name, confirm=confirm, dry_run=dry_run)
+                    terminal.echo(f"persistentvolume/{name} {outcome}")
                 except VacateError as error:
                     terminal.error(f"persistentvolume/{name}: {error}")
                     codes.append(FAILED)

@@ -166,12 +166,12 @@ def _mark(node: str, agent: str | None, approve: bool, request: str | None, reac
         async with connected(reach) as cluster:
             found = await cluster.client.get(NODES, node, into=Node)
             await _check_policy(cluster, found)
-            patch, said = approval_patch(found) if approve else request_patch(found, request or "")
+            patch, message = approval_patch(found) if approve else request_patch(found, request or "")
             await cluster.client.patch(NODES, node, patch)
             user = await cluster_user(cluster) or "a user of vacate fence"
             reason = "FenceApproved" if approve else "FenceRequested"
-            await _note(cluster, node, reason, f"{user}: {said}", warning=True)
-            terminal.echo(f"node/{node}: {said}")
+            await _note(cluster, node, reason, f"{user}: {message}", warning=True)
+            terminal.echo(f"node/{node}: {message}")
 
     if run_until_signalled(work):
         interrupted()

@@ -62,8 +62,8 @@ async def _outcome(plugin: ExecPlugin, process: asyncio.subprocess.Process) -> b
         raise wrong(plugin, f"printed more than {OUTPUT_BYTES} bytes")
     code = await process.wait()
     if code:
-        said = complaint.result().decode("utf-8", "replace").strip()[-_COMPLAINT_SHOWN:]
-        raise wrong(plugin, f"failed with exit code {code}: {said}")
+        error_output = complaint.result().decode("utf-8", "replace").strip()[-_COMPLAINT_SHOWN:]
+        raise wrong(plugin, f"failed with exit code {code}: {error_output}")
     return output.result() or b""
 
 

@@ -73,13 +73,13 @@ class FenceAgent:
             their_output.close()
             try:
                 async with asyncio.timeout(self.timeout):
-                    said = await _converse(standard_input(self.options, action), given, output)
+                    printed = await _converse(standard_input(self.options, action), given, output)
                     code = await process.wait()
             except TimeoutError:
                 return AgentResult(_TIMED_OUT, f"no answer within {self.timeout:g} s")
             finally:
                 await _end(process)
-        text = redacted(said.decode(errors="replace"), self.options, self.hidden)
+        text = redacted(printed.decode(errors="replace"), self.options, self.hidden)
         return AgentResult(code, text[-_LONGEST_OUTPUT:])
 
     async def off(self) -> Answer:
@@ -123,8 +123,8 @@ async def _converse(options: bytes, given: IO[bytes], output: IO[bytes]) -> byte
     """Hand over the options, and read until the last of its processes has closed the output."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_feed(options, given))
-        said = group.create_task(_last_of(output))
-    return said.result()
+        printed = group.create_task(_last_of(output))
+    return printed.result()
 
 
 async def _feed(options: bytes, given: IO[bytes]) -> None:

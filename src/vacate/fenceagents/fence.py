@@ -54,8 +54,8 @@ class Fencing:
     async def check(self, name: str) -> Node:
         """The node, where it may be fenced; FencingFailed says why not."""
         nodes = (await self.client.list(NODES, into=Node)).items
-        if said := refusal(nodes, name, self.limits):
-            raise FencingFailed(f"{said}. {_NOTHING}")
+        if reason := refusal(nodes, name, self.limits):
+            raise FencingFailed(f"{reason}. {_NOTHING}")
         node = next(one for one in nodes if one.metadata.name == name)
         if self.by_storage and not node.status.node_info.boot_id:
             raise FencingFailed(

@@ -153,8 +153,8 @@ def _read_pod(pod: Obj, call: JobCall) -> Answer:
     first = text(dig(next(iter(maps(dig(pod, "spec", "containers"))), {}), "name"))
     for status in maps(dig(pod, "status", "containerStatuses")):
         if status.get("name") == first:
-            said = text(dig(status, "state", "terminated", "message"))
-            answer = read_answer(said.encode(), call.node, call.uid)
+            message = text(dig(status, "state", "terminated", "message"))
+            answer = read_answer(message.encode(), call.node, call.uid)
             return answer if answer.ok else unclear(f"pod {name}: {answer.message}")
     return unclear(f"pod {name} does not say how its container {first} ended")
 

@@ -42,8 +42,8 @@ def refusal(
         return f"there is no node {name}"
     if is_out_of_service(node):
         return f"node {name} is out of service already (taint {OUT_OF_SERVICE})"
-    if said := _reports(node):
-        return said
+    if reason := _reports(node):
+        return reason
     others = [one for one in nodes if one.metadata.name != name]
     return _too_few_healthy(others, limits, heard) or _too_many_fenced(others, limits, heard, under_way)
 
@@ -89,5 +89,5 @@ def _reports(node: Node) -> str:
     name, found = node.metadata.name, condition(node.status.conditions, "Ready")
     if found is not None and found.status == "Unknown":
         return ""
-    said = f"Ready={found.status}" if found else "nothing yet about itself"
-    return f"node {name} still reports ({said}): drain it instead, or wait until it is unreachable"
+    state = f"Ready={found.status}" if found else "nothing yet about itself"
+    return f"node {name} still reports ({state}): drain it instead, or wait until it is unreachable"

@@ -28,10 +28,12 @@ def goes_in_batches(deployment: Deployment) -> bool:
 def unavailable_limit(deployment: Deployment) -> int:
     """How many pods may be unavailable: rounded down, and one where that would be none, as in a rollout."""
     rolling = deployment.spec.strategy.rolling_update
-    said = rolling.max_unavailable if rolling is not None else None
+    configured = rolling.max_unavailable if rolling is not None else None
     try:
         found = scaled_value(
-            _DEFAULT_UNAVAILABLE if said is None else said, deployment.spec.replicas, round_up=False
+            _DEFAULT_UNAVAILABLE if configured is None else configured,
+            deployment.spec.replicas,
+            round_up=False,
         )
     except InvalidIntOrPercent:
         found = 0

@@ -48,9 +48,11 @@ def unhealthy_ordinals(stateful_set: StatefulSet, pods: Iterable[Pod], now: dt.d
 def max_unavailable(stateful_set: StatefulSet) -> int:
     """How many members may be down at once: by the annotation, else by the strategy, else one."""
     rolling = stateful_set.spec.update_strategy.rolling_update
-    said = stateful_set.metadata.annotations.get(MAX_UNAVAILABLE, "").strip()
+    annotated = stateful_set.metadata.annotations.get(MAX_UNAVAILABLE, "").strip()
     by_field = rolling.max_unavailable if rolling is not None else None
-    value: int | str | None = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else said
+    value: int | str | None = (
+        int(annotated) if annotated.isascii() and annotated.isdigit() and len(annotated) < 10 else annotated
+    )
     for one in (value or None, by_field):
         if one is None:
             continue

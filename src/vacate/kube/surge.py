@@ -121,9 +121,11 @@ def unsupported(deployment: Deployment) -> str:
 def surge_limit(deployment: Deployment, replicas: int) -> int:
     """How many pods above so many replicas the strategy allows; percentages are rounded up."""
     rolling = deployment.spec.strategy.rolling_update
-    said = rolling.max_surge if rolling is not None and rolling.max_surge is not None else _DEFAULT_SURGE
+    configured = (
+        rolling.max_surge if rolling is not None and rolling.max_surge is not None else _DEFAULT_SURGE
+    )
     try:
-        return max(0, scaled_value(said, replicas, round_up=True))
+        return max(0, scaled_value(configured, replicas, round_up=True))
     except InvalidIntOrPercent:
         return 0
 

@@ -86,5 +86,5 @@ def _unfinished(request: EvictionRequest, now: dt.datetime, cut_off: TurnResult)
     if not name or began is None or request.complete or known:
         return ()
     result = result_of_turn(request, name) if request.status.active_interceptor_completed else cut_off
-    said = last_message(request, name, result)
-    return (PastTurn(name, began.last_transition_time or now, result, now, said),)
+    message = last_message(request, name, result)
+    return (PastTurn(name, began.last_transition_time or now, result, now, message),)

@@ -191,15 +191,15 @@ class _SimulatedCluster:
 
     def _messages(self, uid: str) -> list[str]:
         """Every message that the request ever had, read from the store's log."""
-        said: list[str] = []
+        messages: list[str] = []
         for record in self._world.server.log.records.values():
             if record.resource != EVICTIONREQUESTS.resource or not record.value:
                 continue
             obj = loads(bytes(record.value))
             message = str(dig(obj, "status", "message") or "")
-            if obj["metadata"]["uid"] == uid and message and said[-1:] != [message]:
-                said.append(message)
-        return said
+            if obj["metadata"]["uid"] == uid and message and messages[-1:] != [message]:
+                messages.append(message)
+        return messages
 
 
 def _pod(interceptors: tuple[Interceptor, ...], labels: Mapping[str, str], given: Obj | None) -> Obj:

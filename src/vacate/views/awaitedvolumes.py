@@ -20,8 +20,8 @@ def with_awaited_volumes(
     explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume]
 ) -> Explanation:
     """The explanation with the exclusive volumes of the pod that are not attached for it."""
-    said = tuple(sentence for volume in volumes if (sentence := _awaited(pod, volume)))
-    return replace(explanation, awaited=(*explanation.awaited, *said))
+    sentences = tuple(sentence for volume in volumes if (sentence := _awaited(pod, volume)))
+    return replace(explanation, awaited=(*explanation.awaited, *sentences))
 
 
 def _awaited(pod: Pod, volume: PersistentVolume) -> str:

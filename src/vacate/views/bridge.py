@@ -86,7 +86,11 @@ def _progress(request: EvictionRequest) -> str:
     """The interceptor's own words; the message that came with its turn is the controller's."""
     status = request.status
     written = condition(status.conditions, PROGRESSING)
-    said = plain(status.message).strip()
-    if not said or not has_responded(request) or (written is not None and written.message == status.message):
+    message = plain(status.message).strip()
+    if (
+        not message
+        or not has_responded(request)
+        or (written is not None and written.message == status.message)
+    ):
         return ""
-    return f" It says: {sentence(said if len(said) <= _LONGEST else said[: _LONGEST - 1] + '…')}"
+    return f" It says: {sentence(message if len(message) <= _LONGEST else message[: _LONGEST - 1] + '…')}"

@@ -77,13 +77,13 @@ def with_lost_node(
 
 def fencing_sentences(node: str, policies: Sequence[FencingPolicy]) -> tuple[str, ...]:
     """Which policy acts on the node, how far it has come, and when it acts next."""
-    said = [
+    sentences = [
         f"FencingPolicy {policy.metadata.name} ({row.phase}): {row.message or 'nothing more is known'}."
         for policy in policies
         for row in policy.status.nodes
         if row.name == node
     ]
-    return tuple(said) or (f"No FencingPolicy acts on node {node}: nothing switches it off by itself.",)
+    return tuple(sentences) or (f"No FencingPolicy acts on node {node}: nothing switches it off by itself.",)
 
 
 def _node(

@@ -101,8 +101,8 @@ def read_review(body: bytes) -> AdmissionRequest:
     except msgspec.ValidationError as error:
         raise BadRequest(f"the body is not an {KIND}: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
-        said = f"{review.kind[:100]} of {review.api_version[:100]}"
-        raise BadRequest(f"the body is a {said}, and only {KIND} of {API_VERSION} is answered")
+        given = f"{review.kind[:100]} of {review.api_version[:100]}"
+        raise BadRequest(f"the body is a {given}, and only {KIND} of {API_VERSION} is answered")
     return review.request
 
 

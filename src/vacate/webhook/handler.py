@@ -104,8 +104,8 @@ class Service:
 
 def _waits_seconds(request: Request) -> float:
     """How long the API server waits, as it says in the query: nobody hears an answer after that."""
-    said = _WHOLE_SECONDS.fullmatch(request.query.get("timeout", ""))
-    return float(said[1]) if said else math.inf
+    timeout = _WHOLE_SECONDS.fullmatch(request.query.get("timeout", ""))
+    return float(timeout[1]) if timeout else math.inf
 
 
 def _check_form(request: Request) -> None:

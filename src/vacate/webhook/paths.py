@@ -110,5 +110,5 @@ def check_kind(path: Path, request: AdmissionRequest) -> None:
     """BadRequest for a review about something else than the path is for."""
     asked = request.resource
     if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
-        said = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
-        raise BadRequest(f"this path reviews {path.kind.resource}, and the review is about {said}")
+        reviewed = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
+        raise BadRequest(f"this path reviews {path.kind.resource}, and the review is about {reviewed}")

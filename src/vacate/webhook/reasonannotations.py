@@ -72,5 +72,5 @@ class ReasonAnnotator:
 def _is_one(pod: Obj, request: AdmissionRequest) -> bool:
     """Whether the object is a stored one of the review's namespace: anyone may send a review."""
     meta = mapping(pod.get("metadata"))
-    said = [meta.get(key) for key in ("name", "namespace", "uid")]
-    return all(one and isinstance(one, str) for one in said) and said[1] == request.namespace
+    identity = [meta.get(key) for key in ("name", "namespace", "uid")]
+    return all(one and isinstance(one, str) for one in identity) and identity[1] == request.namespace

@@ -99,8 +99,8 @@ def reason_of(pod: Obj) -> str:
     """Why a pod is being deleted; nothing while it is not, since a hook also runs before a restart."""
     if not dig(pod, "metadata", "deletionTimestamp"):
         return ""
-    said = dig(pod, "metadata", "reason") or mapping(dig(pod, "metadata", "annotations")).get(ANNOTATION)
-    return clean_reason(said) if isinstance(said, str) else ""
+    reason = dig(pod, "metadata", "reason") or mapping(dig(pod, "metadata", "annotations")).get(ANNOTATION)
+    return clean_reason(reason) if isinstance(reason, str) else ""
 
 
 def _token(request: Request) -> str:

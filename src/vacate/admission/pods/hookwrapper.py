@@ -60,8 +60,8 @@ def wrapped_pod(pod: Obj, wrapper: HookWrapper) -> tuple[Obj, list[str]]:
     warnings: list[str] = []
     changed = False
     for container in _with_hooks(made):
-        said = annotations.get(DELIVERY_ANNOTATION + str(container.get("name")))
-        changed |= _wrap(container, said if isinstance(said, str) else None, seconds, warnings)
+        delivery = annotations.get(DELIVERY_ANNOTATION + str(container.get("name")))
+        changed |= _wrap(container, delivery if isinstance(delivery, str) else None, seconds, warnings)
     if not changed:
         return pod, warnings
     _provide(made, wrapper)
@@ -92,19 +92,19 @@ def _ask_seconds(pod: Obj) -> float:
     return min(_ASK_SECONDS, (grace if type(grace) is int and grace > 0 else 30) / 10)
 
 
-def _wrap(container: dict[str, Any], said: str | None, seconds: float, warnings: list[str]) -> bool:
+def _wrap(container: dict[str, Any], delivery: str | None, seconds: float, warnings: list[str]) -> bool:
     name = str(container.get("name"))
     hook = mapping(dig(container, "lifecycle", "preStop"))
     if type(exec_ := hook.get("exec")) is dict:
         command = exec_.get("command")
         if not isinstance(command, list) or not command or command[0] == _WRAPPER:
             return False
-        variable, problem = annotated_delivery(name, said, "env")
+        variable, problem = annotated_delivery(name, delivery, "env")
         words = ["exec", f"--env={variable}", f"--ask-seconds={seconds:g}", "--", *command]
     elif type(get := hook.get("httpGet")) is dict:
         if (url := _url(get, container)) is None:
             return False
-        header, problem = annotated_delivery(name, said, "header")
+        header, problem = annotated_delivery(name, delivery, "header")
         given = [f"--with={one.get('name')}:{one.get('value')}" for one in maps(get.get("httpHeaders"))]
         words = ["get", f"--header={header}", f"--ask-seconds={seconds:g}", f"--url={url}", *given]
         if not get.get("host"):

@@ -109,8 +109,8 @@ def _annotations(one: _Interceptor) -> dict[str, str]:
     return {f"{PREFIXES[0]}/hash_{key}": one.name, f"{PREFIXES[0]}/priority_{key}": value}
 
 
-def _selector(said: _Selector | None, source: str) -> Selector:
+def _selector(selector: _Selector | None, source: str) -> Selector:
     try:
-        return EVERYTHING if said is None else selector_of(msgspec.to_builtins(said))
+        return EVERYTHING if selector is None else selector_of(msgspec.to_builtins(selector))
     except BadRequest as error:
         raise ConfigError(f"{source}: {error}") from None

@@ -47,16 +47,16 @@ _OF_STATEFULSETS = {
 
 def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mapping[str, str]) -> bool:
     """Whether the pods of a workload are to be moved before they are evicted."""
-    said = workload_annotations.get(OPT_IN) or namespace_labels.get(OPT_IN, "")
-    return said.lower() == "true"
+    choice = workload_annotations.get(OPT_IN) or namespace_labels.get(OPT_IN, "")
+    return choice.lower() == "true"
 
 
 def opt_in_error(annotations: Mapping[str, str]) -> str:
     """Why the opt-in of a workload has no effect; empty where it says what it means."""
-    said = annotations.get(OPT_IN, "")
-    if said.lower() in ("", "true", "false"):
+    choice = annotations.get(OPT_IN, "")
+    if choice.lower() in ("", "true", "false"):
         return ""
-    return f"{OPT_IN}: {said[:20]!r} is neither true nor false: pods are not moved before they are evicted"
+    return f"{OPT_IN}: {choice[:20]!r} is neither true nor false: pods are not moved before they are evicted"
 
 
 def registration(gates: FeatureGates, autoscaler: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -72,16 +72,20 @@ def registration(gates: FeatureGates, autoscaler: Mapping[str, str] | None = Non
 
 def autoscaler_priority(annotations: Mapping[str, str]) -> tuple[int, str]:
     """The priority of an autoscaler's interceptor, and why the one that its annotation wants cannot be."""
-    said = annotations.get(EVICTION_PRIORITY)
-    if said is None:
+    annotated = annotations.get(EVICTION_PRIORITY)
+    if annotated is None:
         return _AUTOSCALER_PRIORITY, ""
     low, high = _REPLICASET_PRIORITY + 1, _HIGHEST_PRIORITY
-    wanted = int(said) if said.isascii() and said.isdigit() and len(said) <= len(str(high)) else 0
+    wanted = (
+        int(annotated)
+        if annotated.isascii() and annotated.isdigit() and len(annotated) <= len(str(high))
+        else 0
+    )
     if low <= wanted <= high and wanted != CONTROLLER_PRIORITY:
         return wanted, ""
     return _AUTOSCALER_PRIORITY, (
-        f"{EVICTION_PRIORITY}: {said[:20]!r} cannot be: it takes a number from {low} to {high} other than "
-        f"{CONTROLLER_PRIORITY}, which is that of {DEPLOYMENT_INTERCEPTOR}; below {low} "
+        f"{EVICTION_PRIORITY}: {annotated[:20]!r} cannot be: it takes a number from {low} to {high} other "
+        f"than {CONTROLLER_PRIORITY}, which is that of {DEPLOYMENT_INTERCEPTOR}; below {low} "
         f"{REPLICASET_INTERCEPTOR} would remove pods before they are replaced. {_AUTOSCALER_PRIORITY} is used"
     )
 

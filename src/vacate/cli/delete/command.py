@@ -111,11 +111,11 @@ def delete(
                 return
             deleting = PodDeletions(cluster, options)
             going: list[str] = []
-            for pod, said in await each(pods or await _selected(cluster, selector), deleting.delete):
-                if isinstance(said, VacateError):
-                    codes.append(complain(pod, said))
+            for pod, outcome in await each(pods or await _selected(cluster, selector), deleting.delete):
+                if isinstance(outcome, VacateError):
+                    codes.append(complain(pod, outcome))
                 else:
-                    terminal.echo(f"pod/{pod} {said}")
+                    terminal.echo(f"pod/{pod} {outcome}")
                     going.append(pod)
             if (wait or timeout) and not dry_run:
                 codes.extend(await deleting.wait(going, timeout))
@@ -143,12 +143,12 @@ def _delete_nodes(names: tuple[str, ...], reach: Connection, *, confirm: bool, d
         async with connected(reach) as cluster:
             for name in dict.fromkeys(names):
                 try:
-                    said = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
+                    outcome = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
                 except VacateError as error:
                     terminal.error(f"node/{name}: {error}")
                     codes.append(FAILED)
                 else:
-                    terminal.echo(f"node/{name} {said}")
+                    terminal.echo(f"node/{name} {outcome}")
 
     if run_until_signalled(work):
         interrupted()
@@ -163,11 +163,11 @@ async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> lis
         deleting = PodDeletions(replace(cluster, namespace=namespace), options)
         try:
             await check_lost(cluster, node)  # it may be back since the last one
-            said = await deleting.delete(name, uid=pod.metadata.uid)
+            outcome = await deleting.delete(name, uid=pod.metadata.uid)
         except VacateError as error:
             codes.append(complain(name, error))
         else:
-            terminal.echo(f"pod/{name} -n {namespace} {said}")
+            terminal.echo(f"pod/{name} -n {namespace} {outcome}")
     return codes
 
 

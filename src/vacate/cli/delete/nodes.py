@@ -48,11 +48,11 @@ async def check_lost(cluster: Cluster, node: str) -> None:
             f"--on-node: node {node} is ready: it ends its pods itself. Nothing was deleted; delete the pods "
             "without --force"
         )
-    said = f"it reports Ready={ready}" if ready else "it was not found to be unreachable"
+    state = f"it reports Ready={ready}" if ready else "it was not found to be unreachable"
     raise ConfigError(
-        f"--on-node: node {node} is not lost: {said}, so processes of its pods may run. Nothing was deleted; "
-        "only a node that does not report (Ready=Unknown) is released by hand. Repair the node, or switch "
-        "its machine off and wait until it is unreachable"
+        f"--on-node: node {node} is not lost: {state}, so processes of its pods may run. Nothing was "
+        "deleted; only a node that does not report (Ready=Unknown) is released by hand. Repair the node, or "
+        "switch its machine off and wait until it is unreachable"
     )
 
 

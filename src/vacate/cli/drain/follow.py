@@ -178,8 +178,10 @@ class Follower:
 
     def _sum_up(self, last: NodeMaintenance | None, end: str) -> None:
         if end == DRAINED_END:  # no pod is left, though requests may be there for a moment longer
-            self._ends = {pod: _EVICTED if said == _UNDER_WAY else said for pod, said in self._ends.items()}
-        pods = [{"pod": pod, "outcome": said} for pod, said in sorted(self._ends.items())]
+            self._ends = {
+                pod: _EVICTED if outcome == _UNDER_WAY else outcome for pod, outcome in self._ends.items()
+            }
+        pods = [{"pod": pod, "outcome": outcome} for pod, outcome in sorted(self._ends.items())]
         if self._output == JSON:
             self._write_event("end", result=end, pods=pods)
             return

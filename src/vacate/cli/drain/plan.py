@@ -149,9 +149,9 @@ def foreseen(
             continue
         for name in one.interceptors:
             if name in absent:
-                said = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
+                message = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
                 remedy = f"make sure that {name} runs; see: vacate interceptors -A"
-                found.append(blocker(one.pod, "Interceptor", said, remedy, name))
+                found.append(blocker(one.pod, "Interceptor", message, remedy, name))
         meta = one.pod.metadata
         held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in GOING else ()
         why = would_refuse(one.pod, held) if held else ""

@@ -64,17 +64,17 @@ class Preview:
         pod = self._found.get(name) or await self._named(name)
         meta, dialect = pod.metadata, self._requester.dialect
         made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
-        said = _SAID[Step.CREATE]
+        sentence = _SAID[Step.CREATE]
         try:
             await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
         except AlreadyExists:
             step = next_step(await self._requester.find(pod), self._requester.name)
-            said = dialect.phrase(_SAID[step])
+            sentence = dialect.phrase(_SAID[step])
         registered = dialect.registration(msgspec.to_builtins(pod))
         interceptors = tuple(reversed(registered.interceptors))
         after = f"; {dialect.terms.interceptor}s: {', then '.join(interceptors)}" if interceptors else ""
         held = covering(self._budgets, meta.namespace, meta.labels)
-        return f"{said} (dry run){after}", would_refuse(pod, held) if held else ""
+        return f"{sentence} (dry run){after}", would_refuse(pod, held) if held else ""
 
     async def _named(self, name: str) -> Pod:
         namespace = self._cluster.namespace

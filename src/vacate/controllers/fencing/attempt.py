@@ -144,9 +144,9 @@ class Attempts:
         status = await agent.status()
         now = self.deps.clock.now()
         if not (off.ok and is_confirmed_off(status)):
-            said = "succeeded" if off.ok else f"failed ({off.message})"
+            result = "succeeded" if off.ok else f"failed ({off.message})"
             why = (
-                f"node {row.name} is not known to be off: the agent's action off {said}, and its status "
+                f"node {row.name} is not known to be off: the agent's action off {result}, and its status "
                 f"afterwards is {status.state} ({status.message})"
             )
             return failed(row, why, str(status.state), now)

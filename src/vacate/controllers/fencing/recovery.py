@@ -132,8 +132,8 @@ class Recovery:
     @staticmethod
     def _with_message(row: NodeFencing, message: str) -> Step:
         """The row as it stands, with what people should know; nothing where it says so already."""
-        said = replace(row, phase=FENCED, holder="", hold_time=None, message=message)
-        return Step() if said == row else Step(said)
+        changed = replace(row, phase=FENCED, holder="", hold_time=None, message=message)
+        return Step() if changed == row else Step(changed)
 
     def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         if policy.spec.power_on != AUTOMATIC or row.power == "on":

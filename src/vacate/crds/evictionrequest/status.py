@@ -194,24 +194,24 @@ def _target_errors(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldErr
 def _heartbeat(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     now = ctx.now
     path = f"status.{_HEARTBEAT}"
-    said = mapping(new.get("status")).get(_HEARTBEAT)
-    before, after = _moment(mapping(old.get("status")).get(_HEARTBEAT)), _moment(said)
-    if before is not None and said is None:
+    written = mapping(new.get("status")).get(_HEARTBEAT)
+    before, after = _moment(mapping(old.get("status")).get(_HEARTBEAT)), _moment(written)
+    if before is not None and written is None:
         return [required(path, "may not be unset once it is set")]
     if after is None or after == before:
         return []
     if after - now > CLOCK_TOLERANCE:
-        return [invalid(path, said, f"may not be more than {_SECONDS} seconds in the future")]
+        return [invalid(path, written, f"may not be more than {_SECONDS} seconds in the future")]
     if before is not None and before - now > CLOCK_TOLERANCE and ctx.authority.is_controller(ctx.user):
         before = now  # one from the future, which was written while nobody looked, is set right
     if before is not None and before - after > CLOCK_TOLERANCE:
-        return [invalid(path, said, f"may not fall back by more than {_SECONDS} seconds")]
+        return [invalid(path, written, f"may not fall back by more than {_SECONDS} seconds")]
     return []
 
 
-def _moment(said: object) -> dt.datetime | None:
+def _moment(written: object) -> dt.datetime | None:
     try:
-        return parse_time(said) if isinstance(said, str) else None
+        return parse_time(written) if isinstance(written, str) else None
     except (ValueError, OverflowError):
         return None  # the schema's affair
 

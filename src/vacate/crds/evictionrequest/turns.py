@@ -70,19 +70,19 @@ def _beginning_errors(status: Obj, now: dt.datetime) -> list[FieldError]:
     found: list[FieldError] = []
     if status.get("activeInterceptorCompleted") is True:
         found.append(invalid(_COMPLETED, True, "must be false when a turn begins"))
-    said = status.get("heartbeatTime")
-    if said is None:
+    heartbeat = status.get("heartbeatTime")
+    if heartbeat is None:
         found.append(required(_HEARTBEAT, "must be set when a turn begins"))
-    elif _age(said, now) > ASSIGNMENT_TOLERANCE:
+    elif _age(heartbeat, now) > ASSIGNMENT_TOLERANCE:
         seconds = int(ASSIGNMENT_TOLERANCE.total_seconds())
         found.append(
-            invalid(_HEARTBEAT, said, f"may not be more than {seconds} seconds ago when a turn begins")
+            invalid(_HEARTBEAT, heartbeat, f"may not be more than {seconds} seconds ago when a turn begins")
         )
     return found
 
 
-def _age(said: Any, now: dt.datetime) -> dt.timedelta:
+def _age(heartbeat: Any, now: dt.datetime) -> dt.timedelta:
     try:
-        return now - parse_time(said)
+        return now - parse_time(heartbeat)
     except (ValueError, OverflowError):
         return dt.timedelta()  # the schema's affair

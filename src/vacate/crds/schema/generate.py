@@ -111,12 +111,12 @@ def _of_type(plain: Any) -> Obj:
 
 
 def _constraints(notes: list[msgspec.Meta]) -> Obj:
-    said: Obj = {}
+    constraints: Obj = {}
     for note in notes:
         if note.description:
-            said["description"] = note.description
-        said |= note.extra_json_schema or {}
-    return said
+            constraints["description"] = note.description
+        constraints |= note.extra_json_schema or {}
+    return constraints
 
 
 def _sentence(struct: type[msgspec.Struct]) -> str:

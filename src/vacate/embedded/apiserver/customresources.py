@@ -63,16 +63,18 @@ async def answer_checked(verb: Verb, registry: Storage, call: Call) -> Response:
 
 def _check_identity(call: Call, obj: Obj) -> None:
     """Where other objects may leave out what they are, these must say it."""
-    kind, said, version = call.kind, obj.get("kind") or "", obj.get("apiVersion") or ""
-    if not said:
+    kind, given_kind, version = call.kind, obj.get("kind") or "", obj.get("apiVersion") or ""
+    if not given_kind:
         text = call.request.body.decode(errors="replace")
         raise Unreadable(f"Object 'Kind' is missing in '{text}'").of(kind.kind, call.request.body)
     if version != kind.api_version:
         wrong = f"the API version in the data ({version}) does not match the expected API version"
         raise BadRequest(f"{wrong} ({kind.api_version})")
-    if said != kind.kind:
-        field_error = fielderrors.invalid("kind", said, f"must be {kind.kind}")
-        raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [field_error])
+    if given_kind != kind.kind:
+        field_error = fielderrors.invalid("kind", given_kind, f"must be {kind.kind}")
+        raise status.invalid_as(
+            kind.group, str(given_kind), str(dig(obj, "metadata", "name") or ""), [field_error]
+        )
 
 
 def _refusal(registry: Storage, call: Call, unknown: list[str]) -> ApiError:

@@ -54,28 +54,28 @@ def decide(
             f"HorizontalPodAutoscalers {names} scale the same Deployment {name}: remove all but one"
         )
     (autoscaler,) = autoscalers
-    said = f"HorizontalPodAutoscaler {autoscaler.metadata.name}"
+    subject = f"HorizontalPodAutoscaler {autoscaler.metadata.name}"
     if why := unsupported_floor(autoscaler, deployment):
-        return Declined(f"{said}: {why}")
+        return Declined(f"{subject}: {why}")
     if waited.gave_way >= MAX_GIVE_WAYS:
-        return Declined(f"{said}: minReplicas is changed by others during the surge")
+        return Declined(f"{subject}: minReplicas is changed by others during the surge")
     record = floor_record_of(autoscaler)
     if record is None or not is_raised(autoscaler, record) or uid not in record.surge.pods:
-        return _outside(said, autoscaler, deployment, waited, now)
+        return _outside(subject, autoscaler, deployment, waited, now)
     if pods is not None and is_covered(deployment, record.surge, pods, now):
         if awaits_scale_down and deployment.spec.replicas <= record.to_floor:
             return Wait(f"The replacement is available: Deployment {name} is scaled back.")
         return Finished("The replacement is available.")
     missing = missing_replacement(deployment, pods)
     if deployment.spec.replicas < record.to_floor:
-        missing = f"{said} has yet to scale Deployment {name} to its minReplicas of {record.to_floor}"
+        missing = f"{subject} has yet to scale Deployment {name} to its minReplicas of {record.to_floor}"
     if is_overdue(record.surge.pods[uid], deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
 
 
 def _outside(
-    said: str,
+    subject: str,
     autoscaler: HorizontalPodAutoscaler,
     deployment: Deployment,
     waited: WaitState,
@@ -85,11 +85,11 @@ def _outside(
     record = floor_record_of(autoscaler)
     if record is None and deployment.spec.replicas >= most:
         return Declined(
-            f"{said}: Deployment {name} has all of the maxReplicas of {most} already: raise spec.maxReplicas "
-            "by at least 1, so that pods can be replaced before they go"
+            f"{subject}: Deployment {name} has all of the maxReplicas of {most} already: raise "
+            "spec.maxReplicas by at least 1, so that pods can be replaced before they go"
         )
     if waited.rolling_since is not None and is_rolling_out(deployment):
         if is_overdue(waited.rolling_since, deployment, now):
             return Declined(f"a rollout of Deployment {name} is in progress and does not end")
         return Wait(f"Waiting for the rollout of Deployment {name} to end.")
-    return Wait(f"Waiting for a replacement of Deployment {name}: {said} allows {most} replicas.")
+    return Wait(f"Waiting for a replacement of Deployment {name}: {subject} allows {most} replicas.")

@@ -67,10 +67,10 @@ class AutoscalerTurns:
             turn.see(deployment, autoscalers[0], now)
             pods = await turn.pods.look(deployment, now) if turn.in_surge else None
             if self._is_scaled_back(turn.pod, deployment, autoscalers[0]):
-                said = (
+                message = (
                     f"The replacement is available, and Deployment {deployment.metadata.name} is scaled back."
                 )
-                return Finished(said)
+                return Finished(message)
         awaits = self._deps.replicasets_await_turns
         return decide(autoscalers, deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
 

@@ -39,8 +39,8 @@ def decide_batch(
     if available >= deployment.spec.replicas - limit:
         return Finished(f"Deployment {name} may have {counted(limit, 'unavailable pod')}.")
     wanted = deployment.spec.replicas
-    said = f"{available} other pods of Deployment {name} are available, and {wanted - limit} must be"
+    counts = f"{available} other pods of Deployment {name} are available, and {wanted - limit} must be"
     if is_overdue(waited.unchanged_since, deployment, now):
         seconds = limit_of(deployment)
-        return Declined(f"{said}: that has not changed for {seconds} s")
-    return Wait(f"Waiting for the next batch: {said}.")
+        return Declined(f"{counts}: that has not changed for {seconds} s")
+    return Wait(f"Waiting for the next batch: {counts}.")

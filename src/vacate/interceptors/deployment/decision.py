@@ -111,8 +111,8 @@ def is_overdue(since: dt.datetime | None, deployment: Deployment, now: dt.dateti
 
 def limit_of(deployment: Deployment) -> int:
     """Seconds that a surge or a rollout of the Deployment may take."""
-    said = deployment.spec.progress_deadline_seconds
-    return said if said is not None and 0 < said < MAX_INT32 else DEFAULT_LIMIT
+    seconds = deployment.spec.progress_deadline_seconds
+    return seconds if seconds is not None and 0 < seconds < MAX_INT32 else DEFAULT_LIMIT
 
 
 def missing_replacement(deployment: Deployment, pods: Sequence[Pod] | None) -> str:

@@ -130,10 +130,10 @@ class _Turn:
         self.held_up = ""
         self.in_surge = False
 
-    def on_batch(self, said: str, now: dt.datetime) -> None:
+    def on_batch(self, message: str, now: dt.datetime) -> None:
         """Note since when the next batch is held up by the same."""
-        if said != self.held_up:
-            self.held_up, self.waited = said, replace(self.waited, unchanged_since=now)
+        if message != self.held_up:
+            self.held_up, self.waited = message, replace(self.waited, unchanged_since=now)
 
     def see(self, deployment: Deployment, now: dt.datetime) -> None:
         """Note a rollout that begins or ends, and a surge that others have ended."""

@@ -117,13 +117,13 @@ def meaning_of(answer: Answer) -> Meaning:
         body = decode_json(answer.body, _Body) if answer.body.strip() else _Body()
     except ValueError as error:
         return Unavailable(plain(f"HTTP status {status}, but not the answer of a hook: {error}", _SHOWN))
-    said = plain(body.message, _MESSAGE)
+    message = plain(body.message, _MESSAGE)
     if status != 202:
-        return Done(said)
+        return Done(message)
     percent = body.percent
     if percent is not None and 0 <= percent <= 100:
-        said = f"{said or 'In progress'} ({percent:.0f} %)"
-    return InProgress(said, _moment(body.expected_finish_time), _retry(body.retry_after_seconds))
+        message = f"{message or 'In progress'} ({percent:.0f} %)"
+    return InProgress(message, _moment(body.expected_finish_time), _retry(body.retry_after_seconds))
 
 
 def _moment(text: str) -> dt.datetime | None:

@@ -92,6 +92,6 @@ def _name(pod: AgentPod, container: AgentContainer, handler: Obj, key: str) -> t
     """The name of the variable or header, and why it is the default although another was asked for."""
     given = handler.get("reasonDelivery")
     if given is None:
-        said = pod.metadata.annotations.get(DELIVERY_ANNOTATION + container.name)
-        return annotated_delivery(container.name, said, key)
+        annotation = pod.metadata.annotations.get(DELIVERY_ANNOTATION + container.name)
+        return annotated_delivery(container.name, annotation, key)
     return delivery_name(given, key, "lifecycle.preStop.reasonDelivery")

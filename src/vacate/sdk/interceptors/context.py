@@ -77,12 +77,12 @@ class EvictionContext:
         terminating nothing is written.
         TurnLost when the turn is over; ContractError for what the contract forbids.
         """
-        said = checked_report(message, expected_finish, conditions, cancellation, self.clock.now())
-        if said.conditions or said.cancellation:
-            await self._turn.persist(lambda: self._turn.status_writer.report_now(said))
+        report = checked_report(message, expected_finish, conditions, cancellation, self.clock.now())
+        if report.conditions or report.cancellation:
+            await self._turn.persist(lambda: self._turn.status_writer.report_now(report))
         else:
-            self._turn.status_writer.say(said)
-        self._turn.progress(said.expected_finish)
+            self._turn.status_writer.say(report)
+        self._turn.progress(report.expected_finish)
 
     def progress(self) -> None:
         """Say that there is progress, without a write: it only keeps `progress_within` from running out."""

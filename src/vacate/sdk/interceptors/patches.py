@@ -87,35 +87,37 @@ def _check_conditions(request: EvictionRequest, conditions: tuple[Condition, ...
 def _changes_reported(request: EvictionRequest, report: Report) -> Obj:
     """Of a report what is news."""
     status = request.status
-    said: Obj = {}
+    changes: Obj = {}
     message = None if report.message is None else report.message[:MAX_MESSAGE]
     if message is not None and message != status.message:
-        said["message"] = message
+        changes["message"] = message
     finish = report.expected_finish
     if finish is NO_ESTIMATE:
         if status.expected_interceptor_finish_time is not None:
-            said["expectedInterceptorFinishTime"] = None
+            changes["expectedInterceptorFinishTime"] = None
     elif isinstance(finish, dt.datetime) and finish != status.expected_interceptor_finish_time:
-        said["expectedInterceptorFinishTime"] = format_exact_time(finish)
+        changes["expectedInterceptorFinishTime"] = format_exact_time(finish)
     if report.cancellation not in (None, status.eviction_request_cancellation_policy):
-        said["evictionRequestCancellationPolicy"] = str(report.cancellation)
-    return said
+        changes["evictionRequestCancellationPolicy"] = str(report.cancellation)
+    return changes
 
 
-def _conditions(request: EvictionRequest, said: tuple[Condition, ...], now: dt.datetime) -> list[Obj] | None:
+def _conditions(
+    request: EvictionRequest, reported: tuple[Condition, ...], now: dt.datetime
+) -> list[Obj] | None:
     """All conditions of the request with the new ones among them; None where nothing changes."""
     before = {one.type: one for one in request.status.conditions}
-    after = before | {one.type: _condition(before.get(one.type), one, now) for one in said}
+    after = before | {one.type: _condition(before.get(one.type), one, now) for one in reported}
     return None if before == after else [_written(one) for one in after.values()]
 
 
-def _condition(before: RequestCondition | None, said: Condition, now: dt.datetime) -> RequestCondition:
-    same = before is not None and before.status == said.written_status
+def _condition(before: RequestCondition | None, reported: Condition, now: dt.datetime) -> RequestCondition:
+    same = before is not None and before.status == reported.written_status
     return RequestCondition(
-        type=said.type,
-        status=said.written_status,
-        reason=said.reason,
-        message=said.message[:MAX_MESSAGE],
+        type=reported.type,
+        status=reported.written_status,
+        reason=reported.reason,
+        message=reported.message[:MAX_MESSAGE],
         last_transition_time=before.last_transition_time if before is not None and same else now,
         observed_generation=before.observed_generation if before is not None else 0,
     )

@@ -144,10 +144,10 @@ class StatusWriter:
         async with self._lock:
             for _ in range(_CONFLICTS):
                 self._still_mine()
-                said = self._waiting
-                patch = status_patch(self.request, said, self._clock.now(), beat=beat, completed=completed)
+                report = self._waiting
+                patch = status_patch(self.request, report, self._clock.now(), beat=beat, completed=completed)
                 if patch is None or await self._send(patch):
-                    self._written(said)
+                    self._written(report)
                     return
             raise Conflict(f"request {self.request.metadata.name} changes too quickly to be written")
 
@@ -168,11 +168,11 @@ class StatusWriter:
         self.see(dialect.read(codec_for(dialect.wire).decode(answer)))
         return True
 
-    def _written(self, said: Report) -> None:
+    def _written(self, report: Report) -> None:
         self._not_before = 0.0
-        if said.message is not None or said.expected_finish is not None:
+        if report.message is not None or report.expected_finish is not None:
             self._reported_at = self._clock.monotonic()
-        if self._waiting is said:
+        if self._waiting is report:
             self._waiting = _NOTHING
 
     def _still_mine(self) -> None:

@@ -192,8 +192,8 @@ class TurnRunner:
         """The message of a turn that ends by the handler's return, and the conditions that go with it."""
         match outcome:
             case Declined(reason):
-                said = f"{self._interceptor.name} has declined"
-                return f"{said}: {reason}" if reason else f"{said}.", self._declined(reason)
+                sentence = f"{self._interceptor.name} has declined"
+                return f"{sentence}: {reason}" if reason else f"{sentence}.", self._declined(reason)
             case Finished(message):
                 words = message or f"{self._interceptor.name} has done its part."
                 if failure_of(self.status_writer.request, self._interceptor.name) is None:

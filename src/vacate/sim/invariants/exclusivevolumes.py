@@ -27,10 +27,12 @@ class VolumeUse:
         for claim, by_node in users.items():
             if len(by_node) < 2:
                 continue
-            said = f"claim {claim} is used on {len(by_node)} nodes: " + ", ".join(map(str, by_node.values()))
-            if said not in self._reported:
-                self._reported.add(said)
-                yield said
+            violation = f"claim {claim} is used on {len(by_node)} nodes: " + ", ".join(
+                map(str, by_node.values())
+            )
+            if violation not in self._reported:
+                self._reported.add(violation)
+                yield violation
 
 
 def _claims(pod: Obj) -> Iterator[str]:

@@ -68,14 +68,16 @@ class Fences:
         now, others = self._time(), [at for name, at in self._heard.items() if name != node]
         heard = sum(now - at < IN_TOUCH for at in others)
         if heard < self._limits.min_healthy:
-            said = f"{node} is switched off although only {heard} other nodes reported in {IN_TOUCH:g} s"
-            self._breach(Invariant.FENCE_QUORUM, said)
+            violation = f"{node} is switched off although only {heard} other nodes reported in {IN_TOUCH:g} s"
+            self._breach(Invariant.FENCE_QUORUM, violation)
 
     def given_back(self, node: str) -> None:
         """A node that a fence had cut off from its storage reaches it again."""
         if found := sorted(self._left.pop(node, set()) & set(self._runs(node))):
-            said = f"{node} has its storage again, and {', '.join(found)} run there since before the fence"
-            self._breach(Invariant.FENCED_STAYS_CUT, said)
+            violation = (
+                f"{node} has its storage again, and {', '.join(found)} run there since before the fence"
+            )
+            self._breach(Invariant.FENCED_STAYS_CUT, violation)
 
     def _see(self, name: str, *, out: bool) -> None:
         if not out:
@@ -86,8 +88,8 @@ class Fences:
             self._out[name] = None
             self._left[name] = set(self._runs(name))
             if found := self._running(name):
-                said = f"{name} is declared out of service, and {', '.join(found)} run there"
-                self._breach(Invariant.FENCED_IS_EMPTY, said)
+                violation = f"{name} is declared out of service, and {', '.join(found)} run there"
+                self._breach(Invariant.FENCED_IS_EMPTY, violation)
         if len(self._out) > self._limits.max_fenced:
             listed = f"{', '.join(self._out)}, and {self._limits.max_fenced} may be"
             self._breach(Invariant.FENCE_LIMIT, f"{len(self._out)} nodes are out of service: {listed}")

@@ -57,8 +57,8 @@ class LiveProcesses:
             self._pods.pop(uid, None)
             for run, machine in self._living():
                 if uid_of(run) == uid and uid not in self._confirmed:
-                    said = f"{_named(run, machine)}: the pod object is gone before its processes"
-                    self._report(Invariant.PROCESSES_FIRST, said)
+                    violation = f"{_named(run, machine)}: the pod object is gone before its processes"
+                    self._report(Invariant.PROCESSES_FIRST, violation)
         else:
             self._pods[uid] = pod
 
@@ -94,8 +94,8 @@ class LiveProcesses:
             self.volume_moves += self._homes.setdefault(f"claim {claim}", place) != place
             self._homes[f"claim {claim}"] = place
             if len(by_node) > 1:
-                said = f"claim {claim} is used on {len(by_node)} nodes: {', '.join(by_node.values())}"
-                self._report(Invariant.ONE_NODE, said)
+                violation = f"claim {claim} is used on {len(by_node)} nodes: {', '.join(by_node.values())}"
+                self._report(Invariant.ONE_NODE, violation)
 
     def _report(self, broken: Invariant, text: str) -> None:
         if text not in self._reported:

@@ -123,8 +123,8 @@ def _refuse_unknown(validation: FieldValidation, shown: str) -> None:
 
 def _fault_of_identity(kind: Kind, result: Obj) -> str:
     """Nothing also where it says something else than a text: that is a error like others."""
-    said = (result["kind"], result["apiVersion"])
-    return misfit(result, kind) if all(isinstance(one, str) for one in said) else ""
+    identity = (result["kind"], result["apiVersion"])
+    return misfit(result, kind) if all(isinstance(one, str) for one in identity) else ""
 
 
 def _limited(result: Any) -> str:

@@ -32,8 +32,8 @@ class Unreadable(BadRequest):
 
     def of(self, kind: str, body: bytes) -> BadRequest:
         """The refusal, with the kind that was expected and a glance at what came."""
-        said = f"the object provided is unrecognized (must be of type {kind}): {self.message}"
-        return BadRequest(f"{said} ({_summary(body)})")
+        message = f"the object provided is unrecognized (must be of type {kind}): {self.message}"
+        return BadRequest(f"{message} ({_summary(body)})")
 
 
 def read_body(request: Request) -> Any:

@@ -42,10 +42,10 @@ async def bind(registry: Storage, call: Call) -> Response:
 
 def assign(pod: Obj, binding: Obj, now: dt.datetime) -> Obj:
     """The pod on its node, with what the binding says about it; the input stays as it is."""
-    meta, said = dict(pod["metadata"]), binding["metadata"]
+    meta, bound = dict(pod["metadata"]), binding["metadata"]
     for key in ("annotations", "labels"):
-        if said.get(key):
-            meta[key] = {**(meta.get(key) or {}), **said[key]}
+        if bound.get(key):
+            meta[key] = {**(meta.get(key) or {}), **bound[key]}
     spec = {**(pod.get("spec") or {}), "nodeName": binding["target"]["name"]}
     status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
     return with_pod_condition({**pod, "metadata": meta, "spec": spec, "status": status}, "PodScheduled", now)

@@ -68,8 +68,8 @@ def spend(budget: Obj, pod_name: str, now: dt.datetime) -> Obj:
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = status.get("disruptionsAllowed", 0) - 1
     if status["disruptionsAllowed"] == 0:
-        said = allowed_condition(0, status.get("observedGeneration", 0))
-        new = {**condition_dict(said), "lastTransitionTime": format_time(now)}
+        disallowed = allowed_condition(0, status.get("observedGeneration", 0))
+        new = {**condition_dict(disallowed), "lastTransitionTime": format_time(now)}
         status["conditions"] = set_condition(status.get("conditions") or (), new)
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod_name: format_time(now)}
     return {**budget, "status": status}

@@ -92,10 +92,10 @@ def _rescaled(call: Call, scale: Obj, old: Obj) -> Obj:
     if replicas < 0:
         field_error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status.invalid(SCALE, call.name, [field_error])
-    meta, said = dict(old["metadata"]), scale["metadata"]
-    if said.get("uid") and said["uid"] != meta["uid"]:
-        raise _other_object(call, said["uid"], meta["uid"])
-    meta["resourceVersion"] = said.get("resourceVersion", "")
+    meta, given = dict(old["metadata"]), scale["metadata"]
+    if given.get("uid") and given["uid"] != meta["uid"]:
+        raise _other_object(call, given["uid"], meta["uid"])
+    meta["resourceVersion"] = given.get("resourceVersion", "")
     return {**old, "metadata": meta, "spec": {**old["spec"], "replicas": replicas}}
 
 

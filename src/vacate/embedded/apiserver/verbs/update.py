@@ -133,10 +133,10 @@ async def _create(registry: Storage, call: Call, new: Obj) -> Response:
         raise _other_object(call, uid, "")
     require(registry, call, "create")
     creating.check_namespace(registry, call, new)
-    revision, said = _revision(new), dict(new["metadata"])
+    revision, given = _revision(new), dict(new["metadata"])
     creating.admit(registry, call, new)
     # What POST would forget is believed here: nobody looks twice at what comes by PUT.
-    new["metadata"] |= {key: said[key] for key in _BELIEVED if key in said}
+    new["metadata"] |= {key: given[key] for key in _BELIEVED if key in given}
     if call.dry_run:
         new["metadata"] |= {"resourceVersion": revision} if revision else {}
         return respond.unstored(call, new, 201)

@@ -12,7 +12,7 @@ import msgspec
 from vacate.api import times
 from vacate.api.types import Deployment, ReplicaSet, condition
 from vacate.api.types.apps import DeploymentStatus
-from vacate.embedded.controllers.deployment import progress as said
+from vacate.embedded.controllers.deployment import progress
 from vacate.embedded.controllers.deployment.revisions import (
     REVISION,
     annotation_changes,
@@ -122,7 +122,7 @@ def _create(draft: _Draft, size: int) -> None:
 
 
 def _forget_when_complete(draft: _Draft) -> None:
-    if said.is_complete(draft.deployment, draft.deployment.status):
+    if progress.is_complete(draft.deployment, draft.deployment.status):
         draft.forget = tuple(forgotten(draft.deployment, draft.old))
 
 
@@ -136,7 +136,7 @@ def _finish(draft: _Draft, sizes: Sizes, *, in_rollout: bool) -> Rollout:
     if draft.create is not None:
         new = msgspec.convert(draft.create, ReplicaSet)
     status = _status(draft, new, old, in_rollout)
-    deadline = said.deadline(draft.deployment, status) if in_rollout else None
+    deadline = progress.deadline(draft.deployment, status) if in_rollout else None
     return Rollout(
         status=status,
         create=draft.create,
@@ -185,17 +185,17 @@ def _status(
     draft: _Draft, new: ReplicaSet | None, old: Sequence[ReplicaSet], in_rollout: bool
 ) -> DeploymentStatus:
     deployment, now = draft.deployment, draft.now
-    status = _with_pause(draft, said.counts(deployment, new, old, now))
+    status = _with_pause(draft, progress.counts(deployment, new, old, now))
     if draft.create is not None and new is not None:
         message = f'Created new replica set "{new.metadata.name}"'
-        status = said.noted(deployment, status, said.CREATED, message, now)
-    elif new is not None and condition(status.conditions, said.PROGRESSING) is None:
+        status = progress.noted(deployment, status, progress.CREATED, message, now)
+    elif new is not None and condition(status.conditions, progress.PROGRESSING) is None:
         message = f'Found new replica set "{new.metadata.name}"'
-        status = said.noted(deployment, status, said.FOUND, message, now)
+        status = progress.noted(deployment, status, progress.FOUND, message, now)
     if not in_rollout:
         return status
-    status = said.progress(deployment, status, new.metadata.name if new else "", now)
-    return said.with_failures(status, new, old)
+    status = progress.progress(deployment, status, new.metadata.name if new else "", now)
+    return progress.with_failures(status, new, old)
 
 
 def _with_pause(draft: _Draft, status: DeploymentStatus) -> DeploymentStatus:
@@ -203,12 +203,12 @@ def _with_pause(draft: _Draft, status: DeploymentStatus) -> DeploymentStatus:
     deployment, now = draft.deployment, draft.now
     if deployment.metadata.deletion_timestamp is not None:
         return status
-    current = condition(status.conditions, said.PROGRESSING)
+    current = condition(status.conditions, progress.PROGRESSING)
     reason = current.reason if current else ""
-    if reason == said.TIMED_OUT:
+    if reason == progress.TIMED_OUT:
         return status
-    if deployment.spec.paused and reason != said.PAUSED:
-        return said.noted(deployment, status, said.PAUSED, "Deployment is paused", now)
-    if not deployment.spec.paused and reason == said.PAUSED:
-        return said.noted(deployment, status, said.RESUMED, "Deployment is resumed", now)
+    if deployment.spec.paused and reason != progress.PAUSED:
+        return progress.noted(deployment, status, progress.PAUSED, "Deployment is paused", now)
+    if not deployment.spec.paused and reason == progress.PAUSED:
+        return progress.noted(deployment, status, progress.RESUMED, "Deployment is resumed", now)
     return status

@@ -202,7 +202,7 @@ def _failed(
     pdb: PodDisruptionBudget, failure: SyncFailure, found: tuple[BudgetEvent, ...], now: dt.datetime
 ) -> BudgetStatus:
     """Allow nothing and say why; the counts stay as they were, since nobody can vouch for new ones."""
-    said = Condition(
+    failed = Condition(
         type=DISRUPTION_ALLOWED,
         status="False",
         reason=SYNC_FAILED,
@@ -210,7 +210,7 @@ def _failed(
         observed_generation=pdb.status.observed_generation,
     )
     status = msgspec.structs.replace(
-        pdb.status, disruptions_allowed=0, conditions=conditions_for(pdb.status.conditions, said, now)
+        pdb.status, disruptions_allowed=0, conditions=conditions_for(pdb.status.conditions, failed, now)
     )
     event = BudgetEvent(
         "Warning",

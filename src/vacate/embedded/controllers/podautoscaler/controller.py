@@ -110,8 +110,8 @@ class PodAutoscalerController:
 
     async def _not_found(self, autoscaler: HorizontalPodAutoscaler, error: NotFound) -> None:
         message = f"the HPA controller was unable to get the target's current scale: {error}"
-        said = {"AbleToScale": ("False", "FailedGetScale", message)}
-        conditions = conditions_after(autoscaler, said, self._deps.clock.now())
+        texts = {"AbleToScale": ("False", "FailedGetScale", message)}
+        conditions = conditions_after(autoscaler, texts, self._deps.clock.now())
         after = msgspec.structs.replace(autoscaler.status, conditions=conditions)
         if after != autoscaler.status:
             self._note(autoscaler, WARNING, "FailedGetScale", str(error))

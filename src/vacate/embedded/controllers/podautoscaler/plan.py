@@ -108,11 +108,11 @@ def status_after(
 
 
 def conditions_after(
-    autoscaler: HorizontalPodAutoscaler, said: dict[str, ConditionText], now: dt.datetime
+    autoscaler: HorizontalPodAutoscaler, texts: dict[str, ConditionText], now: dt.datetime
 ) -> list[Condition]:
     """The conditions with these in place; what was said of others stays."""
     found = {one.type: one for one in autoscaler.status.conditions}
-    for name, (status, reason, message) in said.items():
+    for name, (status, reason, message) in texts.items():
         before = condition(autoscaler.status.conditions, name)
         same = before is not None and before.status == status
         since = before.last_transition_time if before is not None and same else now

@@ -28,10 +28,10 @@ def canonical_list(amounts: Any, kind: Kind) -> None:
         try:
             amounts[name] = _canonical(written)
         except ValueError as field_error:
-            said = (
+            message = (
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {field_error}'
             )
-            raise BadRequest(said) from None
+            raise BadRequest(message) from None
 
 
 def _canonical(written: Any) -> str:

@@ -111,9 +111,9 @@ def record_object(obj: Obj) -> Obj:
     """An Evacuation's object in the shape of an EvictionRequest's, for the rules that both have."""
     spec, status = mapping(obj.get("spec")), mapping(obj.get("status"))
     theirs = {theirs: ours for ours, theirs in STATUS_FIELDS.items()}
-    said = {theirs.get(key, key): value for key, value in status.items() if key != COUNTER}
+    translated = {theirs.get(key, key): value for key, value in status.items() if key != COUNTER}
     if COUNTER in status:
-        said[_RECORD_COUNTER[0]] = {_RECORD_COUNTER[1]: status[COUNTER]}
+        translated[_RECORD_COUNTER[0]] = {_RECORD_COUNTER[1]: status[COUNTER]}
     finalizers = mapping(obj.get("metadata")).get("finalizers")
     named = [one for one in finalizers if isinstance(one, str)] if isinstance(finalizers, list) else []
     listed = [one for one in maps(spec.get("evacuators")) if isinstance(one.get("priority"), int)]
@@ -125,7 +125,7 @@ def record_object(obj: Obj) -> Obj:
     }
     if "progressDeadlineSeconds" in spec:
         made["heartbeatDeadlineSeconds"] = spec["progressDeadlineSeconds"]
-    return {**obj, "spec": made, "status": said}
+    return {**obj, "spec": made, "status": translated}
 
 
 def record_path(path: str) -> str:

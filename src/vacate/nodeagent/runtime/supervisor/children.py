@@ -97,32 +97,32 @@ def _fork(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], No
         _become(plan, cgroup, prepare, writer)
     os.close(writer)
     try:
-        said = _read_all(reader)
+        answer = _read_all(reader)
     except TimeoutError:
         # Such as a volume whose file system does not answer: it must not hold up all other containers.
         os.kill(pid, signal.SIGKILL)
         raise StartError("start", f"it did not get as far as the program within {MAX_START:g} s") from None
     finally:
         os.close(reader)
-    if said:
+    if answer:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        failure = json.loads(said)
+        failure = json.loads(answer)
         raise StartError(failure["step"], failure["message"])
     return pid
 
 
 def _read_all(reader: int) -> bytes:
     """Everything up to the end, which comes when the child becomes the program, or TimeoutError."""
-    poller, said = select.poll(), b""
+    poller, received = select.poll(), b""
     poller.register(reader, select.POLLIN)
     while True:
         if not poller.poll(MAX_START * 1000):
             raise TimeoutError
         chunk = os.read(reader, 4096)
         if not chunk:
-            return said
-        said += chunk
+            return received
+        received += chunk
 
 
 def _become(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], None], failures: int) -> None:
