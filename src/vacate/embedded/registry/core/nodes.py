@@ -26,7 +26,7 @@ RULES = table(
     ("status.allocatable", Effect.DEFAULT, "the capacity"),
     ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
     ("spec.podCIDRs", Effect.DEFAULT, "what podCIDR says, which is the first of them"),
-    ("spec.configSource", Effect.SET, "to nothing: it is out of use, and status.config too"),
+    ("spec.configSource", Effect.SET, "cleared, as it is no longer used; status.config too"),
     ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),

@@ -37,7 +37,7 @@ RULES = table(
     ("spec.containers[].env[].valueFrom.fieldRef.apiVersion", Effect.DEFAULT, "v1"),
     ("spec.containers[].readinessProbe", Effect.DEFAULT, "1 s, each 10 s, 1 success, 3 failures; all probes"),
     ("spec.containers[].readinessProbe.httpGet", Effect.DEFAULT, "path / and scheme HTTP; hooks too"),
-    ("spec.containers[].readinessProbe.grpc.service", Effect.DEFAULT, "an empty text"),
+    ("spec.containers[].readinessProbe.grpc.service", Effect.DEFAULT, "an empty string"),
 )  # fmt: skip
 
 

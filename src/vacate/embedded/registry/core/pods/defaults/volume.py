@@ -25,7 +25,7 @@ RULES = table(
     "Pod",
     ("spec.volumes[].emptyDir", Effect.DEFAULT, "{} where the volume has no source"),
     ("spec.volumes[].configMap.defaultMode", Effect.DEFAULT, "420; secret, downwardAPI and projected too"),
-    ("spec.volumes[].hostPath.type", Effect.DEFAULT, "an empty text"),
+    ("spec.volumes[].hostPath.type", Effect.DEFAULT, "an empty string"),
     ("spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds", Effect.DEFAULT, "3600"),
     ("spec.volumes[].iscsi.iscsiInterface", Effect.DEFAULT, "default; rbd, azureDisk, scaleIO have theirs"),
     ("spec.volumes[].image.pullPolicy", Effect.DEFAULT, "as for containers"),

@@ -37,7 +37,7 @@ RULES = table(
     ("spec.containers[].image", ErrorType.INVALID, "no white space around it (pods, not templates)"),
     ("spec.containers[].terminationMessagePolicy", ErrorType.NOT_SUPPORTED, "File or FallbackToLogsOnError"),
     ("spec.containers[].imagePullPolicy", ErrorType.NOT_SUPPORTED, "Always, IfNotPresent or Never"),
-    ("spec.initContainers[].name", ErrorType.DUPLICATE, "unique among both sorts"),
+    ("spec.initContainers[].name", ErrorType.DUPLICATE, "unique among containers and init containers"),
     ("spec.initContainers[].lifecycle", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
     ("spec.initContainers[].livenessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
     ("spec.initContainers[].readinessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),

@@ -25,9 +25,13 @@ RULES = table(
     (
         "spec.ephemeralContainers[].ports",
         ErrorType.FORBIDDEN,
-        "as resources, probes, hooks and what restarts",
+        "not allowed, nor are resources, probes, hooks, restarts",
     ),
-    ("spec.ephemeralContainers[].volumeMounts[].subPath", ErrorType.FORBIDDEN, "as subPathExpr"),
+    (
+        "spec.ephemeralContainers[].volumeMounts[].subPath",
+        ErrorType.FORBIDDEN,
+        "not allowed, nor is subPathExpr",
+    ),
 )
 
 

@@ -42,7 +42,7 @@ RULES = table(
     ("spec.volumes[].hostPath.path", ErrorType.INVALID, "without .."),
     ("spec.volumes[].hostPath.type", ErrorType.NOT_SUPPORTED, "a known type, or none"),
     ("spec.volumes[].secret.defaultMode", ErrorType.INVALID, "0 to 0777; configMap too"),
-    ("spec.volumes[].secret.items[].path", ErrorType.REQUIRED, "as key; configMap too"),
+    ("spec.volumes[].secret.items[].path", ErrorType.REQUIRED, "not empty, nor is key; configMap too"),
     ("spec.volumes[].secret.items[].path", ErrorType.INVALID,
      "relative, not beginning with ..; configMap too"),
     ("spec.volumes[].secret.items[].mode", ErrorType.INVALID, "0 to 0777; configMap too"),
