@@ -40,7 +40,11 @@ from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.thorough(beyond=1),
+    pytest.mark.timeout(900),  # a thorough run tries every moment of a crash
+]
 
 STEP = step("VACATE_SURGE_STEP", 17)
 """Every so many requests and writes are tried; 1 tries them all, which takes minutes."""

@@ -11,7 +11,7 @@ import pytest
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.sim.faults.crashpoints import CrashPoint
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(900)]  # a thorough run tries every moment of a crash
 
 # Every so many requests; VACATE_FENCING_CRASHES=1 dies at each one of them.
 EVERY = int(os.environ.get("VACATE_FENCING_CRASHES", "23"))

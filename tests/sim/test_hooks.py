@@ -29,7 +29,11 @@ from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.hooks import hook_controllers
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.thorough(beyond=1),
+    pytest.mark.timeout(900),  # a thorough run tries every moment of a crash
+]
 
 SEEDS = int(os.environ.get("VACATE_HOOK_SEEDS", "3"))
 FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)

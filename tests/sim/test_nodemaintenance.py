@@ -34,7 +34,11 @@ from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.thorough(beyond=1),
+    pytest.mark.timeout(900),  # a thorough run tries every moment of a crash
+]
 
 SEEDS = seeds("VACATE_DRAIN_SEEDS", 3)
 

@@ -18,7 +18,11 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.thorough(beyond=1),
+    pytest.mark.timeout(900),  # a thorough run tries every moment of a crash
+]
 
 SEEDS = seeds("VACATE_STATEFUL_SEEDS", 6)
 # Every so many requests and writes; 1 is all of them, which takes minutes.

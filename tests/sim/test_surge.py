@@ -29,7 +29,11 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.thorough(beyond=1),
+    pytest.mark.timeout(900),  # a thorough run tries every moment of a crash
+]
 
 
 PARTS = 4 if THOROUGH else 1

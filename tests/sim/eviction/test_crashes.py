@@ -18,7 +18,7 @@ from vacate.client.transport import Transport
 from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.run import Sim, run_sim
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(900)]  # a thorough run tries every moment of a crash
 
 MANAGER = "manager-1"
 DOWN = 1.0
