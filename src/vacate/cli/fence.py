@@ -212,11 +212,11 @@ async def _undo(cluster: Cluster, fencing: Fencing, node: str) -> None:
     await _note(cluster, node, "Unfenced", f"{fencing.user} {did} and removed the taint.")
     found = await cluster.client.get(NODES, node, into=Node)
     state = "has its storage" if by_storage else "is on"
-    terminal.echo(f"node/{node} {state} again and {_scheduling(found)}")
+    terminal.echo(f"node/{node} {state} again and {scheduling(found)}")
 
 
-def _scheduling(node: Node) -> str:
-    """A machine that was just powered on takes minutes to report."""
+def scheduling(node: Node) -> str:
+    """Whether the node takes pods: a machine that was just powered on takes minutes to report."""
     if node.spec.unschedulable:
         return "is still cordoned"
     return "takes pods" if readiness(node) == "True" else "takes pods once it is Ready"

@@ -13,9 +13,9 @@ from vacate.eviction.dialects.evictionrequest.history import TurnResult
 from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.eviction.dialects.turn_conditions import past_turns
 from vacate.eviction.registration import resolve
+from vacate.views.phrases import NOTHING
 
 HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE")
-NOTHING = "-"
 
 
 @dataclass(slots=True)

@@ -12,11 +12,10 @@ from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
 from vacate.api.types.meta import Condition
 from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, DRAINING
 from vacate.kube.nodes import OUT_OF_SERVICE
-from vacate.views.phrases import ago
+from vacate.views.phrases import NOTHING, ago
 
 READY, NOT_READY, NODE_DOWN, FENCED = "Ready", "NotReady", "NodeDown", "Fenced"
 SHUTTING_DOWN = "ShuttingDown"
-NOTHING = "-"
 _ORDER = (NODE_DOWN, FENCED, SHUTTING_DOWN, NOT_READY, READY)
 
 _DRAIN = (

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from vacate.api.durations import human_duration
 from vacate.api.text import plain
 
+NOTHING = "-"
+"""A cell of a table that has nothing to show."""
+
 _SECOND = dt.timedelta(seconds=1)
 
 

@@ -16,13 +16,13 @@ from vacate.api.types.readable import UNREADABLE
 from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
 from vacate.eviction.model import Stage
 from vacate.views.budgets import budgets_named_in, covering
+from vacate.views.phrases import NOTHING
 
 NAMESPACE = "NAMESPACE"
 HEADER = (
     "POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE", "REQUESTERS", "MESSAGE"
 )  # fmt: skip
 WIDE_HEADER = (*HEADER[:-1], "REFUSALS", "REQUEST", HEADER[-1])
-NOTHING = "-"
 _OVER = (Stage.COMPLETE, Stage.CANCELLED)
 
 

@@ -16,7 +16,8 @@ from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
-from vacate.views.statusrows import NOTHING, Row, row_of
+from vacate.views.phrases import NOTHING
+from vacate.views.statusrows import Row, row_of
 
 _TICK_SECONDS = 1.0
 

@@ -28,7 +28,8 @@ from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View
 from vacate.entropy import system_entropy
 from vacate.runtime.dependencies import InformerFactory
-from vacate.views.statusrows import NOTHING, Row, pod_of, row_of, unreadable_row
+from vacate.views.phrases import NOTHING
+from vacate.views.statusrows import Row, pod_of, row_of, unreadable_row
 
 _TICK_SECONDS = 1.0
 DELETED = "Deleted"

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from vacate.cli.common.columns import columns_of, cut, padded
 from vacate.cli.common.output import aligned
 from vacate.cli.common.terminal import safe
-from vacate.views.statusrows import NAMESPACE, NOTHING, Row, header_of
+from vacate.views.phrases import NOTHING
+from vacate.views.statusrows import NAMESPACE, Row, header_of
 
 _GAP = "  "
 _SHORTEST_DETAIL = 24

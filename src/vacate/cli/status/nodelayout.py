@@ -1,4 +1,4 @@
-"""Rows of nodes as lines: all columns where there is room, and never without a node's whole name. Pure."""
+"""Rows of nodes as lines: all columns where they fit, and never without a node's whole name. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from vacate.cli.common.output import aligned
 from vacate.cli.common.terminal import safe
 from vacate.cli.status.layout import fitted, wrapped
-from vacate.views.noderows import HEADER, NOTHING, NodeRow
+from vacate.views.noderows import HEADER, NodeRow
+from vacate.views.phrases import NOTHING
 
 
 def node_layout(rows: Sequence[NodeRow], width: int = 0) -> list[str]:

@@ -15,10 +15,10 @@ R = TypeVar("R")
 
 async def for_each(items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
     """Some side by side. Where some fail the others are finished first; the first failure is raised."""
-    room = asyncio.Semaphore(SIDE_BY_SIDE)
+    slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def one(item: T) -> R:
-        async with room:
+        async with slots:
             return await do(item)
 
     ends = await asyncio.gather(*(one(item) for item in items), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Connections of agents: where they come in, the requests that arrive, the answers that leave."""
+"""Connections of agents: where they come in, the requests that arrive, the answers that are sent."""
 
 from __future__ import annotations
 
