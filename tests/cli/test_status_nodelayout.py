@@ -58,3 +58,10 @@ def test_without_a_terminal_nothing_is_cut() -> None:
     header, first, *_ = node_layout(rows(LONG))
     assert header.split() == ["NODE", "STATE", "SINCE", "FENCING", "PODS", "WAITING", "MESSAGE"]
     assert first.endswith(f"2              {DOWN}")
+
+
+@pytest.mark.parametrize("width", [0, 40, 200])
+def test_no_cell_steers_the_terminal(width: int) -> None:
+    hostile = "x\x1b[2J\n" + "word" * 30
+    lines = node_layout([NodeRow(hostile, hostile, hostile, hostile, 1, hostile)], width)
+    assert all(line.isprintable() for line in lines), lines

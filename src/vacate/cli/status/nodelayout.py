@@ -34,7 +34,8 @@ def _blocks(rows: Sequence[NodeRow], width: int) -> list[str]:
     lines: list[str] = []
     for row in rows:
         lines.append(safe(row.name))
-        lines += wrapped(f"{row.state} ({row.since})" if row.since != NOTHING else row.state, width)
+        state = f"{row.state} ({row.since})" if row.since != NOTHING else row.state
+        lines += wrapped(safe(state), width)
         lines += wrapped(safe(_detail(row)), width)
     return lines
 
