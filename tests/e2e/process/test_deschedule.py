@@ -12,7 +12,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, REQUESTS, Lab
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 NUMBERS = itertools.count(1)
 NODE = "/api/v1/nodes/node-1"

@@ -18,7 +18,7 @@ from support.processes.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.times import format_micro_time, parse_time
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=10)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=6)]
 
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
 NOWHERE = 'pods "nowhere" not found in namespace default; name another one with -n'

@@ -13,7 +13,7 @@ from support.processes.commands import PODS, Lab
 from support.processes.screens import run
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 NODES = "/api/v1/nodes"
 AGENT = """#!/bin/sh

@@ -124,7 +124,7 @@ def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: 
     assert "web-1" in shown.plain
 
 
-@pytest.mark.thorough(beyond=4)
+@pytest.mark.thorough(beyond=2)
 @places
 @pytest.mark.parametrize("command", once_each(EVERYWHERE, LOOKS))
 def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
