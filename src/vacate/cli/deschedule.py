@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES
+from vacate.api.kinds import NAMESPACES, NODES
 from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.selectors.labels import EVERYTHING, parse_selector
 from vacate.api.types import Node, Pod
@@ -19,13 +20,12 @@ from vacate.api.types.deschedulingpolicy import (
     RULES,
     TOPOLOGY_SPREAD,
 )
-from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.queries import list_pods
+from vacate.cli.common.queries import list_all_requests, list_pods, named_uid, typed_request
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
@@ -33,7 +33,7 @@ from vacate.cli.identity import own_requester
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits, plan_descheduling
 from vacate.descheduling.violations import Scope, is_in_scope
 from vacate.entropy import system_entropy
-from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
+from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject, VacateError
 from vacate.sdk import Requester
 from vacate.views.phrases import counted
 
@@ -153,11 +153,21 @@ async def _plan(cluster: Cluster, scope: Scope, limits: Limits) -> tuple[Desched
     """The plan, and how many pods were considered for it."""
     nodes = (await cluster.client.list(NODES, into=Node)).items
     pods = [pod for pod in await list_pods(cluster, "") if not pod.terminal]
-    requests = (await cluster.client.list(EVICTIONREQUESTS, into=EvictionRequest)).items
-    requested = {one.metadata.name: False for one in requests if not one.complete}
+    requested = dict.fromkeys(await _leaving(cluster), False)
     by_name = {node.metadata.name: node for node in nodes}
     considered = sum(is_in_scope(pod, by_name.get(pod.spec.node_name), scope) for pod in pods)
     return plan_descheduling(scope, limits, nodes, pods, requested), considered
+
+
+async def _leaving(cluster: Cluster) -> list[str]:
+    """The UIDs of the pods with open requests of either API. A request that cannot be read counts as open."""
+    found = []
+    for one in await list_all_requests(cluster, ""):
+        with contextlib.suppress(UnreadableObject):
+            if typed_request(one).complete:
+                continue
+        found.append(named_uid(one))
+    return found
 
 
 def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) -> None:

@@ -169,6 +169,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", DESCHEDULINGPOLICIES.group, f"{DESCHEDULINGPOLICIES.plural}/status"),
             rule("list watch", CORE, "nodes"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            # Its limits count the pods of both APIs.
+            rule("list watch", EVACUATIONS.group, EVACUATIONS.plural),
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
         ),

@@ -10,9 +10,13 @@ from support.simulated.clusters import in_world
 from support.simulated.evictions import A
 from support.simulated.maintenances import on_node, open_requests, web
 from support.simulated.workloads import created, events_of
-from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES
+from vacate.api.kinds import DESCHEDULINGPOLICIES, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
 from vacate.descheduling.names import requester_of
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
@@ -144,3 +148,24 @@ def test_a_manager_that_starts_in_the_middle_goes_on_and_makes_no_second_request
         assert [one["metadata"]["uid"] for one in open_requests(world)] == [first["metadata"]["uid"]]
 
     in_world(body)
+
+
+def test_pods_that_leave_by_the_other_api_count() -> None:
+    """The limits are there for the applications, whichever API is used. A pod is requested by one only."""
+
+    async def body(world: World) -> None:
+        registered = {f"evacuation.coordination.k8s.io/priority_{A}": "11000/knowledgeable"}
+        await web(world, template={"metadata": {"labels": {"app": "web"}, "annotations": registered}})
+        there = on_node(world, "node-1")
+        assert len(there) >= 2
+        first = codec_for(Pod).convert(created(world, PODS, there[0]))
+        await world.client.create(EVACUATIONS, EVACUATION.new_request(first, "drain.example.com", "", None))
+        await taint(world, "node-1", [TAINT])
+        await policy(world)
+        await world.until(lambda: status(world).get("violations", 0) == len(there))
+        states = {one["pod"]: one["state"] for one in status(world)["pods"]}
+        assert states.pop(there[0]) == "Requested"
+        assert set(states.values()) == {"Waiting"}
+        assert world.objects(EVICTIONREQUESTS) == []
+
+    in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))

@@ -14,13 +14,17 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
+GATES = ("--feature-gates", "EvacuationAPI=true")
+REGISTERED = {"evacuation.coordination.k8s.io/priority_backup.example.com": "11000/knowledgeable"}
 NUMBERS = itertools.count(1)
 NODE = "/api/v1/nodes/node-1"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with running_cluster(tmp_path_factory.mktemp("tidy") / "dir", "--nodes", "2", *FAST_PODS) as running:
+    with running_cluster(
+        tmp_path_factory.mktemp("tidy") / "dir", "--nodes", "2", *GATES, *FAST_PODS
+    ) as running:
         yield Lab(running)
 
 
@@ -36,7 +40,7 @@ def deployed(lab: Lab) -> tuple[str, list[str]]:
     spec = {
         "replicas": 2,
         "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        "template": {"metadata": {"labels": labels, "annotations": REGISTERED}, "spec": pod},
     }
     body = {"metadata": {"name": name}, "spec": spec}
     lab.https.create("/apis/apps/v1/namespaces/default/deployments", body)
@@ -91,6 +95,18 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
         (second, "Waiting", False),
     ]
     assert lab.vacate(*chosen, "--rule", "node-affinity").out == "Every pod is where it should be.\n"
+
+
+def test_pods_that_leave_by_an_evacuation_count(lab: Lab) -> None:
+    taint(lab)
+    app, (first, second) = deployed(lab)
+    assert lab.vacate("evict", first, "--api", "evacuation").code == 0
+    taint(lab, {"key": "gpu", "effect": "NoSchedule"})
+    chosen = ("deschedule", "-l", f"app={app}", "--max-per-node", "1000", "--max-per-namespace", "1000")
+    assert lab.vacate(*chosen, "--max-total", "1000").out.splitlines() == [
+        f"pod/default/{first} on node-1 is being evicted: does not tolerate taint gpu:NoSchedule",
+        f"pod/default/{second} on node-1 would be evicted: does not tolerate taint gpu:NoSchedule",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     max_per_node: Annotated[
         Int32,
         described(
-            "How many pods of one node may be evicted at the same time. EvictionRequests of others and "
-            "terminating pods count.",
+            "How many pods of one node may be evicted at the same time. Pods with requests of others, by "
+            "EvictionRequest or Evacuation, and terminating pods count.",
             minimum=1,
             maximum=MAX_LIMIT,
             default=1,

@@ -62,8 +62,17 @@ def typed_request(request: Obj) -> EvictionRequest:
 
 def named_pod(request: Obj) -> str:
     """The name of the pod that a request of any API is about."""
+    return _of_pod_ref(request, "name")
+
+
+def named_uid(request: Obj) -> str:
+    """The UID of the pod that a request of any API is about."""
+    return _of_pod_ref(request, "uid")
+
+
+def _of_pod_ref(request: Obj, field: str) -> str:
     ref = dig(request, "spec", "target", "podRef") or dig(request, "spec", "podRef")
-    return str(dig(ref, "name")) if isinstance(ref, dict) else "None"
+    return str(dig(ref, field)) if isinstance(ref, dict) else "None"
 
 
 async def find(cluster: Cluster, pod_name: str) -> PodAndRequest:

@@ -21,6 +21,8 @@ from vacate.descheduling.names import policy_of, requester_of
 from vacate.descheduling.plan import Decision, plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of, status_patch
 from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -69,6 +71,22 @@ class View:
         self.requests = informers.informer(
             EVICTIONREQUESTS, EvictionRequest, indexes={_REQUESTED: _requesting}
         )
+
+        self._others = {
+            dialect: informers.requests(dialect)
+            for dialect in served_dialects(deps.gates)
+            if dialect is not EVICTION_REQUEST
+        }
+
+    def is_leaving_otherwise(self, pod: Pod) -> bool:
+        """Whether the pod has an open request of an API by which no policy requests evictions."""
+        meta = pod.metadata
+        for dialect, informer in self._others.items():
+            found = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            ref = found.spec.target.pod_ref if found is not None and not found.complete else None
+            if ref is not None and ref.uid == meta.uid:
+                return True
+        return False
 
     def requested(self, policy: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a policy."""
@@ -177,6 +195,8 @@ class Descheduling:
             request = self._view.requests.reader.get(pod.metadata.namespace, pod.metadata.uid)
             if request is not None and not request.complete:
                 found[pod.metadata.uid] = any(one.name == own for one in request.spec.requesters)
+            elif self._view.is_leaving_otherwise(pod):
+                found.setdefault(pod.metadata.uid, False)
         return found
 
     async def _request(
