@@ -429,7 +429,7 @@ evictionBridge:
   # How many seconds after its last attempt a caller counts as waiting; then its request is withdrawn.
   waitSeconds: 600
 
-# Annotate pods with the reason when somebody deletes or evicts them. The webhook then gets the right to patch
+# Annotate pods with the reason when they are deleted or evicted. The webhook then gets the right to patch
 # pods, which an admission policy narrows to that annotation.
 terminationReasons: false
 

@@ -164,7 +164,7 @@ class Metrics:
         )
         self.throttled = Counter(
             "vacate_client_throttled",
-            "Requests that a busy API server turned away with the wish for a pause.",
+            "Requests that a busy API server rejected with 429 and Retry-After.",
             ["method"],
             registry=self.registry,
         )

@@ -48,7 +48,7 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _reader_gone() -> int:
-    """Nobody reads the output any more, as behind `| head`: that ends the command and is no news."""
+    """The output was closed, as behind `| head`: that ends the command without an error message."""
     # The interpreter flushes at its end; what is left in the buffer must go somewhere.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

@@ -156,5 +156,6 @@ def _budget(budget: PodDisruptionBudget | None) -> str:
     status = budget.status
     allowed = status.disruptions_allowed
     now = f"{allowed} may be evicted now" if allowed else "none may be evicted now"
-    counts = f"{status.current_healthy} pods healthy, {status.desired_healthy} needed"
+    pods = "pod" if status.current_healthy == 1 else "pods"
+    counts = f"{status.current_healthy} {pods} healthy, {status.desired_healthy} needed"
     return f"disruption budget {budget.metadata.name}: {counts}, {now}"

@@ -90,9 +90,9 @@ def detach_from(started: StartedDrain) -> NoReturn:
 
 
 def say_unread(started: StartedDrain) -> None:
-    """Say how to return where nobody reads the output, as behind `| head`; standard error may be gone too."""
+    """Say how to return where the output was closed, as behind `| head`; standard error may be gone too."""
     if started.name:
-        lost = "Nobody reads the output any more; the drain does not depend on it."
+        lost = "The output was closed; the drain continues without it."
         with contextlib.suppress(OSError):
             terminal.echo(f"{lost} {_ways(started.name)}", err=True)
 

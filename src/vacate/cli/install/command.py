@@ -104,14 +104,14 @@ def install(
 @click.option(
     "--crds",
     is_flag=True,
-    help="Remove the CustomResourceDefinitions and all EvictionRequests too.",
+    help="Remove the CustomResourceDefinitions too, and with them all objects of Vacate's kinds.",
 )
 @kubeconfig_options
 def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None:
     """Remove Vacate from a cluster.
 
-    Webhook configurations are removed first, so that nothing is refused meanwhile. EvictionRequests and their
-    CustomResourceDefinition stay unless --crds is given.
+    Webhook configurations are removed first, so that nothing is refused meanwhile. The objects of
+    Vacate's kinds and the CustomResourceDefinitions stay unless --crds is given.
     """
 
     async def work() -> None:

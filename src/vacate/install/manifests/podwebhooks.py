@@ -28,7 +28,7 @@ _NO_DRY_RUN = f"!request.?dryRun.orValue(false) && dyn({_OPTIONS}).?dryRun.orVal
 
 
 def new_pods(settings: Settings) -> Obj:
-    """New pods that register nobody, to be annotated by rule. Those of nodes themselves are left alone."""
+    """New pods that name no interceptors, to be annotated by rule; without those of the nodes themselves."""
     annotations = "object.metadata.?annotations.orValue({})"
     hook = webhook_entry(
         f"pods.mutate.{WEBHOOK_SUFFIX}",

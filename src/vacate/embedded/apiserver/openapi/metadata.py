@@ -36,30 +36,38 @@ def _moment(description: str) -> Obj:
 METADATA_SCHEMAS: Obj = {
     OBJECT_META: {
         "type": "object",
-        "description": "What every object says about itself.",
+        "description": "Metadata that every object has.",
         "properties": {
-            "annotations": _map("Notes of tools and people, which nobody selects by."),
+            "annotations": _map("Arbitrary metadata of tools and users. Annotations cannot be selected by."),
             "creationTimestamp": _moment("When the object was created. Set by the server."),
-            "deletionGracePeriodSeconds": _number("How long the object was given to end. Set by the server."),
-            "deletionTimestamp": _moment("When the object's deletion was asked for. Set by the server."),
-            "finalizers": _texts("Who must be done before the object may disappear."),
-            "generateName": _text("The beginning of a name that the server completes."),
-            "generation": _number("How often the spec has changed. Set by the server."),
-            "labels": _map("By what the object is selected."),
-            "name": _text("The object's name, unique among its kind and namespace."),
-            "namespace": _text("The namespace that the object lives in."),
+            "deletionGracePeriodSeconds": _number(
+                "Seconds that the object has to terminate gracefully. Set by the server."
+            ),
+            "deletionTimestamp": _moment("When the grace period of the deletion ends. Set by the server."),
+            "finalizers": _texts(
+                "Must be empty before the object is removed; each component removes its own entry."
+            ),
+            "generateName": _text(
+                "Prefix from which the server generates a unique name if the name is empty."
+            ),
+            "generation": _number("Sequence number of the desired state. Set by the server."),
+            "labels": _map("Keys and values by which objects are selected."),
+            "name": _text("Name of the object, unique within its kind and namespace."),
+            "namespace": _text("Namespace of the object."),
             "ownerReferences": {
                 "type": "array",
                 "items": {"allOf": [{"$ref": f"#/components/schemas/{_OWNER}"}]},
-                "description": "To whom the object belongs; it is collected once they are all gone.",
+                "description": "Objects that this object depends on. It is deleted with the last one.",
             },
-            "resourceVersion": _text("Which state of the object this is. Set by the server."),
-            "uid": _text("What tells the object from others that have had its name. Set by the server."),
+            "resourceVersion": _text(
+                "Version of the object, which changes with every write. Set by the server."
+            ),
+            "uid": _text("Unique over time, also among objects of the same name. Set by the server."),
         },
     },
     _OWNER: {
         "type": "object",
-        "description": "One owner of an object.",
+        "description": "An owner of the object.",
         "required": ["apiVersion", "kind", "name", "uid"],
         "properties": {
             "apiVersion": _text("The owner's API version."),
