@@ -241,4 +241,4 @@ async def test_an_expired_revision(api: CaseApi) -> None:
 
 async def test_limit_that_is_no_number(api: CaseApi) -> None:
     answer = await api.ask("GET", CONFIGMAPS, query={"limit": "many"})
-    answer.refused(400, "BadRequest", 'strconv.ParseInt: parsing "many": invalid syntax')
+    answer.refused(400, "BadRequest")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import logging
 from collections.abc import Iterator, Mapping
@@ -204,6 +205,20 @@ async def test_watches_of_absurd_length_open_and_close(seconds: str) -> None:
         assert not isinstance(response.body, bytes)
         await response.body.aclose()
         assert server.store.watchers == 0
+
+
+@pytest.mark.parametrize("seconds", ["9223372036854775807", "10000000000"])
+async def test_watches_of_more_than_292_years_do_not_end_at_once(seconds: str) -> None:
+    async with embedded() as server:
+        await server.seed(PODS, a_pod("p"))
+        query = MultiDict(watch="1", timeoutSeconds=seconds)
+        response = await server.server.handle(Request("GET", PODS_PATH, query, CIMultiDict(), b"", ADMIN))
+        assert not isinstance(response.body, bytes)
+        frames = aiter(response.body)
+        assert b"ADDED" in await anext(frames)
+        await server.seed(PODS, a_pod("q"))
+        assert b'"q"' in await asyncio.wait_for(anext(frames), 10)
+        await response.body.aclose()
 
 
 async def test_the_first_of_repeated_parameters_counts() -> None:

@@ -106,7 +106,7 @@ def test_queries(query: dict[str, list[str]], options: DeleteOptions) -> None:
 def test_a_query_with_a_grace_that_is_no_number() -> None:
     with pytest.raises(BadRequest) as refused:
         options_from_query({"gracePeriodSeconds": ["soon"]})
-    assert refused.value.message == 'strconv.ParseInt: parsing "soon": invalid syntax'
+    assert refused.value.message == 'expected a 64-bit integer, got "soon"'
 
 
 _START = 'DeleteOptions.meta.k8s.io "" is invalid: '

@@ -1,26 +1,22 @@
-"""Numbers as the Go server reads and reckons with them: 64 bits, and errors in the words of its parser."""
+"""Integers of requests: 64 bits, and durations that stay within what a time can be reckoned with."""
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 
-from vacate.api.integers import MIN_INT64, fits
+from vacate.api.integers import MAX_INT64, fits, parse_integer, span
 
-_INT = re.compile("[+-]?[0-9]+")
+LONGEST_SECONDS = MAX_INT64 // 10**9
+"""About 292 years, the longest duration of Kubernetes, which counts nanoseconds in 64 bits."""
+
 _LONGEST_SHOWN = 64
-_LONGEST_INT64 = 19
 
 
 def parse_int64(text: str) -> int:
-    """A decimal number; ValueError with the parser's message otherwise."""
-    if not _INT.fullmatch(text):
-        raise ValueError(f'strconv.ParseInt: parsing "{text[:_LONGEST_SHOWN]}": invalid syntax')
-    digits = text.lstrip("+-").lstrip("0") or "0"
-    value = int(digits) if len(digits) <= _LONGEST_INT64 else 0
-    value = -value if text.startswith("-") else value
-    if len(digits) > _LONGEST_INT64 or not is_int64(value):
-        raise ValueError(f'strconv.ParseInt: parsing "{text[:_LONGEST_SHOWN]}": value out of range')
+    """A decimal number; ValueError with the reason otherwise."""
+    value = parse_integer(text)
+    if value is None:
+        raise ValueError(f'expected a 64-bit integer, got "{text[:_LONGEST_SHOWN]}"')
     return value
 
 
@@ -30,6 +26,5 @@ def is_int64(value: int) -> bool:
 
 
 def duration_of(seconds: int) -> dt.timedelta:
-    """So many seconds as a duration, which is a number of nanoseconds and wraps around after 292 years."""
-    nanoseconds = (seconds * 10**9 - MIN_INT64) % 2**64 + MIN_INT64
-    return dt.timedelta(microseconds=nanoseconds // 1000)
+    """So many seconds, at most 292 years; kube-apiserver lets longer ones wrap around, even into the past."""
+    return span(seconds, -LONGEST_SECONDS, LONGEST_SECONDS)
