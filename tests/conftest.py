@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
+DEVIATIONS = Path(__file__).parent / "conformance" / "deviations.toml"
 _LEFT_OUT = "left out"
 LEFT_OUT = pytest.StashKey[int]()
 """How many tests were left out for the sake of time."""
@@ -75,6 +77,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Say what was left out, and how to run it."""
     if missing := left_out(config.stash.get(LEFT_OUT, 0)):
         terminalreporter.write_line(missing)
+    # Not in the folder's own conftest: where workers run the tests, the one that reports never loads it.
+    if any(_is_conformance(report) for report in terminalreporter.stats.get("passed", [])):
+        from support.arms.summary import arms_summary  # it loads the embedded cluster
+
+        for line in arms_summary(DEVIATIONS):
+            terminalreporter.write_line(line)
+
+
+def _is_conformance(report: pytest.TestReport) -> bool:
+    return report.nodeid.startswith("tests/conformance/")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,6 +14,7 @@ import pytest
 
 import vacate
 from support.rights import rights_of, written_rights
+from vacate.cli.main import COMMANDS
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.targets import AllowList, JobPermission
 from vacate.wiring.controllers import CONTROLLERS
@@ -55,21 +56,19 @@ TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"
     r"|\buuid\.?uuid[14]\b|\brandom\.(?!Random\b)\w+\("
 )
+_WITH_A_CLUSTER_OF_ITS_OWN = {"up", "demo"}
 PRODUCT_ENTRY_POINTS = (
     "vacate.wiring.manager",
     "vacate.wiring.webhook",
+    "vacate.wiring.nodeagent",
     "vacate.install.objects",
     "vacate.sdk",
     "vacate.nodeagent",
-    "vacate.cli.manager",
-    "vacate.cli.webhook",
-    "vacate.cli.shutdown_agent",
-    "vacate.cli.hooks",
-    "vacate.cli.install.command",
-    "vacate.cli.evict.command",
-    "vacate.cli.status.command",
-    "vacate.cli.cancel.command",
-    "vacate.cli.explain.command",
+    *(
+        place.partition(":")[0]
+        for name, (place, _) in COMMANDS.items()
+        if name not in _WITH_A_CLUSTER_OF_ITS_OWN
+    ),
 )
 """What runs on a cluster of others, or speaks to one: none of it needs the embedded cluster."""
 

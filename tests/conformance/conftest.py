@@ -14,7 +14,7 @@ from support.arms.arm import Arm
 from support.arms.caseapi import CaseApi
 from support.arms.kube import REAL
 from support.arms.marks import expect_deviations, known_deviations, parametrize_arms
-from support.arms.servers import ALL_ARMS, arm_names, arms_left_out, open_arm
+from support.arms.servers import open_arm
 from vacate.entropy import system_entropy
 
 # Nothing here is about disks: where there is memory that looks like one, files lie there.
@@ -35,15 +35,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = [item for item in items if item.path.parent == DEVIATIONS.parent]
     expect_deviations(here, known_deviations(DEVIATIONS))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if REAL in arm_names():
-        terminalreporter.write_line(f"known deviations from Kubernetes: {len(known_deviations(DEVIATIONS))}")
-    if missing := arms_left_out():
-        terminalreporter.write_line(
-            f"conformance ran on {', '.join(arm_names())}; {ALL_ARMS}=all adds {', '.join(missing)}"
-        )
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
