@@ -6,8 +6,9 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,26 @@ def test_imports_point_only_towards_lower_layers() -> None:
             if parts[1] != package and LAYER_OF[parts[1]] >= LAYER_OF[package]:
                 breaches.append(f"{path.relative_to(ROOT)} (layer {LAYER_OF[package]}) imports {target}")
     assert not breaches, "\n".join(breaches)
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nor in a circle of several. Imports for types only, and those inside functions, count as well."""
+    modules = {module_of(path): path for path in sources()}
+    graph = {name: {_module_in(modules, one) for one in imports_of(path)} for name, path in modules.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("a circle of imports: " + " <- ".join(error.args[1]))
+
+
+def _module_in(modules: Container[str], target: str) -> str:
+    """The module that is imported, or out of which a name is."""
+    return target if target in modules else target.rpartition(".")[0]
 
 
 def test_the_product_never_loads_the_embedded_cluster() -> None:

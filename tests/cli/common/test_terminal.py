@@ -18,7 +18,8 @@ from rich.text import Text
 import vacate.cli
 from vacate.cli.common.console import SafeConsole
 from vacate.cli.common.output import json_text, yaml_text
-from vacate.cli.common.terminal import SafeFormatter, echo, echo_lines, safe
+from vacate.cli.common.terminal import SafeFormatter, echo, echo_lines
+from vacate.cli.common.text import safe
 
 pytestmark = pytest.mark.unit
 

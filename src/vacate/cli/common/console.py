@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from vacate.cli.common.terminal import safe
+from vacate.cli.common.text import safe
 
 
 class SafeConsole(Console):

@@ -12,7 +12,7 @@ import yaml
 
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.columns import columns_of, padded
+from vacate.cli.common.text import columns_of, padded, safe
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,7 +66,7 @@ def print_objects(objs: Sequence[Obj], form: str, name: Callable[[Obj], str] = s
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with columns below each other; nothing is cut, however long it is."""
-    rows = [[*map(terminal.safe, row)] for row in rows]
+    rows = [[*map(safe, row)] for row in rows]
     return aligned_to(widths(rows), rows)
 
 

@@ -13,37 +13,18 @@ import logging
 import shutil
 import sys
 import traceback
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from vacate.cli.common.text import safe
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 _READABLE, _NARROWEST = 100, 40
-REPLACEMENT = "�"
-_SPACES = frozenset({"Zs", "Zl", "Zp"})
 _live: list[Console] = []  # what is being drawn, the innermost last
-_BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
-
-
-def safe(text: str) -> str:
-    """The text on one line, as long as before, with nothing in it that steers a terminal.
-
-    Breaks and unusual spaces become spaces; control characters, invisible ones (such as those that reverse
-    the direction of writing) and halves of characters become the replacement character.
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else _replaced(one) for one in text)
-
-
-def _replaced(character: str) -> str:
-    if character in _BREAKS or unicodedata.category(character) in _SPACES:
-        return " "
-    return REPLACEMENT
 
 
 def echo(line: str, *, err: bool = False) -> None:

@@ -18,6 +18,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
+from vacate.cli.common.text import safe
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
@@ -114,7 +115,7 @@ class Follower:
             return Text("Waiting for the controller…")
         lines = overview(current, now, width, height)
         lines += self._preparing(width)[: max(height - len(lines), 0)]
-        return Text("\n".join(map(terminal.safe, lines)), no_wrap=True, overflow="ellipsis")
+        return Text("\n".join(map(safe, lines)), no_wrap=True, overflow="ellipsis")
 
     def _preparing(self, width: int) -> list[str]:
         """What interceptors say about the pods that they prepare."""

@@ -11,6 +11,7 @@ from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import Outage
+from vacate.cli.common.text import safe
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect
@@ -101,7 +102,7 @@ class Progress:
         with live, terminal.drawing(console):
             while True:
                 self._outage.check([self._informer])
-                rows, note = self._rows(), terminal.safe(self._outage.text)
+                rows, note = self._rows(), safe(self._outage.text)
                 size = (console.width, console.height)
                 live.update(live_table(rows, size, note=note) if rows else Text(note), refresh=True)
                 await self._cluster.clock.sleep(_TICK_SECONDS)

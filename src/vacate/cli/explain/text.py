@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
-from vacate.cli.common.terminal import safe
+from vacate.cli.common.text import safe
 from vacate.views.explanation import Explanation, TurnView
 
 

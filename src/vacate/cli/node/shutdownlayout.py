@@ -6,9 +6,8 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 
-from vacate.cli.common.columns import columns_of
 from vacate.cli.common.output import aligned
-from vacate.cli.common.terminal import safe
+from vacate.cli.common.text import columns_of, safe
 from vacate.nodeagent.shutdown.preview import PodPreview, Preview
 
 _HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "INTERCEPTORS", "ALLOTTED")

@@ -21,6 +21,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import WIDE
 from vacate.cli.common.queries import list_budgets
+from vacate.cli.common.text import safe
 from vacate.cli.status.lines import ChangeLines, WatchEvents
 from vacate.cli.status.order import in_order
 from vacate.cli.status.presence import NamedPods, left_over, nothing_to_follow
@@ -164,7 +165,7 @@ class Follower:
         return list(self._budgets.reader.list()) if self._budgets is not None else []
 
     def _table(self) -> Text:
-        rows, note = self._rows(), terminal.safe(self._outage.text)
+        rows, note = self._rows(), safe(self._outage.text)
         if not rows:
             return Text(note or f"No eviction requests yet{self._view.where}; waiting for one.")
         size = (self._console.width, self._console.height)

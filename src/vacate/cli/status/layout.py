@@ -9,9 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from vacate.cli.common.columns import columns_of, cut, padded
 from vacate.cli.common.output import aligned
-from vacate.cli.common.terminal import safe
+from vacate.cli.common.text import columns_of, cut, padded, safe
 from vacate.views.phrases import NOTHING
 from vacate.views.statusrows import NAMESPACE, Row, header_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.cli.common.output import aligned
-from vacate.cli.common.terminal import safe
+from vacate.cli.common.text import safe
 from vacate.cli.status.layout import fitted, wrapped
 from vacate.views.noderows import HEADER, NodeRow
 from vacate.views.phrases import NOTHING

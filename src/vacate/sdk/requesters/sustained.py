@@ -6,20 +6,20 @@ import asyncio
 import contextlib
 import datetime as dt
 import logging
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.clock import Clock
 from vacate.errors import ConfigError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.eviction.dialects.base import Dialect
 from vacate.sdk.arguments import checked_span
 from vacate.sdk.requesters.requests import has_requester
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.turnstate import is_newer
 from vacate.sdk.watch import WatchedObject
-
-if TYPE_CHECKING:
-    from vacate.sdk.requesters.requester import Requester
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,37 @@ _CATCHING_UP = 10.0
 _PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
+class RequestMaker(Protocol):
+    """What a sustained request needs of its requester."""
+
+    @property
+    def name(self) -> str:
+        """The name that is kept on the request."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The API that requests are made in."""
+
+    @property
+    def clock(self) -> Clock:
+        """Where time comes from."""
+
+    async def request(
+        self,
+        pod: EvictionRequest | Pod | str,
+        namespace: str = "",
+        *,
+        reason: str = "",
+        deadline_seconds: int | None = None,
+    ) -> EvictionRequest:
+        """Create the request, or join the one that exists."""
+
+    def following(
+        self, request: EvictionRequest
+    ) -> AbstractAsyncContextManager[WatchedObject[EvictionRequest]]:
+        """A watch over the request, for the length of a block."""
+
+
 class SustainedRequest:
     """Keeps one requester's name on the request for one pod, for the length of a block.
 
@@ -40,7 +71,7 @@ class SustainedRequest:
 
     def __init__(
         self,
-        requester: Requester,
+        requester: RequestMaker,
         pod: Pod | str,
         namespace: str,
         reason: str,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vacate.cli.common.columns import columns_of, cut, padded
+from vacate.cli.common.text import columns_of, cut, padded
 
 pytestmark = pytest.mark.unit
 

@@ -1,10 +1,30 @@
-"""How many columns of a terminal a text takes, and texts cut to so many. Pure."""
+"""Text for a terminal: with nothing in it that steers the terminal, and cut to its columns. Pure."""
 
 from __future__ import annotations
 
 import unicodedata
 
+REPLACEMENT = "�"
+_SPACES = frozenset({"Zs", "Zl", "Zp"})
+_BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
 _NONE, _TWO = frozenset({"Mn", "Me"}), frozenset("WF")
+
+
+def safe(text: str) -> str:
+    """The text on one line, as long as before, with nothing in it that steers a terminal.
+
+    Breaks and unusual spaces become spaces; control characters, invisible ones (such as those that reverse
+    the direction of writing) and halves of characters become the replacement character.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _replaced(one) for one in text)
+
+
+def _replaced(character: str) -> str:
+    if character in _BREAKS or unicodedata.category(character) in _SPACES:
+        return " "
+    return REPLACEMENT
 
 
 def columns_of(text: str) -> int:
