@@ -10,6 +10,7 @@ import pytest
 from support.embedded import ADMIN, Embedded, embedded
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NAMESPACES, NODES, PODS
+from vacate.api.options import DeleteOptions
 from vacate.cli.common.connection import Cluster
 from vacate.cli.delete.command import _release
 from vacate.cli.delete.nodes import delete_node, lost_pods
@@ -40,7 +41,7 @@ async def given(server: Embedded, ready: str, *pods: str) -> Cluster:
     client = Client(InProcessTransport(server.server, ADMIN))
     for name in pods:
         await client.create(PODS, pod(name, spec={"nodeName": "n1"}), "default")
-        await client.delete(PODS, name, "default", grace_period_seconds=30)
+        await client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=30))
     return Cluster(client, "default", server.clock)
 
 
@@ -92,7 +93,7 @@ async def test_a_pod_that_has_taken_the_name_of_a_released_one_stays(
                 uid = (server.stored(PODS, name, "default") or {})["metadata"]["uid"]
                 confirmed = {"metadata": {"annotations": {CONFIRMATION: uid}}}
                 await self.patch(PODS, name, confirmed, "default")
-                await self.delete(PODS, name, "default", grace_period_seconds=0)
+                await self.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=0))
             made = await self.create(PODS, pod("b", spec={"nodeName": "n2"}), "default")
             found.append(made["metadata"]["uid"])
         return await get(self, *args, **options)

@@ -7,6 +7,7 @@ import pytest
 
 from support.tiny_server import TinyServer
 from vacate.api.kinds import CONFIGMAPS, PODS
+from vacate.api.options import ListOptions, WatchOptions
 from vacate.api.types import Pod
 from vacate.client.client import Client
 from vacate.clock import SystemClock
@@ -51,7 +52,7 @@ async def test_pages() -> None:
     client = over(server)
     names, token = [], ""
     while True:
-        page = await client.list(PODS, limit=2, continue_token=token, into=Pod)
+        page = await client.list(PODS, options=ListOptions(limit=2, continue_token=token), into=Pod)
         names.append([pod.metadata.name for pod in page.items])
         token = page.continue_token
         if not token:
@@ -62,7 +63,7 @@ async def test_pages() -> None:
 async def test_a_watch_is_sent_at_the_first_read_and_closed_at_the_end() -> None:
     server = TinyServer()
     server.put(PODS, "a")
-    watch = over(server).watch(PODS, resource_version="1", into=Pod)
+    watch = over(server).watch(PODS, options=WatchOptions(resource_version="1"), into=Pod)
     assert server.requests == []
     await watch.open()
     server.put(PODS, "b")
@@ -81,12 +82,12 @@ async def test_a_refused_watch_raises() -> None:
     server.put(PODS, "b")
     server.compact()
     with pytest.raises(Gone):
-        await over(server).watch(PODS, resource_version="1").read()
+        await over(server).watch(PODS, options=WatchOptions(resource_version="1")).read()
 
 
 async def test_what_came_before_an_error_is_handed_out_first() -> None:
     server = TinyServer()
-    watch = over(server).watch(PODS, resource_version="0")
+    watch = over(server).watch(PODS, options=WatchOptions(resource_version="0"))
     await watch.open()
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
     pod = {"metadata": {"name": "a", "resourceVersion": "5"}}
@@ -102,7 +103,7 @@ async def test_what_came_before_an_error_is_handed_out_first() -> None:
 
 async def test_a_stream_that_breaks_off_in_a_line_is_an_error() -> None:
     server = TinyServer()
-    watch = over(server).watch(PODS, resource_version="0")
+    watch = over(server).watch(PODS, options=WatchOptions(resource_version="0"))
     await watch.open()
     server.streams[0].feed(b'{"type":"ADD')
     server.streams[0].end()
@@ -128,7 +129,9 @@ async def test_faults() -> None:
 async def test_streams_are_cut_and_repeated() -> None:
     server = TinyServer()
     server.put(PODS, "a")
-    watch = over(server, Fault(cut_after=1, repeat=True)).watch(PODS, resource_version="0")
+    watch = over(server, Fault(cut_after=1, repeat=True)).watch(
+        PODS, options=WatchOptions(resource_version="0")
+    )
     assert await watch.read() == await watch.read()
     with pytest.raises(TransportError, match="cut"):
         await watch.read()

@@ -17,6 +17,7 @@ from aiohttp import web
 from support.certificates import Authority, Pair
 from vacate.api.kinds import CONFIGMAPS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions, WatchOptions
 from vacate.api.types import Pod
 from vacate.client import requests
 from vacate.client.client import Client
@@ -96,7 +97,7 @@ async def test_what_arrives(authority: Authority, tmp_path: Path) -> None:
         jane = replace(config, **identity(authority.issue("jane")), token="secret", impersonate="bob")  # type: ignore[arg-type]
         async with connected(replace(jane, impersonate_groups=("x", "y"))) as client:
             selector = "app in (a+b, c),tier!=x&y"
-            page = requests.list_page(PODS, "shop", label_selector=selector, limit=5)
+            page = requests.list_page(PODS, "shop", ListOptions(label_selector=selector, limit=5))
             found = await _sent(client, page)
             assert found["path"] == "/api/v1/namespaces/shop/pods"
             assert found["query"] == [["labelSelector", selector], ["limit", "5"]]
@@ -217,14 +218,14 @@ async def test_a_watch_arrives_in_pieces_ends_and_breaks(authority: Authority, t
 
     limits = Limits(silence_seconds=0.2)
     async with serving(authority, tmp_path, stream) as config, connected(config, limits) as client:
-        async with client.watch(PODS, label_selector="end", into=Pod) as pods:
+        async with client.watch(PODS, options=WatchOptions(label_selector="end"), into=Pod) as pods:
             assert [event.resource_version async for event in pods] == ["3", "3"]
-        async with client.watch(PODS, label_selector="break") as watch:
+        async with client.watch(PODS, options=WatchOptions(label_selector="break")) as watch:
             with pytest.raises(
                 TransportError, match="the watch stream broke: the connection was lost before"
             ):
                 await read_to_the_end(watch)
-        async with client.watch(PODS, label_selector="silent") as watch:
+        async with client.watch(PODS, options=WatchOptions(label_selector="silent")) as watch:
             assert await watch.read() is not None
             with pytest.raises(TransportError, match="too long"):
                 await read_to_the_end(watch)

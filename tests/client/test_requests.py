@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions, ListOptions, WatchOptions
 from vacate.client import requests
 from vacate.errors import ConfigError
 from vacate.wire.message import Request
@@ -29,12 +30,14 @@ POD = "/api/v1/namespaces/shop/pods/web-1"
             requests.list_page(
                 DEPLOYMENTS,
                 "shop",
-                label_selector="app=web,!old",
-                field_selector="metadata.name=a",
-                limit=500,
-                continue_token="abc",
-                resource_version="7",
-                resource_version_match="Exact",
+                ListOptions(
+                    label_selector="app=web,!old",
+                    field_selector="metadata.name=a",
+                    limit=500,
+                    continue_token="abc",
+                    resource_version="7",
+                    resource_version_match="Exact",
+                ),
             ),
             "GET",
             "/apis/apps/v1/namespaces/shop/deployments",
@@ -49,14 +52,14 @@ POD = "/api/v1/namespaces/shop/pods/web-1"
             None,
         ),
         (
-            requests.watch(PODS, resource_version="7", timeout_seconds=300),
+            requests.watch(PODS, options=WatchOptions(resource_version="7", timeout_seconds=300)),
             "GET",
             "/api/v1/pods",
             {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": "7", "timeoutSeconds": "300"},
             None,
         ),
         (
-            requests.watch(PODS, send_initial_events=True),
+            requests.watch(PODS, options=WatchOptions(send_initial_events=True)),
             "GET",
             "/api/v1/pods",
             {
@@ -65,6 +68,13 @@ POD = "/api/v1/namespaces/shop/pods/web-1"
                 "sendInitialEvents": "true",
                 "resourceVersionMatch": "NotOlderThan",
             },
+            None,
+        ),
+        (
+            requests.watch(PODS, "shop", WatchOptions(send_initial_events=False, allow_bookmarks=False)),
+            "GET",
+            "/api/v1/namespaces/shop/pods",
+            {"watch": "true", "sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"},
             None,
         ),
         (
@@ -94,12 +104,12 @@ POD = "/api/v1/namespaces/shop/pods/web-1"
                 PODS,
                 "web-1",
                 "shop",
-                requests.delete_options(
+                DeleteOptions(
                     grace_period_seconds=0,
                     uid="u",
                     resource_version="9",
                     propagation_policy="Orphan",
-                    dry_run=True,
+                    dry_run=DRY_RUN_ALL,
                 ),
             ),
             "DELETE",
@@ -115,14 +125,21 @@ POD = "/api/v1/namespaces/shop/pods/web-1"
             },
         ),
         (
-            requests.delete_collection(PODS, "shop", label_selector="app=web"),
+            requests.delete_collection(PODS, "shop", listed=ListOptions(label_selector="app=web")),
             "DELETE",
             "/api/v1/namespaces/shop/pods",
             {"labelSelector": "app=web"},
             None,
         ),
         (
-            requests.evict("web-1", "shop", requests.delete_options(uid="u")),
+            requests.delete(PODS, "web-1", "shop", DeleteOptions(uid="", resource_version="", reason="")),
+            "DELETE",
+            POD,
+            {},
+            None,
+        ),
+        (
+            requests.evict("web-1", "shop", DeleteOptions(uid="u")),
             "POST",
             f"{POD}/eviction",
             {},

@@ -14,6 +14,7 @@ from support.simulated.fencing import LOST, Fenced, fenced
 from support.simulated.jobs import HOME, TEMPLATE, SimulatedJobs, Work, succeeded
 from vacate.api.kinds import JOBS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
 from vacate.entropy import seeded_entropy
@@ -171,7 +172,7 @@ def test_a_job_that_somebody_deletes_proves_nothing(replaced: bool) -> None:
         async def before(pod: Obj) -> None:
             jobs.before = None
             [name] = jobs.jobs
-            await jobs.client.delete(JOBS, name, HOME, propagation_policy="Orphan")
+            await jobs.client.delete(JOBS, name, HOME, DeleteOptions(propagation_policy="Orphan"))
             while jobs.jobs:
                 await jobs.clock.sleep(0.1)
             if replaced:

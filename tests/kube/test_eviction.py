@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.objects import Obj
-from vacate.api.options import DeleteOptions, Preconditions
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time
 from vacate.embedded.apiserver.subresources.evictiondecision import (
     Eviction,
@@ -104,11 +104,11 @@ def test_what_has_ended_goes_without_any_budget(a_pod: Obj, budgets: list[Obj]) 
 
 def test_a_pending_pod_goes_only_as_it_is_now() -> None:
     decided = decide_eviction(pod("Pending", ready=None), [pdb(disruptionsAllowed=0)], DeleteOptions(), NOW)
-    assert decided == Eviction(DeleteOptions(preconditions=Preconditions(resource_version="5")))
+    assert decided == Eviction(DeleteOptions(resource_version="5"))
 
 
 def test_a_version_that_the_client_named_for_a_pending_pod_stays() -> None:
-    asked = DeleteOptions(preconditions=Preconditions(uid="u", resource_version="4"))
+    asked = DeleteOptions(uid="u", resource_version="4")
     assert decide_eviction(pod("Pending", ready=None), [], asked, NOW).options == asked
 
 
@@ -179,7 +179,7 @@ def test_unready_pods(policy: str | None, current: int, desired: int, free: bool
         assert isinstance(refused(pod(ready=ready), [budget]), TooManyRequests)
         return
     decided = decide_eviction(pod(ready=ready), [budget], DeleteOptions(), NOW)
-    pinned = DeleteOptions(preconditions=Preconditions(resource_version="5"))
+    pinned = DeleteOptions(resource_version="5")
     assert decided == Eviction(pinned, budget=None, spared="b")
 
 
@@ -196,7 +196,7 @@ def test_a_conflict_over_an_unready_pod_sends_the_client_round_again() -> None:
     missing = NotFound("gone")
     assert decided.explain(missing, DeleteOptions()) is missing
     conflict = Conflict("it changed")
-    named = DeleteOptions(preconditions=Preconditions(resource_version="4"))
+    named = DeleteOptions(resource_version="4")
     assert decided.explain(conflict, named) is conflict
     assert Eviction(DeleteOptions()).explain(conflict, DeleteOptions()) is conflict
 

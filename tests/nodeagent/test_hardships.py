@@ -17,6 +17,7 @@ from support.nodes.agents import NODE, AgentCluster, agent_place, main_status, r
 from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import node
@@ -96,7 +97,7 @@ async def test_a_clock_that_is_set_in_the_middle_changes_no_grace_and_starts_and
         later = await place.create("later", "echo on; exec sleep 1000")
         await place.logged(later, "on")
         for name in (again["metadata"]["name"], "later"):
-            await place.client.delete(PODS, name, "default", grace_period_seconds=1)
+            await place.client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=1))
             await place.gone(name)
 
 
@@ -137,7 +138,7 @@ async def test_on_a_full_disk_what_runs_goes_on_and_a_new_pod_waits_until_there_
         assert main_status(last)["state"]["terminated"]["exitCode"] == 3
         filler.unlink()
         await place.logged(blocked, "on")
-        await place.client.delete(PODS, "blocked", "default", grace_period_seconds=1)
+        await place.client.delete(PODS, "blocked", "default", DeleteOptions(grace_period_seconds=1))
         await place.gone("blocked")
 
 

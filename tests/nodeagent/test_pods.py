@@ -12,6 +12,7 @@ from support.nodes.agents import AgentCluster, agent_place, main_status, ready
 from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
 
@@ -50,7 +51,7 @@ async def test_a_shorter_grace_overtakes_a_longer_one(place: AgentCluster) -> No
     await place.logged(made, "on")
     await place.client.delete(PODS, "web", "default")
     await place.logged(made, "refused")
-    await place.client.delete(PODS, "web", "default", grace_period_seconds=1)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
     await place.gone("web")
 
 
@@ -114,7 +115,7 @@ async def test_init_containers_run_in_order_before_the_others(place: AgentCluste
         container={"volumeMounts": mounts},
     )
     assert await place.logged(made, "on") == "1\n2\non\n"
-    await place.client.delete(PODS, "web", "default", grace_period_seconds=1)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
     await place.gone("web")
 
 
@@ -152,7 +153,7 @@ async def test_a_failing_liveness_probe_restarts_and_readiness_follows_its_probe
     await place.until("web", lambda one: main_status(one)["restartCount"] == 1 and ready(one))
     events = await place.client.list(EVENTS, "default")
     assert {"Unhealthy", "Killing", "Started"} <= {one["reason"] for one in events.items}
-    await place.client.delete(PODS, "web", "default", grace_period_seconds=1)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
     await place.gone("web")
 
 
@@ -161,12 +162,12 @@ async def test_a_force_deleted_pod_is_ended_before_its_successor_of_the_same_nam
 ) -> None:
     first = await place.create("web", STUBBORN + " # first")
     await place.logged(first, "on")
-    await place.client.delete(PODS, "web", "default", grace_period_seconds=0)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=0))
     second = await place.create("web", "echo on; exec sleep 1000")
     await place.logged(second, "on")
     assert not [pid for pid in processes_of(place.folder) if b"# first" in _cmdline(pid)]
     assert not (place.settings.pods_folder / first["metadata"]["uid"]).exists()
-    await place.client.delete(PODS, "web", "default", grace_period_seconds=1)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
     await place.gone("web")
 
 

@@ -16,6 +16,7 @@ import pytest
 from support.nodes.agents import AgentCluster, agent_place, ready
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.nodeagent.lifecycle.reason import deliver, hook_command, reason_of
 from vacate.nodeagent.view import AgentPod
 
@@ -82,7 +83,7 @@ async def heard(place: AgentCluster, container: Obj, **options: Any) -> tuple[li
     made = await place.create("web", SERVING, container=container)
     await place.logged(made, "on")
     await place.until("web", ready)
-    await place.client.delete(PODS, "web", "default", **options)
+    await place.client.delete(PODS, "web", "default", DeleteOptions(**options))
     said = await said_in_the_end(place, made)
     arguments, env = json.loads(said.partition("\n")[2])
     return arguments, env
@@ -142,7 +143,7 @@ class TestCommands:
         env = [{"name": "GREETING", "value": "hello"}]
         made = await place.create("web", SERVING, container={"lifecycle": hook, "env": env})
         await place.logged(made, "on")
-        await place.client.delete(PODS, "web", "default", reason="Update")
+        await place.client.delete(PODS, "web", "default", DeleteOptions(reason="Update"))
         async with asyncio.timeout(60):
             while not heard_file(place, made).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -164,7 +165,7 @@ class TestRequests:
         }
         made = await place.create("web", "", container=container)
         await place.until("web", ready)
-        await place.client.delete(PODS, "web", "default", reason="保守: a  b")
+        await place.client.delete(PODS, "web", "default", DeleteOptions(reason="保守: a  b"))
         said = await said_in_the_end(place, made)
         return [list(one) for one in ast.literal_eval(said.splitlines()[0])]
 
@@ -280,7 +281,7 @@ async def test_the_agent_logs_what_is_wrong(place: AgentCluster, caplog: pytest.
     await place.client.patch(PODS, "web", {"metadata": {"annotations": notes}}, "default")
     await place.until("web", ready)
     with caplog.at_level(logging.ERROR, logger="vacate.nodeagent"):
-        await place.client.delete(PODS, "web", "default", reason=WHY)
+        await place.client.delete(PODS, "web", "default", DeleteOptions(reason=WHY))
         said = await said_in_the_end(place, made)
     assert json.loads(said.partition("\n")[2])[1]["KUBE_POD_TERM_REASON"] == WHY
     assert "has no env, which this hook needs; using KUBE_POD_TERM_REASON" in caplog.text

@@ -12,6 +12,7 @@ import pytest
 from support.arms.clusters import Lab
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.errors import TooManyRequests
 from vacate.testing import deployment, pdb
 
@@ -146,7 +147,7 @@ async def test_a_new_template_replaces_every_pod(lab: Lab) -> None:
 
 async def test_what_is_owned_goes_with_its_owner(lab: Lab) -> None:
     await deployed(lab, 2)
-    await lab.client.delete(DEPLOYMENTS, "web", lab.namespace, propagation_policy="Foreground")
+    await lab.client.delete(DEPLOYMENTS, "web", lab.namespace, DeleteOptions(propagation_policy="Foreground"))
 
     async def all_gone() -> bool:
         left = [await lab.client.list(kind, lab.namespace) for kind in (DEPLOYMENTS, REPLICASETS, PODS)]

@@ -17,6 +17,7 @@ from support.simulated.evictions import (
     running_pod,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.options import DeleteOptions
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import NO_FAULT, Fault
@@ -67,7 +68,7 @@ def test_a_pod_that_the_cache_shows_no_more_is_not_taken_for_gone() -> None:
     async def body(world: World) -> None:
         await running_pod(world)
         await world.sim.clock.sleep(LAG)
-        await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
         made = pod("p")
         made["spec"]["evictionInterceptors"] = [{"name": A}]
         await world.client.create(PODS, made, "default")

@@ -12,6 +12,7 @@ import pytest
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import CONFIGMAPS, EVENTS, LEASES, NAMESPACES
+from vacate.api.options import DeleteOptions, ListOptions, WatchOptions
 from vacate.api.types import ConfigMap
 from vacate.cache.informer import Informer, Tuning
 from vacate.client.client import Client
@@ -85,14 +86,16 @@ def test_every_way_of_reading_agrees() -> None:
             names: list[str] = []
             token = ""
             while not names or token:
-                page = await client.list(CONFIGMAPS, "shop", limit=2, continue_token=token, into=ConfigMap)
+                page = await client.list(
+                    CONFIGMAPS, "shop", ListOptions(limit=2, continue_token=token), into=ConfigMap
+                )
                 names += [obj.metadata.name for obj in page.items]
                 token = page.continue_token
             assert names == ["c0", "c1", "c2", "c4", "c5", "c6"]
             got = await client.get(CONFIGMAPS, "c1", "shop")
             with pytest.raises(Conflict):
-                await client.delete(CONFIGMAPS, "c1", "shop", uid="another")
-            await client.delete(CONFIGMAPS, "c1", "shop", uid=got["metadata"]["uid"])
+                await client.delete(CONFIGMAPS, "c1", "shop", DeleteOptions(uid="another"))
+            await client.delete(CONFIGMAPS, "c1", "shop", DeleteOptions(uid=got["metadata"]["uid"]))
 
     simulate(main)
 
@@ -112,7 +115,7 @@ def test_history_that_is_gone_is_told_and_listed_anew() -> None:
                 await client.delete(CONFIGMAPS, "a", "shop")
                 await server.registry.store.compact(server.registry.store.revision)
                 with pytest.raises(Gone):
-                    await client.watch(CONFIGMAPS, resource_version="1").read()
+                    await client.watch(CONFIGMAPS, options=WatchOptions(resource_version="1")).read()
                 await sim.clock.sleep(30)
                 assert [obj.metadata.name for obj in cut.reader.list()] == ["b"]
                 assert seen == [(True, False)], "what came and went unseen is not told"

@@ -10,6 +10,7 @@ import pytest
 from support.simulated.evictions import put_past_admission
 from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound
 from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
@@ -308,7 +309,7 @@ def test_a_pod_of_the_same_name_is_another_pod() -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
-        await stage.world.client.delete(PODS, "web", "default", grace_period_seconds=0)
+        await stage.world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=0))
         await stage.pod("web", BACKUP)
         assert (await requester.wait(request)).pod_ended
         with pytest.raises(NotFound, match="another pod has the name now"):

@@ -20,6 +20,7 @@ from support.simulated.evictions import A, B, as_interceptor
 from support.simulated.statefulsets import is_whole, members
 from vacate.api.kinds import EVICTIONREQUESTS, STATEFULSETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.client.client import Client
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.callers import CALLERS, SUFFIX, callers_of
@@ -64,7 +65,7 @@ class Drain:
     async def _evict(self, name: str, uid: str) -> None:
         for _ in range(self.attempts):
             try:
-                await self.client.evict(name, "default", uid=uid if self.by_uid else "")
+                await self.client.evict(name, "default", DeleteOptions(uid=uid if self.by_uid else ""))
                 self.evicted.append(name)
                 return
             except (ApiError, TransportError) as error:

@@ -21,6 +21,7 @@ from support.simulated.volumes import claim, volume
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
@@ -151,7 +152,9 @@ async def _lose_and_force(world: World, entropy: Entropy) -> None:
     for pod in world.objects(PODS):
         if dig(pod, "spec", "nodeName") == name:
             with contextlib.suppress(VacateError):
-                await world.client.delete(PODS, pod["metadata"]["name"], "default", grace_period_seconds=0)
+                await world.client.delete(
+                    PODS, pod["metadata"]["name"], "default", DeleteOptions(grace_period_seconds=0)
+                )
 
 
 async def _fence(world: World, name: str) -> None:

@@ -16,6 +16,7 @@ from vacate.api.kinds import (
     PODS,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 from vacate.testing import deployment, pdb, pod
 
@@ -46,7 +47,7 @@ def test_a_pod_with_an_endless_grace_goes_when_its_containers_end(grace: int) ->
     async def body(world: World) -> None:
         await running(world, "asked")
         await running(world, "told", terminationGracePeriodSeconds=grace)
-        await world.client.delete(PODS, "asked", "default", grace_period_seconds=grace)
+        await world.client.delete(PODS, "asked", "default", DeleteOptions(grace_period_seconds=grace))
         await world.client.delete(PODS, "told", "default")
         await world.until(lambda: not world.objects(PODS, "default"), 30.0, "both pods are gone")
 

@@ -17,6 +17,7 @@ from support.simulated.workloads import in_world
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import NAMESPACES, NODES, PODS, STATEFULSETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
@@ -100,7 +101,7 @@ async def _fault(world: World, entropy: Entropy) -> None:
         case 4:
             # A person, or a controller, who does not confirm.
             with contextlib.suppress(Forbidden, NotFound):
-                await world.client.delete(PODS, identity, "default", grace_period_seconds=0)
+                await world.client.delete(PODS, identity, "default", DeleteOptions(grace_period_seconds=0))
         case _:
             # A Node object is deleted by mistake; the node registers again, or is back before the quarantine.
             if not world.pool.machines[name].isolated and world.pool.machines[name].up:
@@ -175,7 +176,7 @@ def test_if_a_member_were_replaced_while_its_old_pod_exists_some_seed_fails(
     async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:
         name = pod_name(one, creation.ordinal)
         with contextlib.suppress(NotFound):
-            await writer._deps.client.delete(PODS, name, "default", grace_period_seconds=0)
+            await writer._deps.client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=0))
         return await make(writer, one, creation, known)
 
     plan_members, make = plan_of_members.plan_members, PodWriter._create

@@ -16,6 +16,7 @@ from support.simulated.evictions import A, active, completed, heard, requested, 
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.objects import dig
+from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
 from vacate.client.transport import Transport
 from vacate.features import FeatureGates, parse_feature_gates
@@ -133,7 +134,7 @@ def test_of_two_one_works_and_the_other_takes_over() -> None:
             world.network.kill(first.name)
             await first.end()
             await world.until(lambda: holder(world) == other.name, timeout=30)
-            await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+            await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
             assert await completed(world, name) == "PodDeleted"
 
     apart(body)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from vacate.api.kinds import Kind
+from vacate.api.options import ListOptions, WatchOptions
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect, Input, Position, Step, step
 from vacate.cache.reader import Reader
@@ -68,7 +69,8 @@ class Informer(Generic[T]):
         self._entropy = entropy
         self._tuning = tuning or Tuning()
         self._namespace = namespace
-        self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
+        self._label_selector = label_selector
+        self._field_selector = field_selector
         self._table: Table[T] = Table(indexes or {})
         self._writer = TableWriter(kind, self._table, project)
         self._started = False
@@ -155,15 +157,14 @@ class Informer(Generic[T]):
                 raise AssertionError(f"{other} cannot begin a turn")
 
     async def _fetch(self, fetch: machine.FetchPage) -> Input:
+        options = ListOptions(
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            limit=fetch.limit,
+            continue_token=fetch.continue_token,
+        )
         try:
-            page = await self._client.list(
-                self.kind,
-                self._namespace,
-                limit=fetch.limit,
-                continue_token=fetch.continue_token,
-                into=self.into,
-                **self._selectors,
-            )
+            page = await self._client.list(self.kind, self._namespace, options, into=self.into)
         except (ApiError, TransportError) as error:
             return self._failed(error)
         return machine.Page(page.items, page.resource_version, page.continue_token, page.unreadable)
@@ -171,15 +172,14 @@ class Informer(Generic[T]):
     async def _follow(self, position: Position, opening: machine.OpenStream) -> Step:
         """Open a watch and stay on it to its end; return the step after that."""
         seconds = self._entropy.uniform(*self._tuning.watch_seconds)
-        watch = self._client.watch(
-            self.kind,
-            self._namespace,
+        options = WatchOptions(
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
             resource_version=opening.resource_version,
             timeout_seconds=max(int(seconds), 1),
-            send_initial_events=opening.initial_events,
-            into=self.into,
-            **self._selectors,
+            send_initial_events=opening.initial_events or None,
         )
+        watch = self._client.watch(self.kind, self._namespace, options, into=self.into)
         began = self._clock.monotonic()
         self._position = position
         try:

@@ -6,6 +6,7 @@ import click
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
@@ -64,7 +65,7 @@ async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:
     found: list[Obj] = []
     token = ""
     while True:
-        page = await cluster.client.list(PODS, namespace, limit=_PAGE, continue_token=token)
+        page = await cluster.client.list(PODS, namespace, ListOptions(limit=_PAGE, continue_token=token))
         found += page.items
         token = page.continue_token
         if not token:

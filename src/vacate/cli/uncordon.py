@@ -7,6 +7,7 @@ import sys
 import click
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
@@ -68,7 +69,7 @@ async def uncordon_node(cluster: Cluster, name: str) -> int:
             await client.patch(NODEMAINTENANCES, holder, {"metadata": guard, "spec": {"nodes": rest}})
             terminal.echo(f"node/{name} taken out of nodemaintenance/{holder}")
         else:
-            await client.delete(NODEMAINTENANCES, holder, uid=found.metadata.uid)
+            await client.delete(NODEMAINTENANCES, holder, options=DeleteOptions(uid=found.metadata.uid))
             terminal.echo(f"nodemaintenance/{holder} deleted")
     if claims.by and claims.cordoned:
         terminal.echo(f"node/{name} is uncordoned by the controller")

@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions, ListOptions, WatchOptions
 from vacate.client import requests
 from vacate.client.codec import Codec, Listing, codec_for, error_of
 from vacate.client.transport import Transport
@@ -48,52 +49,18 @@ class Client:
 
     @overload
     async def list(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions()
     ) -> Listing[Obj]: ...
     @overload
     async def list(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
-        into: type[T],
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions(), *, into: type[T]
     ) -> Listing[T]: ...
     async def list(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-        resource_version: str = "",
-        into: type[Any] = dict,
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions(), *, into: type[Any] = dict
     ) -> Listing[Any]:
         """Read a collection; with a limit a page of it, and the token of the next."""
-        request = requests.list_page(
-            kind,
-            namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-            continue_token=continue_token,
-            resource_version=resource_version,
-        )
-        return codec_for(into).decode_list(await self.send(request))
+        body = await self.send(requests.list_page(kind, namespace, options))
+        return codec_for(into).decode_list(body)
 
     async def create(self, kind: Kind, obj: Obj, namespace: str = "", *, dry_run: bool = False) -> Obj:
         """Make an object and return it as the server keeps it."""
@@ -122,66 +89,30 @@ class Client:
         return _WHOLE.decode(await self.send(request))
 
     async def delete(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str = "",
-        *,
-        grace_period_seconds: int | None = None,
-        uid: str = "",
-        resource_version: str = "",
-        propagation_policy: str = "",
-        dry_run: bool = False,
-        reason: str = "",
+        self, kind: Kind, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()
     ) -> None:
-        """Delete one object; uid and resource_version are preconditions.
-
-        A reason is kept by servers with PodTerminationReason and dropped by others.
-        """
-        options = requests.delete_options(
-            grace_period_seconds=grace_period_seconds,
-            uid=uid,
-            resource_version=resource_version,
-            propagation_policy=propagation_policy,
-            dry_run=dry_run,
-            reason=reason,
-        )
+        """Delete one object."""
         await self.send(requests.delete(kind, name, namespace, options))
 
     async def delete_collection(
         self,
         kind: Kind,
         namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        grace_period_seconds: int | None = None,
-        propagation_policy: str = "",
+        options: DeleteOptions = DeleteOptions(),
+        listed: ListOptions = ListOptions(),
     ) -> None:
-        """Delete every object of a collection that the selectors match."""
-        options = requests.delete_options(
-            grace_period_seconds=grace_period_seconds, propagation_policy=propagation_policy
-        )
-        request = requests.delete_collection(
-            kind, namespace, label_selector=label_selector, field_selector=field_selector, options=options
-        )
-        await self.send(request)
+        """Delete every object that a list with the options `listed` shows."""
+        await self.send(requests.delete_collection(kind, namespace, options, listed))
 
     async def evict(
         self,
         name: str,
         namespace: str,
+        options: DeleteOptions = DeleteOptions(),
         *,
-        uid: str = "",
-        grace_period_seconds: int | None = None,
-        dry_run: bool = False,
         annotations: Mapping[str, str] | None = None,
-        reason: str = "",
     ) -> None:
         """Ask for a pod's eviction; a disruption budget may answer TooManyRequests."""
-        options = requests.delete_options(
-            grace_period_seconds=grace_period_seconds, uid=uid, dry_run=dry_run, reason=reason
-        )
         await self.send(requests.evict(name, namespace, options, annotations))
 
     async def bind(self, name: str, namespace: str, node: str, *, uid: str = "") -> None:
@@ -190,51 +121,22 @@ class Client:
 
     @overload
     def watch(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        resource_version: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        timeout_seconds: int = 0,
-        send_initial_events: bool = False,
+        self, kind: Kind, namespace: str = "", options: WatchOptions = WatchOptions()
     ) -> Watch[Obj]: ...
     @overload
     def watch(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        resource_version: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        timeout_seconds: int = 0,
-        send_initial_events: bool = False,
-        into: type[T],
+        self, kind: Kind, namespace: str = "", options: WatchOptions = WatchOptions(), *, into: type[T]
     ) -> Watch[T]: ...
     def watch(
         self,
         kind: Kind,
         namespace: str = "",
+        options: WatchOptions = WatchOptions(),
         *,
-        resource_version: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        timeout_seconds: int = 0,
-        send_initial_events: bool = False,
         into: type[Any] = dict,
     ) -> Watch[Any]:
         """Follow a collection. Nothing is sent before the first read; close what this returns."""
-        request = requests.watch(
-            kind,
-            namespace,
-            resource_version=resource_version,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            timeout_seconds=timeout_seconds,
-            send_initial_events=send_initial_events,
-        )
+        request = requests.watch(kind, namespace, options)
         return Watch(self._transport, self._signed(request), codec_for(into))
 
     async def send(self, request: Request) -> bytes:

@@ -6,6 +6,7 @@ import msgspec
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import dig
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.client import requests
 from vacate.client.client import Client
@@ -30,7 +31,10 @@ async def delete_with_reason(
         await annotate_reason(client, name, namespace, uid, reason)
     try:
         await client.delete(
-            PODS, name, namespace, uid=uid, reason=reason, grace_period_seconds=grace_period_seconds
+            PODS,
+            name,
+            namespace,
+            DeleteOptions(uid=uid, reason=reason, grace_period_seconds=grace_period_seconds),
         )
     except (NotFound, Conflict):
         raise  # the pod is gone, and the annotation with it
@@ -42,7 +46,7 @@ async def delete_with_reason(
 
 async def keeps_reasons(client: Client, name: str, namespace: str, uid: str) -> bool:
     """Whether the server has `DeleteOptions.reason`: it shows the field in the answer to a dry run."""
-    options = requests.delete_options(uid=uid, reason="Dry run", dry_run=True)
+    options = DeleteOptions(uid=uid, reason="Dry run", dry_run=DRY_RUN_ALL)
     answer = msgspec.json.decode(await client.send(requests.delete(PODS, name, namespace, options)))
     return bool(dig(answer, "metadata", "reason") == "Dry run")
 

@@ -10,6 +10,7 @@ from multidict import CIMultiDict, MultiDict
 
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj, encode, name_of, namespace_of
+from vacate.api.options import DeleteOptions, ListOptions, WatchOptions
 from vacate.errors import ConfigError
 from vacate.wire.message import Request
 
@@ -24,50 +25,23 @@ def get(kind: Kind, name: str, namespace: str = "", *, subresource: str = "") ->
     return _request("GET", _object_path(kind, name, namespace, subresource))
 
 
-def list_page(
-    kind: Kind,
-    namespace: str = "",
-    *,
-    label_selector: str = "",
-    field_selector: str = "",
-    limit: int = 0,
-    continue_token: str = "",
-    resource_version: str = "",
-    resource_version_match: str = "",
-) -> Request:
+def list_page(kind: Kind, namespace: str = "", options: ListOptions = ListOptions()) -> Request:
     """Read a collection, or a page of it."""
-    query = _query(
-        labelSelector=label_selector,
-        fieldSelector=field_selector,
-        limit=limit,
-        resourceVersion=resource_version,
-        resourceVersionMatch=resource_version_match,
-        **{"continue": continue_token},
-    )
-    return _request("GET", _collection_path(kind, namespace), query)
+    return _request("GET", _collection_path(kind, namespace), _list_query(options))
 
 
-def watch(
-    kind: Kind,
-    namespace: str = "",
-    *,
-    resource_version: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
-    timeout_seconds: int = 0,
-    send_initial_events: bool = False,
-) -> Request:
-    """Follow a collection, with bookmarks; optionally with its present state first."""
+def watch(kind: Kind, namespace: str = "", options: WatchOptions = WatchOptions()) -> Request:
+    """Follow a collection; optionally with its present state first."""
     query = _query(
         watch="true",
-        allowWatchBookmarks="true",
-        resourceVersion=resource_version,
-        labelSelector=label_selector,
-        fieldSelector=field_selector,
-        timeoutSeconds=timeout_seconds,
+        allowWatchBookmarks=_true_if(options.allow_bookmarks),
+        resourceVersion=options.resource_version,
+        labelSelector=options.label_selector,
+        fieldSelector=options.field_selector,
+        timeoutSeconds=options.timeout_seconds,
     )
-    if send_initial_events:
-        query["sendInitialEvents"] = "true"
+    if options.send_initial_events is not None:
+        query["sendInitialEvents"] = _true_if(options.send_initial_events) or "false"
         query["resourceVersionMatch"] = "NotOlderThan"
     return _request("GET", _collection_path(kind, namespace), query)
 
@@ -104,47 +78,26 @@ def patch(
     return _request("PATCH", path, _query(dryRun=_all_if(dry_run)), body, content_type=patch_type)
 
 
-def delete_options(
-    *,
-    grace_period_seconds: int | None = None,
-    uid: str = "",
-    resource_version: str = "",
-    propagation_policy: str = "",
-    dry_run: bool = False,
-    reason: str = "",
-) -> Obj:
-    """DeleteOptions with only what was asked for; empty where nothing was."""
-    preconditions = {"uid": uid, "resourceVersion": resource_version}
-    options: Obj = {
-        "gracePeriodSeconds": grace_period_seconds,
-        "preconditions": {key: value for key, value in preconditions.items() if value} or None,
-        "propagationPolicy": propagation_policy or None,
-        "dryRun": ["All"] if dry_run else None,
-        "reason": reason or None,
-    }
-    return {key: value for key, value in options.items() if value is not None}
-
-
-def delete(kind: Kind, name: str, namespace: str = "", options: Obj | None = None) -> Request:
-    """Delete one object, with the options of `delete_options`."""
+def delete(kind: Kind, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()) -> Request:
+    """Delete one object."""
     return _request("DELETE", _object_path(kind, name, namespace, ""), body=_options_body(options))
 
 
 def delete_collection(
     kind: Kind,
     namespace: str = "",
-    *,
-    label_selector: str = "",
-    field_selector: str = "",
-    options: Obj | None = None,
+    options: DeleteOptions = DeleteOptions(),
+    listed: ListOptions = ListOptions(),
 ) -> Request:
-    """Delete all objects of a collection that the selectors match."""
-    query = _query(labelSelector=label_selector, fieldSelector=field_selector)
-    return _request("DELETE", _collection_path(kind, namespace), query, _options_body(options))
+    """Delete all objects that a list with the options `listed` shows."""
+    return _request("DELETE", _collection_path(kind, namespace), _list_query(listed), _options_body(options))
 
 
 def evict(
-    name: str, namespace: str, options: Obj | None = None, annotations: Mapping[str, str] | None = None
+    name: str,
+    namespace: str,
+    options: DeleteOptions = DeleteOptions(),
+    annotations: Mapping[str, str] | None = None,
 ) -> Request:
     """Ask for a pod's eviction; annotations are for webhooks that look at it."""
     body: Obj = {
@@ -154,8 +107,9 @@ def evict(
     }
     if annotations:
         body["metadata"]["annotations"] = dict(annotations)
-    if options:
-        body["deleteOptions"] = options
+    given = _given(options)
+    if given:
+        body["deleteOptions"] = given
     return _request("POST", _object_path(PODS, name, namespace, "eviction"), body=encode(body))
 
 
@@ -191,12 +145,43 @@ def _query(**parameters: str | int) -> MultiDict[str]:
     return MultiDict((name, str(value)) for name, value in parameters.items() if value)
 
 
+def _list_query(options: ListOptions) -> MultiDict[str]:
+    return _query(
+        labelSelector=options.label_selector,
+        fieldSelector=options.field_selector,
+        limit=options.limit,
+        resourceVersion=options.resource_version,
+        resourceVersionMatch=options.resource_version_match,
+        **{"continue": options.continue_token},
+    )
+
+
 def _all_if(dry_run: bool) -> str:
     return "All" if dry_run else ""
 
 
-def _options_body(options: Obj | None) -> bytes:
-    return encode({"apiVersion": "v1", "kind": "DeleteOptions", **options}) if options else b""
+def _true_if(flag: bool) -> str:
+    return "true" if flag else ""
+
+
+def _options_body(options: DeleteOptions) -> bytes:
+    given = _given(options)
+    return encode({"apiVersion": "v1", "kind": "DeleteOptions", **given}) if given else b""
+
+
+def _given(options: DeleteOptions) -> Obj:
+    """DeleteOptions as JSON, with only what was asked for; empty where nothing was."""
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+    fields: Obj = {
+        "gracePeriodSeconds": options.grace_period_seconds,
+        "preconditions": {key: value for key, value in preconditions.items() if value} or None,
+        "orphanDependents": options.orphan_dependents,
+        "propagationPolicy": options.propagation_policy or None,
+        "dryRun": list(options.dry_run) or None,
+        "ignoreStoreReadErrorWithClusterBreakingPotential": options.unsafe,
+        "reason": options.reason or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _collection_path(kind: Kind, namespace: str) -> str:

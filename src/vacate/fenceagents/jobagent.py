@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import JOBS, PODS, Kind
 from vacate.api.objects import Obj, dig, terminating
+from vacate.api.options import DeleteOptions, ListOptions
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -129,13 +130,15 @@ class JobAgent:
         )
 
     async def _pods(self, uid: str) -> Sequence[Obj]:
-        found = await self.client.list(PODS, self.namespace, label_selector=f"{CONTROLLER_UID}={uid}")
+        found = await self.client.list(
+            PODS, self.namespace, ListOptions(label_selector=f"{CONTROLLER_UID}={uid}")
+        )
         return found.items
 
     async def _end_others(self, call: JobCall, seen: list[str]) -> None:
         """Earlier Jobs that switch this machine end first: two at once could switch it back."""
         selector = f"{NODE_LABEL}={call.label}"
-        listed = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
+        listed = (await self.client.list(JOBS, self.namespace, ListOptions(label_selector=selector))).items
         if not _others(listed, call):
             return
         async with self._watch(JOBS, selector) as watch:
@@ -174,7 +177,10 @@ class JobAgent:
         with contextlib.suppress(NotFound):
             # In the foreground: the Job is gone when its pods are.
             await self.client.delete(
-                JOBS, meta["name"], self.namespace, uid=meta["uid"], propagation_policy="Foreground"
+                JOBS,
+                meta["name"],
+                self.namespace,
+                DeleteOptions(uid=meta["uid"], propagation_policy="Foreground"),
             )
 
     def _described(self, error: Exception) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api.kinds import PODS
+from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.pods import PodReconciler
@@ -34,7 +35,7 @@ class Leftovers:
         running = [one for one in self._pods.held.values() if one.progress.busy]
         if not running:
             return []
-        listing = await self._client.list(PODS, field_selector=self._selector)
+        listing = await self._client.list(PODS, options=ListOptions(field_selector=self._selector))
         there = {one["metadata"]["uid"] for one in listing.items}
         return [one for one in running if one.uid not in there and one.progress.busy]
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
 from vacate.errors import Conflict, NotFound
 from vacate.nodeagent.addresses import AddressPool
@@ -198,7 +199,9 @@ class PodReconciler:
         await self._clean(held)
         meta = held.pod.metadata
         try:
-            await self._client.delete(PODS, meta.name, meta.namespace, grace_period_seconds=0, uid=meta.uid)
+            await self._client.delete(
+                PODS, meta.name, meta.namespace, DeleteOptions(grace_period_seconds=0, uid=meta.uid)
+            )
         except NotFound:
             log.info("%s is gone already", held.key)
         except Conflict:

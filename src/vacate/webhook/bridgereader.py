@@ -7,6 +7,7 @@ from dataclasses import replace
 from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, Lookup, LookupResults, Unread
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import ListOptions
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
@@ -38,7 +39,7 @@ class BridgeReader:
                 found = await self._client.list(
                     EVICTIONREQUESTS,
                     review.namespace,
-                    label_selector=f"{POD_LABEL}={pod_label(review.name)}",
+                    ListOptions(label_selector=f"{POD_LABEL}={pod_label(review.name)}"),
                     into=EvictionRequest,
                 )
                 return replace(known, namesakes=tuple(found.items))

@@ -30,6 +30,7 @@ from vacate.admission.pods.bridge import (
 )
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
@@ -215,7 +216,9 @@ class EvictionBridge:
         if old is not None:
             meta = old.metadata
             with contextlib.suppress(NotFound):
-                await self._client.delete(EVICTIONREQUESTS, meta.name, meta.namespace, uid=meta.uid)
+                await self._client.delete(
+                    EVICTIONREQUESTS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid)
+                )
         reason = f"eviction through the API by {review.user.name}"
         made = new_request(msgspec.convert(pod, Pod), review.requester, reason)
         # No owner: it outlives the pod for as long as its callers may ask for it.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import Kind
+from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
@@ -141,7 +142,7 @@ class ManagerParts:
     async def _try_api(self) -> str | None:
         for kind in dict.fromkeys(kind for row in self._rows for kind in row.kinds):
             try:
-                await self._client.list(kind, limit=1)
+                await self._client.list(kind, options=ListOptions(limit=1))
             except (ApiError, TransportError) as error:
                 return _in_the_way(kind, error)
         return None

@@ -23,6 +23,7 @@ from support.simulated.evictions import (
     status,
 )
 from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.options import DeleteOptions
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.sim.cluster import World
@@ -136,7 +137,7 @@ def test_a_pod_of_the_same_name_and_another_uid_is_left_alone() -> None:
         name = await request_eviction(world, target)
         await world.until(lambda: active(world, name))
         await world.evictions.crash()
-        await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
         await world.client.create(PODS, pod("p"), "default")
         await world.until(world.healthy_pods)
         await world.evictions.start()
@@ -165,7 +166,7 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
             assert len(events_of(world, name, "NotEvictable")) == 1
         assert evictions_heard(world) == 0
         for one in ("d", "m"):
-            await world.client.delete(PODS, one, "default", grace_period_seconds=0)
+            await world.client.delete(PODS, one, "default", DeleteOptions(grace_period_seconds=0))
         assert [await completed(world, name) for name in names] == ["PodDeleted"] * 2
 
     in_eviction_cluster(body, controllers=())

@@ -29,6 +29,7 @@ from support.simulated.evictions import (
 )
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
@@ -195,7 +196,7 @@ def test_a_pod_deleted_while_the_controller_was_away_completes_the_request() -> 
         name = await requested(world, A)
         await world.until(lambda: active(world, name) == A)
         await world.evictions.crash()
-        await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
         await world.evictions.start()
         assert await completed(world, name) == "PodDeleted"
         assert heard(world, "get", "pods") == 1
@@ -207,7 +208,7 @@ def test_an_observed_deletion_spares_the_look_at_the_server() -> None:
     async def body(world: World) -> None:
         name = await requested(world, A)
         await world.until(lambda: active(world, name) == A)
-        await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
         assert await completed(world, name) == "PodDeleted"
         assert heard(world, "get", "pods") == 0
 

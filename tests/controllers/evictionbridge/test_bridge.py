@@ -14,6 +14,7 @@ from support.simulated.evictions import A, B, finish, found, request_eviction, r
 from support.simulated.workloads import condition_of, created, events_of, history
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions
 from vacate.client.client import Client
 from vacate.errors import ApiError, NotFound, TooManyRequests
 from vacate.eviction.callers import CALLERS, callers_of
@@ -36,7 +37,7 @@ def of(world: World, user: str) -> Client:
 async def refused(client: Client, pod: str = "p", **options: Any) -> str:
     """What a caller reads who has to wait."""
     with pytest.raises(TooManyRequests) as caught:
-        await client.evict(pod, "default", **options)
+        await client.evict(pod, "default", DeleteOptions(**options))
     assert caught.value.has_cause("EvictionRequest")
     assert caught.value.retry_after_seconds is None
     return caught.value.message
@@ -47,7 +48,7 @@ async def keep_asking(client: Client, pod: str = "p", *, every: float = 5.0, **o
     while True:
         with contextlib.suppress(TooManyRequests):
             with contextlib.suppress(NotFound):
-                await client.evict(pod, "default", **options)
+                await client.evict(pod, "default", DeleteOptions(**options))
             return
         await asyncio.sleep(every)
 
@@ -89,9 +90,9 @@ def test_evictions_that_pass_leave_no_request() -> None:
     async def body(world: World) -> None:
         pod = await running_pod(world, interceptors=[A])
         alice = of(world, "alice")
-        await alice.evict("p", "default", dry_run=True)
+        await alice.evict("p", "default", DeleteOptions(dry_run=DRY_RUN_ALL))
         with pytest.raises(ApiError) as other:
-            await alice.evict("p", "default", uid="another")
+            await alice.evict("p", "default", DeleteOptions(uid="another"))
         assert other.value.status_code == 409
         with pytest.raises(NotFound):
             await alice.evict("absent", "default")
@@ -157,7 +158,7 @@ def test_a_pod_created_again_is_left_alone_once_by_those_who_asked_for_the_first
         alice, name = of(world, "alice"), first["metadata"]["uid"]
         await refused(alice)
         await world.until(lambda: found(world, name)["status"].get("activeInterceptorName") == A)
-        await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "p", "default", DeleteOptions(grace_period_seconds=0))
         await world.until(lambda: world.find(PODS, "p", "default") is None)
         second = await running_pod(world, interceptors=[A])
         await world.until(lambda: condition_of(found(world, name), "Complete", "reason") == "PodDeleted")
@@ -184,7 +185,7 @@ def test_a_budget_refuses_as_ever_when_interceptors_are_done() -> None:
         await world.until(lambda: found(world, name)["status"].get("activeInterceptorName") == A)
         await finish(world, name)
         with pytest.raises(TooManyRequests) as caught:
-            await alice.evict("p", "default", grace_period_seconds=7)
+            await alice.evict("p", "default", DeleteOptions(grace_period_seconds=7))
         assert caught.value.has_cause("DisruptionBudget")
         assert not callers_of(found(world, name)["metadata"]["annotations"])[ALICE].answered
         # Our controller is the one that evicts in the end, with the caller's grace period.

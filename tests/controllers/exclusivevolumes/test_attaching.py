@@ -22,6 +22,7 @@ from support.simulated.volumes import (
 )
 from support.simulated.workloads import events_of
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.api.options import DeleteOptions
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment
 from vacate.errors import ConfigError
@@ -158,7 +159,7 @@ def test_a_pod_forced_away_from_a_silent_node_keeps_its_volume() -> None:
         await running(world, "one")
         world.pool.isolate(A)
         await world.sim.clock.sleep(120)
-        await world.client.delete(PODS, "one", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "one", "default", DeleteOptions(grace_period_seconds=0))
         await world.client.create(PODS, user("two", node=B), "default")
         await world.sim.clock.sleep(300)
         assert (holders(world), phase(world, "two")) == ((A, ["one"]), "Pending")

@@ -23,6 +23,7 @@ from support.simulated.volumes import (
 )
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
+from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
@@ -77,7 +78,7 @@ async def step_7(world: World) -> None:
 
 async def step_8(world: World) -> None:
     """The user terminates the pod, which takes its time."""
-    await world.client.delete(PODS, "one", "default", grace_period_seconds=30)
+    await world.client.delete(PODS, "one", "default", DeleteOptions(grace_period_seconds=30))
 
 
 async def step_9(world: World) -> None:

@@ -14,6 +14,7 @@ from support.evictions.namespace import EvictionNamespace, reason, turns
 from support.kubectl import Kubectl
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.eviction.callers import CALLERS
 from vacate.sdk import EvictionContext, Interceptor, TurnResult
 
@@ -126,7 +127,7 @@ async def test_a_pod_that_returns_under_its_name_is_not_evicted_by_the_old_drain
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as result:
         await preparation.began.wait()
-        await place.client.delete(PODS, "db-0", place.namespace, grace_period_seconds=1)
+        await place.client.delete(PODS, "db-0", place.namespace, DeleteOptions(grace_period_seconds=1))
         await place.gone(pod)
         again = await prepared_pod(place)
         assert again["spec"]["nodeName"] != pod["spec"]["nodeName"]

@@ -7,6 +7,7 @@ from typing import Any
 from support.evictions.namespace import EvictionNamespace
 from vacate.api.kinds import DEPLOYMENTS, DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.descheduling.names import requester_of
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import deployment
@@ -39,7 +40,7 @@ async def test_a_policy_reports_first_and_then_moves_pods_through_their_intercep
     await place.client.create(DEPLOYMENTS, deployment(app, replicas=1, namespace=app, template=template), app)
 
     async def running() -> Any:
-        found = (await place.client.list(PODS, app, label_selector=f"app={app}")).items
+        found = (await place.client.list(PODS, app, ListOptions(label_selector=f"app={app}"))).items
         ready = [one for one in found if one["status"].get("phase") == "Running"]
         return ready[0] if len(ready) == 1 else None
 

@@ -17,6 +17,7 @@ from vacate.api.kinds import (
     PODS,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.sdk import EvictionContext, Interceptor
@@ -99,7 +100,7 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
     await place.client.create(DEPLOYMENTS, deployment(app, replicas=1, namespace=app), app)
 
     async def running() -> Any:
-        found = (await place.client.list(PODS, app, label_selector=f"app={app}")).items
+        found = (await place.client.list(PODS, app, ListOptions(label_selector=f"app={app}"))).items
         ready = [one for one in found if one["status"].get("phase") == "Running"]
         return ready[0] if ready else None
 
@@ -145,7 +146,7 @@ async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: Eviction
     static = await place.client.create(PODS, static, app)
 
     async def on_node() -> list[Obj]:
-        found = (await place.client.list(PODS, app, label_selector=f"app={agent}")).items
+        found = (await place.client.list(PODS, app, ListOptions(label_selector=f"app={agent}"))).items
         return [one for one in found if one["spec"].get("nodeName") == node and is_ready(one)]
 
     (daemon,) = await place.until(on_node, "the DaemonSet has a pod on the node")

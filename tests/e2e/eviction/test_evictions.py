@@ -10,6 +10,7 @@ import pytest
 from support.evictions.namespace import EvictionNamespace, is_ready, reason, turns
 from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.errors import Invalid, NotFound
 from vacate.sdk import Condition, Declined, Ending, EvictionContext, Interceptor, TurnResult, open_requester
@@ -230,7 +231,7 @@ async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: Evict
 
 
 async def _ready(place: EvictionNamespace, count: int) -> list[Obj]:
-    listed = await place.client.list(PODS, place.namespace, label_selector="app=web")
+    listed = await place.client.list(PODS, place.namespace, ListOptions(label_selector="app=web"))
     found = [one for one in listed.items if is_ready(one) and "deletionTimestamp" not in one["metadata"]]
     return found if len(found) == count else []
 

@@ -18,6 +18,7 @@ from support.realcluster.evictions import HOME, RealCluster
 from support.waiting import until
 from vacate.api.kinds import FENCINGPOLICIES, JOBS, NODES, PODS, PODTEMPLATES, STATEFULSETS, Kind
 from vacate.api.objects import Obj, terminating
+from vacate.api.options import ListOptions
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.embedded.cluster.local import FENCING_JOB_NAMESPACE
@@ -214,7 +215,7 @@ async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_
         taints = (await client.get(NODES, name))["spec"]["taints"]
         assert OUT_OF_SERVICE in [one["key"] for one in taints]
         jobs = await client.list(
-            JOBS, home, label_selector=f"{NODE_LABEL}={node_label(node['metadata']['uid'])}"
+            JOBS, home, ListOptions(label_selector=f"{NODE_LABEL}={node_label(node['metadata']['uid'])}")
         )
         asked = sorted(one["metadata"]["name"].split("-")[1] for one in jobs.items)
         # Off was said once, read back by a Job of its own, and read again before the pods were released.

@@ -13,6 +13,7 @@ from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from support.kubectl import Kubectl
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS
+from vacate.api.options import WatchOptions
 from vacate.eviction.registration import PREFIXES, resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
@@ -29,7 +30,7 @@ async def counting(place: EvictionNamespace) -> AsyncIterator[list[int]]:
 
     async def follow() -> None:
         async with contextlib.aclosing(
-            place.client.watch(PODS, place.namespace, resource_version=listing.resource_version)
+            place.client.watch(PODS, place.namespace, WatchOptions(resource_version=listing.resource_version))
         ) as watch:
             async for event in watch:
                 if event.object is None:
@@ -151,7 +152,7 @@ async def test_new_pods_are_registered_when_they_are_created(place: EvictionName
     listing = await place.client.list(PODS, name)
     await place.client.create(DEPLOYMENTS, deployment("web", namespace=name, replicas=1), name)
     async with contextlib.aclosing(
-        place.client.watch(PODS, name, resource_version=listing.resource_version)
+        place.client.watch(PODS, name, WatchOptions(resource_version=listing.resource_version))
     ) as watch:
         event = await asyncio.wait_for(anext(aiter(watch)), TIMEOUT)
     await place.client.delete(NAMESPACES, name)

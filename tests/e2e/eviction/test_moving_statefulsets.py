@@ -13,6 +13,7 @@ from support.evictions.namespace import EvictionNamespace, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
+from vacate.api.options import WatchOptions
 from vacate.testing import statefulset
 
 
@@ -47,7 +48,7 @@ async def following(place: EvictionNamespace) -> AsyncIterator[tuple[list[str], 
 
     async def follow() -> None:
         async with contextlib.aclosing(
-            place.client.watch(PODS, place.namespace, resource_version=listing.resource_version)
+            place.client.watch(PODS, place.namespace, WatchOptions(resource_version=listing.resource_version))
         ) as watch:
             async for event in watch:
                 assert event.object is not None

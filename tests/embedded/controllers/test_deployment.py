@@ -16,6 +16,7 @@ from support.simulated.workloads import (
 )
 from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 from vacate.testing import deployment
 
@@ -175,7 +176,9 @@ def test_a_name_that_is_taken_counts_as_a_collision() -> None:
     async def body(world: World) -> None:
         await running(world)
         (mine,) = world.objects(REPLICASETS)
-        await world.client.delete(DEPLOYMENTS, "web", "default", propagation_policy="Background")
+        await world.client.delete(
+            DEPLOYMENTS, "web", "default", DeleteOptions(propagation_policy="Background")
+        )
         await world.until(lambda: not world.objects(PODS))
         thief = {**mine, "metadata": {"name": mine["metadata"]["name"], "labels": {"who": "thief"}}}
         thief["spec"] = {

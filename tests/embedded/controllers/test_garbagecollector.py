@@ -7,6 +7,7 @@ import pytest
 from support.simulated.workloads import created, in_world, running
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
@@ -42,7 +43,9 @@ def test_a_deployment_takes_its_replica_sets_and_pods_along() -> None:
 def test_in_the_foreground_the_owner_goes_last() -> None:
     async def body(world: World) -> None:
         await running(world)
-        await world.client.delete(DEPLOYMENTS, "web", "default", propagation_policy="Foreground")
+        await world.client.delete(
+            DEPLOYMENTS, "web", "default", DeleteOptions(propagation_policy="Foreground")
+        )
         assert created(world, DEPLOYMENTS, "web")["metadata"]["finalizers"] == ["foregroundDeletion"]
         await world.until(lambda: world.find(DEPLOYMENTS, "web", "default") is None, timeout=60)
         assert not world.objects(REPLICASETS)
@@ -55,7 +58,7 @@ def test_orphans_live_on_without_their_owner() -> None:
     async def body(world: World) -> None:
         await running(world)
         (before,) = world.objects(REPLICASETS)
-        await world.client.delete(DEPLOYMENTS, "web", "default", propagation_policy="Orphan")
+        await world.client.delete(DEPLOYMENTS, "web", "default", DeleteOptions(propagation_policy="Orphan"))
         await world.until(lambda: world.find(DEPLOYMENTS, "web", "default") is None, timeout=60)
         await world.settle(10)
         (after,) = world.objects(REPLICASETS)
@@ -125,7 +128,9 @@ def test_a_circle_deleted_in_the_foreground_comes_to_an_end() -> None:
         refs = configmap("one", two, block=True)["metadata"]["ownerReferences"]
         await world.client.patch(CONFIGMAPS, "one", {"metadata": {"ownerReferences": refs}}, "default")
         await world.settle(5)
-        await world.client.delete(CONFIGMAPS, "one", "default", propagation_policy="Foreground")
+        await world.client.delete(
+            CONFIGMAPS, "one", "default", DeleteOptions(propagation_policy="Foreground")
+        )
         await world.until(lambda: not {"one", "two"} & set(names(world)), timeout=30)
 
     in_world(body)

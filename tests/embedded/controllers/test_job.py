@@ -11,6 +11,7 @@ import pytest
 from support.simulated.workloads import condition_of, created, events_of, history, in_world, made, writes
 from vacate.api.kinds import JOBS, NAMESPACES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types.batch import Job, JobSpec
 from vacate.embedded.controllers.job.plan import plan_job
 from vacate.embedded.controllers.job.tracking import FINALIZER
@@ -149,7 +150,7 @@ def test_pods_go_with_their_job(policy: str) -> None:
     async def body(world: World) -> None:
         await started(world, template=RUNS, parallelism=2, completions=2)
         await world.until(lambda: found(world)["status"].get("ready") == 2)
-        await world.client.delete(JOBS, "import", "default", propagation_policy=policy)
+        await world.client.delete(JOBS, "import", "default", DeleteOptions(propagation_policy=policy))
         await world.until(lambda: world.objects(PODS) == [] and world.find(JOBS, "import", "default") is None)
 
     in_world(body)

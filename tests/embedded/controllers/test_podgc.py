@@ -11,6 +11,7 @@ from support.simulated.workloads import condition_of, created, in_world, node_of
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, Pod
 from vacate.api.types.core import NodeSpec, NodeStatus, Taint
 from vacate.api.types.meta import Condition
@@ -149,7 +150,7 @@ def test_a_node_that_only_the_cache_has_out_of_service_ends_its_pods_itself(
         )
         await world.client.create(PODS, slow, "default")
         await world.until(lambda: _phase(world, "slow") == "Running", 120, "the pod runs")
-        await world.client.delete(PODS, "slow", "default", grace_period_seconds=30)
+        await world.client.delete(PODS, "slow", "default", DeleteOptions(grace_period_seconds=30))
         await world.sim.clock.sleep(20)
         assert _phase(world, "slow") == "Running"
         await world.until(lambda: world.find(PODS, "slow", "default") is None, timeout=30)
@@ -211,7 +212,7 @@ def test_a_pod_that_has_taken_the_name_of_an_orphaned_one_stays(
                 uid = created(world, PODS, lost)["metadata"]["uid"]
                 confirmed = {"metadata": {"annotations": {CONFIRMATION: uid}}}
                 await world.client.patch(PODS, lost, confirmed, "default")
-                await world.client.delete(PODS, lost, "default", grace_period_seconds=0)
+                await world.client.delete(PODS, lost, "default", DeleteOptions(grace_period_seconds=0))
                 made = await world.client.create(PODS, pod(lost, spec={"nodeName": "node-2"}), "default")
                 successors[0] = made["metadata"]["uid"]
             return await send(self, *args, **options)

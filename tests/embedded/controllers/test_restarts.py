@@ -7,6 +7,7 @@ import pytest
 from support.simulated.workloads import created, in_world, rollout_done, running, writes
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.errors import ApiError, TransportError
 from vacate.sim.cluster import World
 from vacate.testing import pdb
@@ -76,7 +77,9 @@ def test_rollouts_end_well_whatever_crashes_on_the_way(seed: int, latency: tuple
             wanted,
             1,
         )
-        await world.client.delete(DEPLOYMENTS, "web", "default", propagation_policy="Foreground")
+        await world.client.delete(
+            DEPLOYMENTS, "web", "default", DeleteOptions(propagation_policy="Foreground")
+        )
         await world.until(
             lambda: not any(world.objects(kind) for kind in (DEPLOYMENTS, REPLICASETS, PODS)), timeout=300
         )

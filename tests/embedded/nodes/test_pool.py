@@ -10,6 +10,7 @@ import pytest
 from support.simulated.clusters import SLOW, on_nodes
 from vacate.api.kinds import EVENTS, LEASES, NODES, PODS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import NEVER, PodTimings
@@ -114,7 +115,7 @@ def last_states(world: World, name: str) -> list[Obj]:
 def test_the_end_of_a_pod_is_written_before_it_is_removed(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await run_pod(world, "web")
-        await world.client.delete(PODS, "web", "default", grace_period_seconds=5)
+        await world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=5))
         await world.until(lambda: phase(world, "web") is None)
         last = last_states(world, "web")[-1]
         ended = last["status"]["containerStatuses"][0]["state"]["terminated"]
@@ -130,9 +131,9 @@ def test_a_second_shorter_grace_period_is_respected(second: int, gone: int, sim_
     async def body(world: World) -> None:
         await run_pod(world, "web")
         asked = seconds(world)
-        await world.client.delete(PODS, "web", "default", grace_period_seconds=600)
+        await world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=600))
         await world.sim.clock.sleep(100)
-        await world.client.delete(PODS, "web", "default", grace_period_seconds=second)
+        await world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=second))
         await world.until(lambda: phase(world, "web") is None)
         assert seconds(world) - asked == pytest.approx(gone, abs=1)
 
@@ -142,7 +143,7 @@ def test_a_second_shorter_grace_period_is_respected(second: int, gone: int, sim_
 def test_a_pod_removed_by_force_is_forgotten_and_its_successor_lives(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await run_pod(world, "web")
-        await world.client.delete(PODS, "web", "default", grace_period_seconds=0)
+        await world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=0))
         made = await run_pod(world, "web")
         found = world.find(PODS, "web", "default")
         assert found is not None
@@ -203,7 +204,7 @@ def test_pods_outlive_the_node_process_and_a_termination_begins_anew(sim_seed: i
         await run_pod(world, "goes")
         before = last_states(world, "stays")[-1]
         asked = seconds(world)
-        await world.client.delete(PODS, "goes", "default", grace_period_seconds=60)
+        await world.client.delete(PODS, "goes", "default", DeleteOptions(grace_period_seconds=60))
         await world.sim.clock.sleep(40)
         await world.restart(world.nodes, down=10)
         await world.until(lambda: phase(world, "goes") is None)
@@ -251,7 +252,7 @@ def test_an_isolated_node_knows_nothing_until_it_is_back(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await run_pod(world, "web", node="node-3")
         world.pool.isolate("node-3")
-        await world.client.delete(PODS, "web", "default", grace_period_seconds=20)
+        await world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=20))
         await world.sim.clock.sleep(600)
         assert phase(world, "web") == "Running"
         back = seconds(world)

@@ -17,6 +17,7 @@ from support.nodes.containers import clean, opened, spec
 from support.nodes.shutdown_agents import PipeLogind, eventually
 from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket
@@ -49,7 +50,7 @@ async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[AgentCluste
         if not made.tasks:
             await made.start_agent()
         for name in [one["metadata"]["name"] for one in (await made.client.list(PODS, "default")).items]:
-            await made.client.delete(PODS, name, "default", grace_period_seconds=1)
+            await made.client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=1))
             await made.gone(name)
 
 

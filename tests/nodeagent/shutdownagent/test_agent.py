@@ -13,6 +13,7 @@ from support.nodes.shutdown_agents import KUBELET_LOCK, PipeLogind, ShutdownAgen
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.clock import SystemClock
@@ -38,7 +39,9 @@ async def here(tmp_path: Path) -> AsyncIterator[ShutdownAgentCluster]:
     async with agent_place(tmp_path / "node") as place:
         yield ShutdownAgentCluster(place, logind, config)
         for one in (await place.client.list(PODS, "default")).items:
-            await place.client.delete(PODS, one["metadata"]["name"], "default", grace_period_seconds=1)
+            await place.client.delete(
+                PODS, one["metadata"]["name"], "default", DeleteOptions(grace_period_seconds=1)
+            )
             await place.gone(one["metadata"]["name"])
     await logind.stop()
     logind.close_all()

@@ -11,6 +11,7 @@ from support.simulated.agentplace import NAME, Place, in_place
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 from vacate.embedded.store.log import Record
 from vacate.nodeagent.adopt import UID
 
@@ -49,7 +50,7 @@ async def force(place: Place, name: str) -> None:
     client = place.world.client
     uid = str(dig(place.world.find(PODS, name, "default"), "metadata", "uid"))
     await client.patch(PODS, name, {"metadata": {"annotations": {CONFIRMATION: uid}}}, "default")
-    await client.delete(PODS, name, "default", grace_period_seconds=0)
+    await client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=0))
 
 
 async def lose(place: Place, *, crash: bool) -> None:

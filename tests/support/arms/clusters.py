@@ -17,6 +17,7 @@ from hack.kubelab.up import start_nodes
 from support.processes.cluster import FAST_PODS, running_cluster
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, Kind
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
@@ -66,7 +67,9 @@ class Lab:
 
     async def pods_on(self, node: str) -> list[Obj]:
         """Also those that are on their way out."""
-        listed = await self.client.list(PODS, self.namespace, field_selector=f"spec.nodeName={node}")
+        listed = await self.client.list(
+            PODS, self.namespace, ListOptions(field_selector=f"spec.nodeName={node}")
+        )
         return list(listed.items)
 
     async def rolled_out(self, name: str, replicas: int) -> bool:

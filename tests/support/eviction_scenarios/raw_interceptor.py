@@ -11,6 +11,7 @@ from support.eviction_scenarios.behaviour import Action, Behaviour
 from support.eviction_scenarios.calls import Calls
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import FORBID, EvictionRequest
 from vacate.errors import ApiError, Conflict, TransportError
@@ -84,9 +85,9 @@ class WildInterceptor:
         if now.metadata.uid != meta.uid or not self._mine(now) or ref is None:
             return True
         if action is Action.EVICT:
-            await client.evict(ref.name, meta.namespace, uid=ref.uid)
+            await client.evict(ref.name, meta.namespace, DeleteOptions(uid=ref.uid))
         elif action is Action.DELETE:
-            await client.delete(PODS, ref.name, meta.namespace, uid=ref.uid)
+            await client.delete(PODS, ref.name, meta.namespace, DeleteOptions(uid=ref.uid))
         else:
             await self._patch(now, self._said(action, now))
         return True

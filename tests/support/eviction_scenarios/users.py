@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from support.eviction_scenarios.scenario import PodPlan
 from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
@@ -136,7 +137,7 @@ class Users:
     async def replace_pod(self, plan: PodPlan, requester: str) -> None:
         """Take the pod away at once and put another in its place."""
         if self.pod(plan.name):
-            await self._client.delete(PODS, plan.name, NAMESPACE, grace_period_seconds=0)
+            await self._client.delete(PODS, plan.name, NAMESPACE, DeleteOptions(grace_period_seconds=0))
         await self.make_pod(plan)
 
     async def evict_pod(self, plan: PodPlan, requester: str) -> None:

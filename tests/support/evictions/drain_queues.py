@@ -10,6 +10,7 @@ from multidict import CIMultiDict
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, encode
+from vacate.api.options import DeleteOptions
 from vacate.client.client import Client
 from vacate.errors import ApiError, Conflict, NotFound
 from vacate.wire.message import Request
@@ -35,7 +36,7 @@ class Karpenter(Queue):
         meta, pause = pod["metadata"], 0.1
         while True:
             try:
-                await self.client.evict(meta["name"], meta["namespace"], uid=meta["uid"])
+                await self.client.evict(meta["name"], meta["namespace"], DeleteOptions(uid=meta["uid"]))
                 return
             except (NotFound, Conflict):
                 return

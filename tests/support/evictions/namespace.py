@@ -15,6 +15,7 @@ from support.processes.commands import Ended
 from support.realcluster.evictions import DAEMON_SETS, daemon_set
 from vacate.api.kinds import EVENTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
@@ -242,7 +243,7 @@ class EvictionNamespace:
         return found if found and shows(found) else {}
 
     async def _first_ready(self, app: str) -> Obj:
-        listed = await self.client.list(PODS, self.namespace, label_selector=f"app={app}")
+        listed = await self.client.list(PODS, self.namespace, ListOptions(label_selector=f"app={app}"))
         return next(filter(is_ready, listed.items), {})
 
 

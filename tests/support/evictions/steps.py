@@ -17,6 +17,7 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import WatchOptions
 
 FOLLOWED = (NODES, PODS, DEPLOYMENTS, REPLICASETS, HORIZONTALPODAUTOSCALERS, EVICTIONREQUESTS)
 Test = Callable[[Obj], bool]
@@ -32,7 +33,9 @@ class Steps:
 
     async def follow(self, place: EvictionNamespace, kind: Kind, since: str) -> None:
         namespace = place.namespace if kind.namespaced else ""
-        async with contextlib.aclosing(place.client.watch(kind, namespace, resource_version=since)) as watch:
+        async with contextlib.aclosing(
+            place.client.watch(kind, namespace, WatchOptions(resource_version=since))
+        ) as watch:
             async for event in watch:
                 if event.object is not None:
                     self._versions[kind.resource].append(event.object)

@@ -13,6 +13,7 @@ from typing import Any
 from support.nodes.containers import clean
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import WatchOptions
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import SystemClock
@@ -99,7 +100,10 @@ class AgentCluster:
 
     async def delete(self, name: str) -> Obj:
         """Delete the pod and return it as it was when it went."""
-        async with asyncio.timeout(60), self.client.watch(PODS, "default", send_initial_events=True) as watch:
+        async with (
+            asyncio.timeout(60),
+            self.client.watch(PODS, "default", WatchOptions(send_initial_events=True)) as watch,
+        ):
             await self.client.delete(PODS, name, "default")
             while True:
                 for one in await watch.read() or ():

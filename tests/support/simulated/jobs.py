@@ -13,6 +13,7 @@ from typing import Any
 
 from vacate.api.kinds import JOBS, NAMESPACES, PODS, PODTEMPLATES
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -147,7 +148,9 @@ class SimulatedJobs:
         with contextlib.suppress(NotFound):
             if dig(pod, "status", "phase") not in ("Succeeded", "Failed"):
                 await self._say(name, {"phase": "Failed"})
-            await self.client.delete(PODS, name, HOME, grace_period_seconds=0, uid=pod["metadata"]["uid"])
+            await self.client.delete(
+                PODS, name, HOME, DeleteOptions(grace_period_seconds=0, uid=pod["metadata"]["uid"])
+            )
 
 
 def succeeded(message: str, *, name: str = "fence") -> dict[str, Any]:

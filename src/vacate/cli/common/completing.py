@@ -25,12 +25,13 @@ def complete_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 async def _names(ctx: click.Context) -> list[str]:
     from vacate.api.kinds import PODS  # noqa: PLC0415  the completion of options needs no cluster
+    from vacate.api.options import ListOptions  # noqa: PLC0415
     from vacate.api.types import Pod  # noqa: PLC0415
     from vacate.cli.common.connection import Connection, connected  # noqa: PLC0415
 
     given = {name: ctx.params.get(name) or "" for name in ("kubeconfig", "context", "namespace")}
     async with asyncio.timeout(_SECONDS), connected(Connection(**given)) as cluster:
-        pods = await cluster.client.list(PODS, cluster.namespace, limit=_MOST, into=Pod)
+        pods = await cluster.client.list(PODS, cluster.namespace, ListOptions(limit=_MOST), into=Pod)
     # Names only of the form that API servers accept: the shell splits what it is given.
     return sorted(pod.metadata.name for pod in pods.items if _is_plain(pod.metadata.name))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -97,7 +98,7 @@ async def list_requests(
     token = ""
     while True:
         page = await cluster.client.list(
-            kind, namespace, label_selector=selector, limit=_PAGE, continue_token=token
+            kind, namespace, ListOptions(label_selector=selector, limit=_PAGE, continue_token=token)
         )
         found += page.items
         token = page.continue_token
@@ -124,10 +125,12 @@ async def list_pods(
         page = await cluster.client.list(
             PODS,
             namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=_PAGE,
-            continue_token=token,
+            ListOptions(
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=_PAGE,
+                continue_token=token,
+            ),
             into=Pod,
         )
         found += page.items
@@ -158,7 +161,9 @@ async def last_refusal(cluster: Cluster, request: EvictionRequest) -> dt.datetim
     meta = request.metadata
     selector = f"involvedObject.name={meta.name},reason={REFUSED}"
     try:
-        found = await cluster.client.list(EVENTS, meta.namespace, field_selector=selector, into=Event)
+        found = await cluster.client.list(
+            EVENTS, meta.namespace, ListOptions(field_selector=selector), into=Event
+        )
     except Forbidden:
         return None
     return max((one.last_timestamp for one in found.items if one.last_timestamp), default=None)

@@ -9,6 +9,7 @@ import click
 
 from vacate.api.integers import MAX_INT32
 from vacate.api.kinds import PODS
+from vacate.api.options import ListOptions
 from vacate.api.terminationreason import reason_complaints
 from vacate.api.types import Pod
 from vacate.cli.common import terminal
@@ -178,7 +179,7 @@ def _pods(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
-    found = await cluster.client.list(PODS, cluster.namespace, label_selector=selector, into=Pod)
+    found = await cluster.client.list(PODS, cluster.namespace, ListOptions(label_selector=selector), into=Pod)
     if not found.items:
         terminal.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
     return tuple(pod.metadata.name for pod in found.items)

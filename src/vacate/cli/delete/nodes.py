@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions, ListOptions
 from vacate.api.types import Node, Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
@@ -26,7 +27,9 @@ async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bo
         user = await cluster_user(cluster) or "a user of vacate delete"
         text = f"{user} declared the node to be gone for good; {counted(len(pods), 'pod')} of it released."
         await note_node(cluster, node, "NodeDeletionConfirmed", text, warning=True)
-    await cluster.client.delete(NODES, name, uid=uid, dry_run=dry_run)
+    await cluster.client.delete(
+        NODES, name, options=DeleteOptions(uid=uid, dry_run=DRY_RUN_ALL if dry_run else ())
+    )
     if dry_run:
         return f"would be deleted, and {counted(len(pods), 'pod')} with it (dry run)"
     return f"deleted: it counts as gone for good, and pod GC removes {_its(len(pods))} in about a minute"
@@ -34,7 +37,9 @@ async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bo
 
 async def pods_on(cluster: Cluster, node: str) -> list[Pod]:
     """All pods of a node that have not ended."""
-    found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+    found = await cluster.client.list(
+        PODS, options=ListOptions(field_selector=f"spec.nodeName={node}"), into=Pod
+    )
     return [pod for pod in found.items if not pod.terminal]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from vacate.admission.pods.forcedeletion import CONFIRMATION, may_leave_processes
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj, dig, terminating
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions
 from vacate.api.terminationreason import ANNOTATION
 from vacate.api.types import Node, Pod
 from vacate.cli.common import terminal
@@ -65,7 +66,9 @@ class PodDeletions:
         self._uids[name] = pod["metadata"]["uid"]
         if self._options.dry_run:
             uid = pod["metadata"]["uid"]
-            await cluster.client.delete(PODS, name, cluster.namespace, uid=uid, dry_run=True)
+            await cluster.client.delete(
+                PODS, name, cluster.namespace, DeleteOptions(uid=uid, dry_run=DRY_RUN_ALL)
+            )
             return "would be deleted (dry run)"
         if self._force and may_leave_processes(pod, 0):
             return await self._remove(name, pod)
@@ -128,7 +131,7 @@ class PodDeletions:
                 client, name, namespace, uid=uid, reason=reason, grace_period_seconds=grace
             )
         else:
-            await client.delete(PODS, name, namespace, uid=uid, grace_period_seconds=grace)
+            await client.delete(PODS, name, namespace, DeleteOptions(uid=uid, grace_period_seconds=grace))
 
     def _about_reason(self, pod: Obj) -> str:
         if not self._options.reason or not terminating(pod):

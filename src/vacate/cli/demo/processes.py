@@ -11,6 +11,7 @@ from multidict import MultiDict
 
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
@@ -73,7 +74,7 @@ class ProcessDemo:
     async def _delete(self) -> None:
         pod = self._ready()[0].metadata.name
         self._say("", f'1. $ {program_name()} delete pod {pod} --reason="{REASON}"')
-        await self._client.delete(PODS, pod, NAMESPACE, reason=REASON)
+        await self._client.delete(PODS, pod, NAMESPACE, DeleteOptions(reason=REASON))
         await self._until(lambda: self._over(pod) and self._settled())
 
     async def _roll_out(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.options import ListOptions
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
@@ -205,7 +206,7 @@ class Follower:
         client, clock = self._cluster.client, self._cluster.clock
         for dialect in DIALECTS.values():
             with contextlib.suppress(Forbidden, NotFound):
-                await client.list(dialect.kind, limit=1)
+                await client.list(dialect.kind, options=ListOptions(limit=1))
                 args = (client, dialect.kind, dialect.wire)
                 one = Informer(*args, clock=clock, entropy=system_entropy(), project=dialect.read)
                 one.subscribe(self._note)

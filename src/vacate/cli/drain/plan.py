@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
@@ -38,7 +39,7 @@ class PlannedPod:
 async def find_nodes(cluster: Cluster, names: Sequence[str], selector: str) -> list[Node]:
     """The nodes; a ConfigError for one that is not there, or a selector that matches none."""
     if selector:
-        found = await cluster.client.list(NODES, label_selector=selector, into=Node)
+        found = await cluster.client.list(NODES, options=ListOptions(label_selector=selector), into=Node)
         if not found.items:
             raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
         return list(found.items)
@@ -73,7 +74,9 @@ async def _each(nodes: Sequence[str], read: Callable[[str], Awaitable[T]]) -> di
 async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance) -> list[PlannedPod]:
     """The pods of a node in the order in which they would be evicted, those that stay last."""
     spec = maintenance.spec
-    found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+    found = await cluster.client.list(
+        PODS, options=ListOptions(field_selector=f"spec.nodeName={node}"), into=Pod
+    )
     selector = selector_from(spec.pods.selector)
     dialect = dialect_for(maintenance)
     made = [_planned(pod, assess_pod(pod, spec.pods, selector), dialect) for pod in found.items]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 
+from vacate.api.options import ListOptions
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
@@ -122,7 +123,7 @@ async def shown_progress(
     The requests are read in one namespace, or in all of them where none is given.
     """
     try:
-        await cluster.client.list(dialect.kind, namespace, limit=1)
+        await cluster.client.list(dialect.kind, namespace, ListOptions(limit=1))
     except VacateError:
         yield
         return

@@ -10,6 +10,7 @@ import click
 from vacate.api.kinds import DEPLOYMENTS, JOBS, NODES, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.parameters import pod_name
@@ -122,7 +123,9 @@ async def pods_of_workload(cluster: Cluster, workload: Workload) -> Selection:
     owners = {str(dig(found, "metadata", "uid"))}
     labels = _labels_of(found)
     if kind is DEPLOYMENTS:
-        sets = await cluster.client.list(REPLICASETS, namespace, label_selector=labels, into=ReplicaSet)
+        sets = await cluster.client.list(
+            REPLICASETS, namespace, ListOptions(label_selector=labels), into=ReplicaSet
+        )
         owners = {one.metadata.uid for one in sets.items if _owner(one.metadata.controller) in owners}
     pods = await list_pods(cluster, namespace, label_selector=labels)
     own = [pod for pod in pods if _owner(pod.metadata.controller) in owners]

@@ -11,6 +11,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.nodeconditions import graceful_shutdown
 from vacate.api.objectnames import SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.kubeletconfig import read_config_file
@@ -59,7 +60,9 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
     async def work() -> None:
         async with connected(reach) as cluster:
             node = await cluster.client.get(NODES, name)
-            found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={name}", into=AgentPod)
+            found = await cluster.client.list(
+                PODS, options=ListOptions(field_selector=f"spec.nodeName={name}"), into=AgentPod
+            )
         pods = [one for one in found.items if not one.terminal]
         width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
         terminal.echo_lines(shown_order(name, config, pods, node, width))

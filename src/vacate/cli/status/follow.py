@@ -11,6 +11,7 @@ from rich.text import Text
 
 from vacate.api.kinds import PODDISRUPTIONBUDGETS
 from vacate.api.objectidentity import Unreadable
+from vacate.api.options import ListOptions
 from vacate.api.types import PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
@@ -64,7 +65,9 @@ class Follower:
         """Show until cancelled, or until there is nothing more to wait for."""
         # Asked once beforehand, so that what is forbidden or not there is said and not tried for ever.
         await self._cluster.client.list(
-            self._view.dialect.kind, self._view.namespace, label_selector=self._view.selector, limit=1
+            self._view.dialect.kind,
+            self._view.namespace,
+            ListOptions(label_selector=self._view.selector, limit=1),
         )
         if self._view.output not in ("", WIDE):
             await WatchEvents(self._cluster, self._view).run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vacate.api.kinds import PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
@@ -31,7 +32,9 @@ class NamedPods:
         for name in self._view.pods:
             selector = f"metadata.name={name}"
             try:
-                await cluster.client.list(PODS, self._view.namespace, field_selector=selector, limit=1)
+                await cluster.client.list(
+                    PODS, self._view.namespace, ListOptions(field_selector=selector, limit=1)
+                )
             except Forbidden:
                 return
             informer = self._informers.informer(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -178,7 +179,9 @@ class Descheduling:
         found: list[Pod] = []
         token = ""
         while True:
-            page = await self._deps.client.list(PODS, limit=_PAGE, continue_token=token, into=Pod)
+            page = await self._deps.client.list(
+                PODS, options=ListOptions(limit=_PAGE, continue_token=token), into=Pod
+            )
             found += page.items
             token = page.continue_token
             if not token:

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -61,7 +62,9 @@ class Evictor:
         try:
             annotated = await self._annotate(pod)
             await self._deps.client.evict(
-                meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=grace_period(request)
+                meta.name,
+                meta.namespace,
+                DeleteOptions(uid=meta.uid, grace_period_seconds=grace_period(request)),
             )
         except (ApiError, TransportError) as error:
             if annotated:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
@@ -212,7 +213,9 @@ class EvictionRequests:
             case ObjectPatch(patch):
                 await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
             case Removal():
-                await self._listening.ask(client.delete(kind, meta.name, meta.namespace, uid=meta.uid))
+                await self._listening.ask(
+                    client.delete(kind, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
+                )
         return Done()
 
     async def _assign(self, request: EvictionRequest, action: Assign, now: dt.datetime) -> Outcome:

@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Collection
 
 from vacate.api.kinds import PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import PersistentVolume, Pod
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
@@ -30,7 +31,7 @@ async def running_users(client: Client, volume: PersistentVolume, named: Collect
     claim = volume.spec.claim_ref
     found, token = list[Pod](), ""
     while claim is not None:
-        page = await client.list(PODS, claim.namespace, limit=_PAGE, continue_token=token)
+        page = await client.list(PODS, claim.namespace, ListOptions(limit=_PAGE, continue_token=token))
         for whole in page.items:
             try:
                 pod = codec_for(Pod).convert(whole)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import LEASES
 from vacate.api.objects import dig
+from vacate.api.options import ListOptions
 from vacate.client.client import Client
 
 NAMESPACE = "kube-node-lease"
@@ -38,7 +39,7 @@ async def read_reports(client: Client) -> dict[str, str]:
     found: dict[str, str] = {}
     token = ""
     while True:
-        page = await client.list(LEASES, NAMESPACE, limit=_PAGE, continue_token=token)
+        page = await client.list(LEASES, NAMESPACE, ListOptions(limit=_PAGE, continue_token=token))
         for lease in page.items:
             found[str(dig(lease, "metadata", "name"))] = str(dig(lease, "spec", "renewTime") or "")
         token = page.continue_token

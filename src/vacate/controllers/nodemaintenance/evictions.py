@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -108,7 +109,7 @@ class Evictions:
         async def one(pod: Pod) -> None:
             meta = pod.metadata
             with contextlib.suppress(NotFound, Conflict):
-                await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+                await self._deps.client.delete(PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
 
         await for_each(pods, one)
 

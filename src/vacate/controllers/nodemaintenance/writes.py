@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.requests import STRATEGIC_PATCH
@@ -106,7 +107,9 @@ class Writes:
         """
 
         async def left_on(node: str) -> bool:
-            found = await self._deps.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+            found = await self._deps.client.list(
+                PODS, options=ListOptions(field_selector=f"spec.nodeName={node}"), into=Pod
+            )
             return bool(pods_left(found.items, maintenance.spec.pods))
 
         left = await for_each(nodes, left_on)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from vacate.api.events import EventNote
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import ObjectMeta, Pod
 from vacate.errors import ApiError, Conflict, NotFound, VacateError
 from vacate.runtime.dependencies import Deps
@@ -52,7 +53,9 @@ class PodControl:
         """Delete this pod and no other of its name, with its own grace period."""
         meta = pod.metadata
         try:
-            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid, reason=reason)
+            await self._deps.client.delete(
+                PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, reason=reason)
+            )
         except NotFound:
             return None
         except Conflict as error:

@@ -10,6 +10,7 @@ import msgspec
 
 from vacate.api.events import WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.adoption import adopt
@@ -144,7 +145,7 @@ class PodReconciler:
         """The containers are gone: let the API server remove the pod, if it still is this one."""
         try:
             await self._client.delete(
-                PODS, key.name, key.namespace, grace_period_seconds=0, uid=pod.metadata.uid
+                PODS, key.name, key.namespace, DeleteOptions(grace_period_seconds=0, uid=pod.metadata.uid)
             )
         except NotFound:
             return  # a Conflict is tried again: the cache says by then whether another pod has its name

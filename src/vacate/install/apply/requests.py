@@ -7,7 +7,7 @@ from multidict import CIMultiDict, MultiDict
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.client import requests
+from vacate.api.options import DRY_RUN_ALL, DeleteOptions
 from vacate.client.client import Client
 from vacate.client.codec import loads
 from vacate.errors import NotFound, TooManyRequests
@@ -47,9 +47,9 @@ async def applied(client: Client, obj: Obj, *, dry_run: bool = False) -> Obj:
 async def deleted(client: Client, obj: Obj, *, uid: str = "", dry_run: bool = False) -> bool:
     """Delete the object, or exactly the one with that uid; False where it was gone already."""
     kind, meta = kind_of(obj), obj["metadata"]
-    options = requests.delete_options(propagation_policy="Background", uid=uid, dry_run=dry_run)
+    options = DeleteOptions(propagation_policy="Background", uid=uid, dry_run=DRY_RUN_ALL if dry_run else ())
     try:
-        await client.send(requests.delete(kind, meta["name"], meta.get("namespace", ""), options))
+        await client.delete(kind, meta["name"], meta.get("namespace", ""), options)
     except NotFound:
         return False
     return True

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import JOBS
+from vacate.api.options import DeleteOptions
 from vacate.api.types.batch import Job
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import NotFound
@@ -60,7 +61,7 @@ class JobCleanup:
         log.info("Job %s/%s is deleted: %s", meta.namespace, meta.name, why)
         try:
             await self._deps.client.delete(
-                JOBS, meta.name, meta.namespace, uid=meta.uid, propagation_policy="Background"
+                JOBS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, propagation_policy="Background")
             )
         except NotFound:
             return Done()

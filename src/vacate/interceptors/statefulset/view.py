@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.kinds import PODS, STATEFULSETS
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
@@ -83,7 +84,7 @@ class StatefulSetView:
         labels = stateful_set.spec.selector.match_labels
         selector = ",".join(f"{key}={value}" for key, value in labels.items())
         listing = await self._client.list(
-            PODS, stateful_set.metadata.namespace, label_selector=selector, into=Pod
+            PODS, stateful_set.metadata.namespace, ListOptions(label_selector=selector), into=Pod
         )
         owned = [pod for pod in listing.items if _controller(pod) == stateful_set.metadata.uid]
         unhealthy = unhealthy_ordinals(stateful_set, owned, self._clock.now())

@@ -11,6 +11,7 @@ from vacate.admission.pods.workloads import (
     REPLICASET_INTERCEPTOR,
 )
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
+from vacate.api.options import ListOptions
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
@@ -153,7 +154,7 @@ class SurgeView:
         owners = {one.metadata.uid for one in self.owned(deployment)}
         labels = ",".join(f"{key}={value}" for key, value in deployment.spec.selector.match_labels.items())
         listing = await self._client.list(
-            PODS, deployment.metadata.namespace, label_selector=labels, into=Pod
+            PODS, deployment.metadata.namespace, ListOptions(label_selector=labels), into=Pod
         )
         return [pod for pod in listing.items if _controller(pod) in owners]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
@@ -213,7 +214,10 @@ class ApiPods:
         grace = max(math.floor(left), 1)  # 0 would remove the object while its containers run
         async with asyncio.timeout(CALL_SECONDS):
             await self._client.delete(
-                PODS, pod.name, pod.namespace, grace_period_seconds=grace, uid=pod.uid, reason=REASON
+                PODS,
+                pod.name,
+                pod.namespace,
+                DeleteOptions(grace_period_seconds=grace, uid=pod.uid, reason=REASON),
             )
         ending.asked = end
 

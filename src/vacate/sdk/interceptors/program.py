@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
 from vacate.client.serverclock import ServerClock
@@ -143,7 +144,7 @@ async def _check_requests_readable(client: Client, interceptors: Sequence[Interc
     for namespace, api in dict.fromkeys((one.namespace, api) for one in interceptors for api in one.apis):
         kind = dialect_named(api).kind
         try:
-            await client.list(kind, namespace, limit=1)
+            await client.list(kind, namespace, ListOptions(limit=1))
         except NotFound:
             raise ConfigError(
                 f"this cluster does not serve {kind.kind}s: the feature gate {kind.gate} is off, "

@@ -6,6 +6,7 @@ import datetime as dt
 
 from vacate.admission.pods.bridge import INTERCEPTOR
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import clean_reason
 from vacate.api.types.core import Pod
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
@@ -35,9 +36,7 @@ async def evict(
             await turn.client.evict(
                 meta.name,
                 meta.namespace,
-                uid=meta.uid,
-                grace_period_seconds=grace_period_seconds,
-                reason=reason,
+                DeleteOptions(uid=meta.uid, grace_period_seconds=grace_period_seconds, reason=reason),
                 annotations={INTERCEPTOR: turn.name},  # or an eviction bridge would let it wait for itself
             )
             break
@@ -64,9 +63,9 @@ async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, reas
                 PODS,
                 meta.name,
                 meta.namespace,
-                uid=meta.uid,
-                grace_period_seconds=grace_period_seconds,
-                reason=clean_reason(reason),
+                DeleteOptions(
+                    uid=meta.uid, grace_period_seconds=grace_period_seconds, reason=clean_reason(reason)
+                ),
             )
         except (NotFound, Conflict):
             if await turn.live_pod() is not None:

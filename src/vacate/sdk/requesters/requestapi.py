@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client import requests
@@ -89,7 +90,7 @@ class RequestApi:
         if request.metadata.deletion_timestamp is None:
             with contextlib.suppress(NotFound):
                 name = request.metadata.name
-                await self._client.delete(self._dialect.kind, name, where.namespace, uid=uid)
+                await self._client.delete(self._dialect.kind, name, where.namespace, DeleteOptions(uid=uid))
         found = await self.get(where)
         if found is None or found.metadata.uid != uid:
             return

@@ -17,6 +17,7 @@ from support.evictions.namespace import EvictionNamespace, is_ready, run_vacate
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STATEFULSETS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import ListOptions
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.errors import NotFound
@@ -129,7 +130,9 @@ async def test_a_fence_hands_the_volume_of_a_member_over(
         # The node is lost: it has mounted the volume, and says nothing any more.
         status = {"volumesInUse": [disk], **conditions("Unknown")}
         await client.patch(NODES, lost, {"status": status}, subresource="status")
-        other = (await client.list(NODES, label_selector="!storage")).items[0]["metadata"]["name"]
+        other = (await client.list(NODES, options=ListOptions(label_selector="!storage"))).items[0][
+            "metadata"
+        ]["name"]
         await client.patch(NODES, other, {"metadata": {"labels": {"storage": volume}}})
         try:
             await client.delete(PODS, "db-0", place.namespace)

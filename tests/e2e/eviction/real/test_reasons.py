@@ -12,6 +12,7 @@ from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
 from vacate.api.objectnames import WEBHOOK
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
@@ -113,7 +114,7 @@ async def test_evictions_and_deletions_of_people(
     pod = await held_pod(place, "deleted")
     version = (await place.client.get(PODS, "deleted", place.namespace))["metadata"]["resourceVersion"]
     await place.client.delete(
-        PODS, "deleted", place.namespace, uid=pod["metadata"]["uid"], resource_version=version
+        PODS, "deleted", place.namespace, DeleteOptions(uid=pod["metadata"]["uid"], resource_version=version)
     )
     assert await ended_reasons(place) == [None]
 

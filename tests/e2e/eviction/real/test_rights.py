@@ -25,6 +25,7 @@ from vacate.api.objectnames import (
     WEBHOOK,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.client.client import Client
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, TooManyRequests
@@ -380,7 +381,7 @@ async def _ruled(place: EvictionNamespace) -> bool:
     """Whether the rule is in force: an API server follows a new configuration by and by."""
     name = f"ruled-{system_entropy().uid()[:8]}"
     pod = await place.client.create(PODS, pod_body(name), place.namespace)
-    await place.client.delete(PODS, name, place.namespace, grace_period_seconds=0)
+    await place.client.delete(PODS, name, place.namespace, DeleteOptions(grace_period_seconds=0))
     return any("ruled.example.com" in key for key in pod["metadata"].get("annotations", {}))
 
 

@@ -20,7 +20,7 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj
-from vacate.api.options import DeleteOptions, Preconditions
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time, parse_time
 from vacate.embedded.apiserver.deletion.decision import (
     answers_with_object,
@@ -259,7 +259,7 @@ def test_propagation_chooses_the_finalizers(
     [
         (
             PODS,
-            Preconditions(uid="u2"),
+            DeleteOptions(uid="u2"),
             (
                 'Pod "x": the UID in the precondition (u2) does not match the '
                 "UID in record (u1). The object might have been deleted and then recreated"
@@ -267,7 +267,7 @@ def test_propagation_chooses_the_finalizers(
         ),
         (
             DEPLOYMENTS,
-            Preconditions(uid=""),
+            DeleteOptions(uid=""),
             (
                 'Deployment.apps "x": the UID in the precondition () does not '
                 "match the UID in record (u1). The object might have been deleted and then recreated"
@@ -275,7 +275,7 @@ def test_propagation_chooses_the_finalizers(
         ),
         (
             DEPLOYMENTS,
-            Preconditions(uid="u1", resource_version="4"),
+            DeleteOptions(uid="u1", resource_version="4"),
             (
                 'Deployment.apps "x": the ResourceVersion in the precondition '
                 "(4) does not match the ResourceVersion in record (5). The object might have been modified"
@@ -283,12 +283,12 @@ def test_propagation_chooses_the_finalizers(
         ),
         (
             NAMESPACES,
-            Preconditions(uid="u2"),
+            DeleteOptions(uid="u2"),
             ('namespaces "x": Precondition failed: UID in precondition: u2, UID in object meta: u1'),
         ),
         (
             NAMESPACES,
-            Preconditions(resource_version="4"),
+            DeleteOptions(resource_version="4"),
             (
                 'namespaces "x": Precondition failed: ResourceVersion in '
                 "precondition: 4, ResourceVersion in object meta: 5"
@@ -296,19 +296,19 @@ def test_propagation_chooses_the_finalizers(
         ),
     ],
 )
-def test_preconditions_that_fail(kind: Kind, wanted: Preconditions, message: str) -> None:
+def test_preconditions_that_fail(kind: Kind, wanted: DeleteOptions, message: str) -> None:
     with pytest.raises(Conflict) as refused:
-        decide_deletion(kind, thing(kind), DeleteOptions(preconditions=wanted), NOW)
+        decide_deletion(kind, thing(kind), wanted, NOW)
     assert refused.value.message == f"Operation cannot be fulfilled on {message}"
 
 
 def test_preconditions_that_hold() -> None:
-    wanted = Preconditions(uid="u1", resource_version="5")
-    assert decide_deletion(CONFIGMAPS, thing(CONFIGMAPS), DeleteOptions(preconditions=wanted), NOW).remove
+    wanted = DeleteOptions(uid="u1", resource_version="5")
+    assert decide_deletion(CONFIGMAPS, thing(CONFIGMAPS), wanted, NOW).remove
 
 
 def test_preconditions_speak_of_the_kind() -> None:
-    options = DeleteOptions(preconditions=Preconditions(uid="u2"))
+    options = DeleteOptions(uid="u2")
     with pytest.raises(Conflict) as refused:
         decide_deletion(DEPLOYMENTS, thing(DEPLOYMENTS), options, NOW)
     assert refused.value.details == {"name": "x", "group": "apps", "kind": "Deployment"}
@@ -378,7 +378,7 @@ def test_three_namespaces_are_immortal(name: str) -> None:
 
 
 def test_a_precondition_speaks_before_immortality() -> None:
-    options = DeleteOptions(preconditions=Preconditions(uid="other"))
+    options = DeleteOptions(uid="other")
     with pytest.raises(Conflict):
         decide_deletion(NAMESPACES, namespace(name="default"), options, NOW)
 

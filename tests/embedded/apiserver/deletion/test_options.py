@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vacate.api.options import DeleteOptions, Preconditions
+from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.deletion.options import check_options, options_from_body, options_from_query
 from vacate.errors import BadRequest, Invalid
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.unit
         ({"dryRun": ["All"]}, DeleteOptions(dry_run=("All",))),
         (
             {"preconditions": {"uid": "u", "resourceVersion": "5"}},
-            DeleteOptions(preconditions=Preconditions("u", "5")),
+            DeleteOptions(uid="u", resource_version="5"),
         ),
-        ({"preconditions": {"uid": ""}}, DeleteOptions(preconditions=Preconditions(uid=""))),
+        ({"preconditions": {"uid": ""}}, DeleteOptions(uid="")),
         ({"ignoreStoreReadErrorWithClusterBreakingPotential": True}, DeleteOptions(unsafe=True)),
     ],
 )
@@ -95,8 +95,8 @@ def test_bodies_that_are_no_object(body: Any) -> None:
         ({"orphanDependents": ["yes"]}, DeleteOptions(orphan_dependents=True)),
         ({"propagationPolicy": ["Foreground"]}, DeleteOptions(propagation_policy="Foreground")),
         ({"dryRun": ["All", "All"]}, DeleteOptions(dry_run=("All", "All"))),
-        ({"uid": ["u"]}, DeleteOptions(preconditions=Preconditions(uid="u"))),
-        ({"uid": [""], "resourceVersion": ["5"]}, DeleteOptions(preconditions=Preconditions(None, "5"))),
+        ({"uid": ["u"]}, DeleteOptions(uid="u")),
+        ({"uid": [""], "resourceVersion": ["5"]}, DeleteOptions(resource_version="5")),
     ],
 )
 def test_queries(query: dict[str, list[str]], options: DeleteOptions) -> None:

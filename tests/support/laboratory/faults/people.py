@@ -11,6 +11,7 @@ from support.simulated.maintenances import maintenance
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import DeleteOptions
 
 PEOPLE = "people.example.com"
 REGISTERS_WITHIN = 25.0
@@ -22,7 +23,11 @@ LOOK_SECONDS = 60.0
 
 async def force_without_confirming(lab: LaboratoryCluster, draw: Draw) -> None:
     if (pod := _any_pod(lab, draw)) is not None:
-        await tried(lab.world.client.delete(PODS, pod["metadata"]["name"], "default", grace_period_seconds=0))
+        await tried(
+            lab.world.client.delete(
+                PODS, pod["metadata"]["name"], "default", DeleteOptions(grace_period_seconds=0)
+            )
+        )
 
 
 async def delete_pod(lab: LaboratoryCluster, draw: Draw) -> None:

@@ -10,6 +10,7 @@ from support.laboratory.workload import DISK_USERS, EXTRA_USER, VOLUME, extra_us
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
+from vacate.api.options import DeleteOptions
 from vacate.kube.exclusivevolumes import ATTACHMENT
 
 UNKNOWN_WITHIN = 90.0
@@ -51,7 +52,7 @@ async def _force(lab: LaboratoryCluster, pod: str, node: str) -> None:
     lab.outcome.note(f"{pod} is removed from {node} by force, which is confirmed")
     client = lab.world.client
     await tried(client.patch(PODS, pod, {"metadata": {"annotations": {CONFIRMATION: uid}}}, "default"))
-    await tried(client.delete(PODS, pod, "default", grace_period_seconds=0, uid=uid))
+    await tried(client.delete(PODS, pod, "default", DeleteOptions(grace_period_seconds=0, uid=uid)))
 
 
 async def start_beside_unreported(lab: LaboratoryCluster, draw: Draw) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from vacate.api.kinds import PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
@@ -50,7 +51,7 @@ def members_are_replaced_early(patch: Patch) -> None:
     async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:
         name = pod_name(one, creation.ordinal)
         with contextlib.suppress(NotFound):
-            await writer._deps.client.delete(PODS, name, "default", grace_period_seconds=0)
+            await writer._deps.client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=0))
         return await make(writer, one, creation, known)
 
     plan_members, make = plan_of_members.plan_members, PodWriter._create

@@ -68,14 +68,14 @@ def grace_period(kind: Kind, obj: Obj, options: DeleteOptions) -> int | None:
 
 def check_preconditions(kind: Kind, obj: Obj, options: DeleteOptions) -> None:
     """Conflict where the object is not the one that the client means."""
-    wanted, found = options.preconditions, obj.get("metadata", {})
+    found = obj.get("metadata", {})
     uid, version = found.get("uid", ""), found.get("resourceVersion", "")
-    if wanted.uid is not None and wanted.uid != uid:
+    if options.uid is not None and options.uid != uid:
         fate = "The object might have been deleted and then recreated"
-        raise _mismatch(kind, obj, _differ("UID", wanted.uid, uid) + fate)
-    if wanted.resource_version is not None and wanted.resource_version != version:
+        raise _mismatch(kind, obj, _differ("UID", options.uid, uid) + fate)
+    if options.resource_version is not None and options.resource_version != version:
         fate = "The object might have been modified"
-        raise _mismatch(kind, obj, _differ("ResourceVersion", wanted.resource_version, version) + fate)
+        raise _mismatch(kind, obj, _differ("ResourceVersion", options.resource_version, version) + fate)
 
 
 def deletion_finalizers(kind: Kind, finalizers: list[str], options: DeleteOptions) -> list[str]:
@@ -143,10 +143,10 @@ def _namespace_finalizers(finalizers: list[str], options: DeleteOptions) -> list
 
 
 def _check_namespace_preconditions(obj: Obj, options: DeleteOptions) -> None:
-    wanted, found = options.preconditions, obj["metadata"]
+    found = obj["metadata"]
     pairs = (
-        ("UID", wanted.uid, found.get("uid", "")),
-        ("ResourceVersion", wanted.resource_version, found.get("resourceVersion", "")),
+        ("UID", options.uid, found.get("uid", "")),
+        ("ResourceVersion", options.resource_version, found.get("resourceVersion", "")),
     )
     for what, want, have in pairs:
         if want is not None and want != have:

@@ -10,7 +10,7 @@ from vacate.api import status
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.api.options import DeleteOptions, Preconditions
+from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import GATE, reason_complaints
 from vacate.embedded.apiserver.request.integers import is_int64, parse_int64
 from vacate.errors import BadRequest
@@ -33,10 +33,8 @@ def options_from_body(body: Any) -> DeleteOptions:
     preconditions = _typed(body, "preconditions", dict, "v1.Preconditions") or {}
     return DeleteOptions(
         grace_period_seconds=_typed(body, "gracePeriodSeconds", int, "int64"),
-        preconditions=Preconditions(
-            _typed(preconditions, "uid", str, "types.UID", at="preconditions."),
-            _typed(preconditions, "resourceVersion", str, "string", at="preconditions."),
-        ),
+        uid=_typed(preconditions, "uid", str, "types.UID", at="preconditions."),
+        resource_version=_typed(preconditions, "resourceVersion", str, "string", at="preconditions."),
         orphan_dependents=_typed(body, "orphanDependents", bool, "bool"),
         propagation_policy=_typed(body, "propagationPolicy", str, "v1.DeletionPropagation"),
         dry_run=_texts(body, "dryRun"),
@@ -50,7 +48,8 @@ def options_from_query(query: Mapping[str, Sequence[str]]) -> DeleteOptions:
     first = {name: values[0] for name, values in query.items() if values}
     return DeleteOptions(
         grace_period_seconds=_number(first.get("gracePeriodSeconds")),
-        preconditions=Preconditions(first.get("uid") or None, first.get("resourceVersion") or None),
+        uid=first.get("uid") or None,
+        resource_version=first.get("resourceVersion") or None,
         orphan_dependents=_flag(first.get("orphanDependents")),
         propagation_policy=first.get("propagationPolicy"),
         dry_run=tuple(query.get("dryRun", ())),

@@ -9,6 +9,7 @@ from vacate import errors
 from vacate.api import fielderrors as f
 from vacate.api import status
 from vacate.api.kinds import Kind
+from vacate.api.options import ListOptions, WatchOptions
 from vacate.api.selectors.fields import FieldSelector, parse_field_selector
 from vacate.api.selectors.labels import Selector, parse_selector
 from vacate.embedded.apiserver.call import Call
@@ -23,18 +24,11 @@ _FRESH_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class ListOptions:
-    """What list, watch and deletecollection take."""
+class Selection:
+    """The selectors of list, watch and deletecollection, parsed."""
 
     labels: Selector
     fields: FieldSelector
-    resource_version: str = ""
-    match: str = ""
-    limit: int = 0
-    continue_token: str = ""
-    timeout_seconds: int = 0
-    bookmarks: bool = False
-    send_initial_events: bool | None = None
     everything: bool = True  # no selector narrows the list
 
     def selects(self, attributes: Attributes) -> bool:
@@ -44,28 +38,46 @@ class ListOptions:
         )
 
 
-def list_options(call: Call, *, watch: bool = False) -> ListOptions:
+def read_list_options(call: Call) -> tuple[ListOptions, Selection]:
     """Read the query; BadRequest for what cannot be read, Invalid for what does not fit together."""
     query = call.request.query
-    limit, timeout_seconds = max(_number(query, "limit"), 0), _number(query, "timeoutSeconds")
-    labels, fields = selectors(call)
-    initial = query.get("sendInitialEvents")
+    limit = max(_number(query, "limit"), 0)
+    _number(query, "timeoutSeconds")  # without meaning for a list, but refused where it is no number
+    selection = _selection(call)
     options = ListOptions(
-        labels=labels,
-        fields=fields,
-        resource_version=query.get("resourceVersion", ""),
-        match=query.get("resourceVersionMatch", ""),
+        label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""),
         limit=limit,
         continue_token=query.get("continue", ""),
-        timeout_seconds=timeout_seconds,
-        bookmarks=_boolean(query, "allowWatchBookmarks"),
-        send_initial_events=None if initial is None else _boolean(query, "sendInitialEvents"),
-        everything=not query.get("labelSelector") and not query.get("fieldSelector"),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
     )
-    field_errors = _watch_errors(options) if watch else _list_errors(options)
-    if field_errors:
-        raise _invalid_options(field_errors)
-    return options
+    _refuse_if_any(_list_errors(options, query))
+    return options, selection
+
+
+def read_watch_options(call: Call) -> tuple[WatchOptions, Selection]:
+    """As for `read_list_options`."""
+    query = call.request.query
+    _number(query, "limit")  # without meaning for a watch, but refused where it is no number
+    timeout_seconds = _number(query, "timeoutSeconds")
+    selection = _selection(call)
+    _refuse_if_any(_watch_errors(query))
+    options = WatchOptions(
+        label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""),
+        resource_version=query.get("resourceVersion", ""),
+        timeout_seconds=timeout_seconds,
+        send_initial_events=_boolean(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+        allow_bookmarks=_boolean(query, "allowWatchBookmarks"),
+    )
+    return options, selection
+
+
+def _selection(call: Call) -> Selection:
+    query = call.request.query
+    everything = not query.get("labelSelector") and not query.get("fieldSelector")
+    return Selection(*selectors(call), everything)
 
 
 def selectors(call: Call) -> tuple[Selector, FieldSelector]:
@@ -142,38 +154,39 @@ async def wait_until_fresh(registry: Storage, resource_version: str) -> None:
         ) from None
 
 
-def _list_errors(options: ListOptions) -> list[f.FieldError]:
+def _list_errors(options: ListOptions, query: Query) -> list[f.FieldError]:
     field_errors = []
-    if options.match:
+    match = options.resource_version_match
+    if match:
         if not options.resource_version:
             field_errors.append(
                 _match("resourceVersionMatch is forbidden unless resourceVersion is provided")
             )
         if options.continue_token:
             field_errors.append(_match("resourceVersionMatch is forbidden when continue is provided"))
-        if options.match not in ("Exact", "NotOlderThan"):
+        if match not in ("Exact", "NotOlderThan"):
             known = ("Exact", "NotOlderThan", "")
-            field_errors.append(f.not_supported("resourceVersionMatch", options.match, known))
-        if options.match == "Exact" and options.resource_version == "0":
+            field_errors.append(f.not_supported("resourceVersionMatch", match, known))
+        if match == "Exact" and options.resource_version == "0":
             field_errors.append(_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
-    if options.send_initial_events is not None:
+    if "sendInitialEvents" in query:
         field_errors.append(f.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return field_errors
 
 
-def _watch_errors(options: ListOptions) -> list[f.FieldError]:
+def _watch_errors(query: Query) -> list[f.FieldError]:
     field_errors = []
-    asked = options.send_initial_events is not None
-    if asked and options.match != "NotOlderThan":
+    asked, match = "sendInitialEvents" in query, query.get("resourceVersionMatch", "")
+    if asked and match != "NotOlderThan":
         field_errors.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if options.match:
+    if match:
         if not asked:
             field_errors.append(
                 _match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
             )
-        if options.match != "NotOlderThan":
-            field_errors.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
-        if options.continue_token:
+        if match != "NotOlderThan":
+            field_errors.append(f.not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
+        if query.get("continue", ""):
             field_errors.append(_match("resourceVersionMatch is forbidden when continue is provided"))
     return field_errors
 
@@ -182,8 +195,9 @@ def _match(detail: str) -> f.FieldError:
     return f.forbidden("resourceVersionMatch", detail)
 
 
-def _invalid_options(field_errors: list[f.FieldError]) -> errors.Invalid:
-    return status.invalid_as("meta.k8s.io", "ListOptions", "", field_errors)
+def _refuse_if_any(field_errors: list[f.FieldError]) -> None:
+    if field_errors:
+        raise status.invalid_as("meta.k8s.io", "ListOptions", "", field_errors)
 
 
 def _number(query: Query, name: str) -> int:

@@ -128,9 +128,8 @@ def _stage_mark(
 ) -> tuple[tuple[Entry, Obj], DeleteOptions]:
     """Say on the pod why it goes; preconditions hold for what it was before."""
     entry, pod = current
-    wanted = options.preconditions
-    before = replace(wanted, uid=wanted.uid or None, resource_version=wanted.resource_version or None)
-    check_preconditions(PODS, pod, replace(options, preconditions=before))
+    before = replace(options, uid=options.uid or None, resource_version=options.resource_version or None)
+    check_preconditions(PODS, pod, before)
     pod = deciding.mark_for_eviction(pod, call.now)
     schema.complete(PODS, pod)
     write = registry.stage_update(PODS, pod, entry)
@@ -138,5 +137,4 @@ def _stage_mark(
         writes.append(write)
         entry = write.entry
     # The mark itself has moved the resourceVersion; the one that was asked for has been met.
-    met = replace(options, preconditions=replace(wanted, resource_version=None))
-    return (entry, pod), met
+    return (entry, pod), replace(options, resource_version=None)

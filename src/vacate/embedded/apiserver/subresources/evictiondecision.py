@@ -35,7 +35,7 @@ class Eviction:
         An unready pod goes only as long as it is unready. A conflict may mean that it has changed, so the
         client is sent round again, unless it named a resourceVersion itself.
         """
-        if isinstance(error, Conflict) and self.spared and asked.preconditions.resource_version is None:
+        if isinstance(error, Conflict) and self.spared and asked.resource_version is None:
             return refusals.still_processed(self.spared)
         return error
 
@@ -84,13 +84,12 @@ def mark_for_eviction(pod: Obj, now: dt.datetime) -> Obj:
 
 def _pinned(pod: Obj, options: DeleteOptions) -> DeleteOptions:
     """The deletion holds only for the state that was decided about."""
-    version = dig(pod, "metadata", "resourceVersion")
-    return replace(options, preconditions=replace(options.preconditions, resource_version=version))
+    return replace(options, resource_version=dig(pod, "metadata", "resourceVersion"))
 
 
 def _pinned_if_unstarted(pod: Obj, options: DeleteOptions) -> DeleteOptions:
     """A pending pod may start at any moment and then counts; what has ended stays ended."""
     unstarted = dig(pod, "status", "phase") == "Pending" and not terminating(pod)
-    if unstarted and options.preconditions.resource_version is None:
+    if unstarted and options.resource_version is None:
         return _pinned(pod, options)
     return options

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.staging import read_delete_options, settle, stage_requested_deletion
-from vacate.embedded.apiserver.request.listoptions import list_options
+from vacate.embedded.apiserver.request.listoptions import read_list_options
 from vacate.embedded.apiserver.request.negotiation import negotiate
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs.list import listed, render
@@ -26,9 +26,9 @@ async def deletecollection(registry: Storage, call: Call) -> Response:
     Not atomic: the first refusal ends it, and what went before is gone.
     """
     accepted = negotiate(call.request.headers.get("Accept", ""))
-    selection = list_options(call)
+    list_options, selection = read_list_options(call)
     options = read_delete_options(registry, call.request)
-    entries, list_meta = await listed(registry, call, selection)
+    entries, list_meta = await listed(registry, call, list_options, selection)
     await _delete_all(registry, call, entries, options)
     return Response(200, await render(call, accepted, entries, list_meta))
 

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from vacate import errors
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, encode
+from vacate.api.options import ListOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.continuetoken import LATEST, Continuation, expired, parse_continue
 from vacate.embedded.apiserver.request.listoptions import (
-    ListOptions,
-    list_options,
+    Selection,
     parse_revision,
+    read_list_options,
     wait_until_fresh,
 )
 from vacate.embedded.apiserver.request.negotiation import Accepted, Form, negotiate, no_such_form
@@ -33,27 +34,31 @@ _TOO_OLD = "The resourceVersion for the provided list is too old."
 async def list_(registry: Storage, call: Call) -> Response:
     """A page, or all of it, of one revision."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
-    entries, list_meta = await listed(registry, call, list_options(call))
+    entries, list_meta = await listed(registry, call, *read_list_options(call))
     return Response(200, await render(call, accepted, entries, list_meta))
 
 
-async def listed(registry: Storage, call: Call, options: ListOptions) -> tuple[Sequence[Entry], Obj]:
+async def listed(
+    registry: Storage, call: Call, options: ListOptions, selection: Selection
+) -> tuple[Sequence[Entry], Obj]:
     """What the options pick, and the metadata of the list."""
-    namespace = call.namespace or options.fields.exact("metadata.namespace") or ""
-    page = await _read(registry, call.kind, namespace, options)
-    entries, more = await select(page.entries, options)
-    return entries, _list_meta(page, entries, options, namespace, more=more)
+    namespace = call.namespace or selection.fields.exact("metadata.namespace") or ""
+    # Selectors are applied to what the store returns, so with them it must return everything.
+    limit = options.limit if selection.everything else 0
+    page = await _read(registry, call.kind, namespace, options, limit)
+    entries, more = await select(page.entries, selection, options.limit)
+    return entries, _list_meta(page, entries, selection, namespace, more=more)
 
 
-async def _read(registry: Storage, kind: Kind, namespace: str, options: ListOptions) -> Page:
-    """The entries from which the page is chosen."""
-    limit = options.limit if options.everything else 0
+async def _read(registry: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
+    """The entries from which the page is chosen, as many as the limit says."""
     if options.continue_token:
         return _read_on(registry, kind, namespace, options, limit)
     revision = options.resource_version
     if revision in ("", "0"):
         return registry.store.list(kind.resource, namespace, limit=limit)
-    if options.match == "Exact" or (not options.match and options.limit):
+    match = options.resource_version_match
+    if match == "Exact" or (not match and options.limit):
         await wait_until_fresh(registry, revision)
         try:
             return registry.store.list(kind.resource, namespace, at=parse_revision(revision), limit=limit)
@@ -76,17 +81,17 @@ def _read_on(registry: Storage, kind: Kind, namespace: str, options: ListOptions
         raise errors.BadRequest("continue key is not valid: the revision does not exist yet") from None
 
 
-async def select(entries: Sequence[Entry], options: ListOptions) -> tuple[Sequence[Entry], bool]:
+async def select(entries: Sequence[Entry], selection: Selection, limit: int) -> tuple[Sequence[Entry], bool]:
     """Those that the selectors pick, up to the limit, and whether keys were left unread."""
-    if options.everything:
+    if selection.everything:
         return entries, False
     chosen: list[Entry] = []
-    steps_of_an_entry = 40 + len(options.labels.requirements) + len(options.fields.requirements)
+    steps_of_an_entry = 40 + len(selection.labels.requirements) + len(selection.fields.requirements)
     steps = 0
     for entry in entries:
-        if options.limit and len(chosen) == options.limit:
+        if limit and len(chosen) == limit:
             return chosen, True
-        if options.selects(entry.attributes):
+        if selection.selects(entry.attributes):
             chosen.append(entry)
         steps += steps_of_an_entry
         if steps >= _STEPS_AT_ONCE:
@@ -96,14 +101,14 @@ async def select(entries: Sequence[Entry], options: ListOptions) -> tuple[Sequen
 
 
 def _list_meta(
-    page: Page, entries: Sequence[Entry], options: ListOptions, namespace: str, *, more: bool
+    page: Page, entries: Sequence[Entry], selection: Selection, namespace: str, *, more: bool
 ) -> Obj:
     list_meta: Obj = {"resourceVersion": str(page.revision)}
     if (page.remaining or more) and entries:
         last = entries[-1].key
         token = Continuation(page.revision, last.namespace, last.name)
         list_meta["continue"] = token.encode(namespace)
-        if options.everything:
+        if selection.everything:
             list_meta["remainingItemCount"] = page.remaining
     return list_meta
 

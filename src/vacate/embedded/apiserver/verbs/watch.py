@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from vacate import errors
+from vacate.api.options import WatchOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.integers import duration_of
 from vacate.embedded.apiserver.request.listoptions import (
-    ListOptions,
+    Selection,
     check_stored_revision,
-    list_options,
     parse_revision,
+    read_watch_options,
     wait_until_fresh,
 )
 from vacate.embedded.apiserver.request.negotiation import Form, negotiate, no_such_form
@@ -34,30 +35,33 @@ _MAX_CHUNK_BYTES = 128 * 1024
 async def watch(registry: Storage, call: Call) -> Response:
     """Open the stream; the first events are taken before anything else can happen."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
-    options = list_options(call, watch=True)
+    options, selection = read_watch_options(call)
     check_stored_revision(options.resource_version)
     if options.send_initial_events and options.resource_version not in ("", "0"):
         await wait_until_fresh(registry, options.resource_version)
     framer = Framer(call, accepted)
     if accepted.form is Form.METADATA_LIST:
         raise no_such_form()
-    return Response(200, WatchStream(registry, call, options, framer))
+    return Response(200, WatchStream(registry, call, options, selection, framer))
 
 
 class WatchStream:
     """The body of a watch. It listens from the moment it is made."""
 
-    def __init__(self, registry: Storage, call: Call, options: ListOptions, framer: Framer) -> None:
+    def __init__(
+        self, registry: Storage, call: Call, options: WatchOptions, selection: Selection, framer: Framer
+    ) -> None:
         self._options = options
+        self._selection = selection
         self._framer = framer
         self._store = registry.store
         asked = duration_of(options.timeout_seconds).total_seconds()
         self._deadline = asked or registry.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
         self._scope = Scope(
             call.kind.resource,
-            call.namespace or options.fields.exact("metadata.namespace") or "",
-            options.fields.exact("metadata.name") or call.name,
-            options.fields.exact("spec.nodeName") or "",
+            call.namespace or selection.fields.exact("metadata.namespace") or "",
+            selection.fields.exact("metadata.name") or call.name,
+            selection.fields.exact("spec.nodeName") or "",
         )
         self._initial: list[Entry] = []
         self._skip_to = 0
@@ -87,7 +91,7 @@ class WatchStream:
             entry
             for entry in page.entries
             if (not self._scope.name or entry.key.name == self._scope.name)
-            and self._options.selects(entry.attributes)
+            and self._selection.selects(entry.attributes)
         ]
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -115,7 +119,7 @@ class WatchStream:
             return
         initial, self._initial = self._initial, []
         yield from map(self._framer.existing, initial)
-        if self._options.send_initial_events and self._options.bookmarks and self._watch is not None:
+        if self._options.send_initial_events and self._options.allow_bookmarks and self._watch is not None:
             yield self._framer.bookmark(self._watch.revision, initial_end=True)
 
     async def _follow(self, watch: Watch) -> AsyncIterator[bytes]:
@@ -124,12 +128,16 @@ class WatchStream:
         bookmarked = watch.revision
         try:
             while True:
-                pause = min(deadline, loop.time() + BOOKMARK_SECONDS) if self._options.bookmarks else deadline
+                pause = (
+                    min(deadline, loop.time() + BOOKMARK_SECONDS)
+                    if self._options.allow_bookmarks
+                    else deadline
+                )
                 try:
                     async with asyncio.timeout_at(pause):
                         changes = await anext(watch)
                 except TimeoutError:
-                    if self._options.bookmarks and watch.revision > bookmarked:
+                    if self._options.allow_bookmarks and watch.revision > bookmarked:
                         bookmarked = watch.revision
                         yield self._framer.bookmark(bookmarked)
                     if loop.time() >= deadline:
@@ -146,8 +154,8 @@ class WatchStream:
         for change in changes:
             if change.revision <= self._skip_to:
                 continue
-            before = change.before is not None and self._options.selects(change.before.attributes)
-            after = not change.deleted and self._options.selects(change.after.attributes)
+            before = change.before is not None and self._selection.selects(change.before.attributes)
+            after = not change.deleted and self._selection.selects(change.after.attributes)
             if before or after:
                 yield self._framer.change(change, before=before, after=after)
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from vacate.api.kinds import CONTROLLERREVISIONS, Kind
+from vacate.api.options import DeleteOptions
 from vacate.api.selectors.labels import Selector
 from vacate.api.types import ControllerRevision, ObjectMeta
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
@@ -86,7 +87,9 @@ class RevisionHistory:
         for one in forgotten(revisions, live, limit):
             meta = one.metadata
             with contextlib.suppress(NotFound, Conflict):
-                await self._client.delete(CONTROLLERREVISIONS, meta.name, meta.namespace, uid=meta.uid)
+                await self._client.delete(
+                    CONTROLLERREVISIONS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid)
+                )
 
     async def _create(
         self, owner: ObjectMeta, template: Mapping[str, Any], collisions: int | None, number: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Deployment, ReplicaSet
 from vacate.embedded.controllers.deployment import events
 from vacate.embedded.controllers.deployment.revisions import comparable
@@ -80,9 +81,9 @@ class ReplicaSetWriter:
                 REPLICASETS,
                 meta.name,
                 meta.namespace,
-                uid=meta.uid,
-                resource_version=meta.resource_version,
-                propagation_policy="Background",
+                DeleteOptions(
+                    uid=meta.uid, resource_version=meta.resource_version, propagation_policy="Background"
+                ),
             )
         except (NotFound, Conflict):
             return

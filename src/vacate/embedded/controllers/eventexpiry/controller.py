@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from vacate.api.kinds import EVENTS
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Event
 from vacate.embedded.controllers.eventexpiry.expiry import expires_at
 from vacate.errors import NotFound
@@ -40,6 +41,9 @@ class EventExpiry:
         with contextlib.suppress(NotFound):
             # One that was seen again in the meantime has another version, and another hour.
             await self._client.delete(
-                EVENTS, key.name, key.namespace, uid=meta.uid, resource_version=meta.resource_version
+                EVENTS,
+                key.name,
+                key.namespace,
+                DeleteOptions(uid=meta.uid, resource_version=meta.resource_version),
             )
         return Done()

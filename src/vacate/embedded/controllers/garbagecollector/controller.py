@@ -7,6 +7,7 @@ from typing import Any
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import ObjectMeta
 from vacate.client.requests import MERGE_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
@@ -129,9 +130,7 @@ class GarbageCollector:
                 item.kind,
                 meta.name,
                 meta.namespace,
-                uid=meta.uid,
-                resource_version=version,
-                propagation_policy=policy,
+                DeleteOptions(uid=meta.uid, resource_version=version, propagation_policy=policy),
             )
         except NotFound:
             return

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from vacate.api import times
 from vacate.api.kinds import JOBS, PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
@@ -115,6 +116,6 @@ class JobController:
             return Later(at)
         with contextlib.suppress(NotFound, Conflict):
             await self._deps.client.delete(
-                JOBS, meta.name, meta.namespace, uid=meta.uid, propagation_policy="Foreground"
+                JOBS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, propagation_policy="Foreground")
             )
         return Done()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vacate.api.kinds import NAMESPACES, PODS, Kind
+from vacate.api.options import DeleteOptions
 from vacate.api.types import Namespace, ObjectMeta, Pod
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.kinds import MetadataOnly, followed, informer_of, stored
@@ -83,7 +84,9 @@ class NamespaceController:
         try:
             left = await self._list(kind, namespace)
             if any(one.deletion_timestamp is None for one in left):
-                await self._client.delete_collection(kind, namespace, propagation_policy="Background")
+                await self._client.delete_collection(
+                    kind, namespace, DeleteOptions(propagation_policy="Background")
+                )
                 left = await self._list(kind, namespace)
         except ApiError as error:
             content.failures.append(str(error))

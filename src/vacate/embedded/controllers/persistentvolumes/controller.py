@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES, Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.types import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.persistentvolumes.matching import FIRST_CONSUMER, best_volume, default_class
@@ -132,7 +133,9 @@ class VolumeController:
         if phase != volume.status.phase:
             await self._write_phase(PERSISTENTVOLUMES, volume, {"phase": phase})
         if phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Delete":
-            await self._client.delete(PERSISTENTVOLUMES, volume.metadata.name, uid=volume.metadata.uid)
+            await self._client.delete(
+                PERSISTENTVOLUMES, volume.metadata.name, options=DeleteOptions(uid=volume.metadata.uid)
+            )
 
     async def _phase(self, volume: PersistentVolume) -> str:
         owner = volume.spec.claim_ref

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
@@ -142,7 +143,7 @@ class PodGarbageCollector:
                     PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
                 )
             await self._deps.client.delete(
-                PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=0
+                PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, grace_period_seconds=0)
             )
         except NotFound:
             return

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import INTOLERABLE_TAINT
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, Taint, condition
@@ -104,7 +105,7 @@ class TaintEviction:
         try:
             await self._mark(pod)
             await self._deps.client.delete(
-                PODS, meta.name, meta.namespace, uid=meta.uid, reason=INTOLERABLE_TAINT
+                PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, reason=INTOLERABLE_TAINT)
             )
         except NotFound:
             return  # a Conflict is tried again: the cache says by then whether another pod has its name
