@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from vacate.api.objects import Obj
+from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import adopt_runs, adopt_status
 from vacate.nodeagent.decisions import plan
-from vacate.nodeagent.difference import status_patch
 from vacate.nodeagent.environment import expand
 from vacate.nodeagent.lifecycle.grace import Grace
 from vacate.nodeagent.lifecycle.http import _request
@@ -161,8 +161,10 @@ def test_a_written_status_differs_in_nothing() -> None:
     stored = agent_pod(
         status=status | {"conditions": [*status["conditions"], {"type": "Mine", "status": "True"}]}
     )
-    assert status_patch(stored.status, status_of(stored, progress(main=RUNNING), where, at(9)), "u") is None
-    changed = status_patch(stored.status, status_of(stored, progress(main=run(1)), where, at(9)), "u")
+    assert (
+        pod_status_patch(stored.status, status_of(stored, progress(main=RUNNING), where, at(9)), "u") is None
+    )
+    changed = pod_status_patch(stored.status, status_of(stored, progress(main=run(1)), where, at(9)), "u")
     assert changed is not None
     assert changed["metadata"] == {"uid": "u"}
     assert "Mine" not in str(changed)

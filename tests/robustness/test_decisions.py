@@ -33,7 +33,6 @@ from vacate.client.codec import codec_for
 from vacate.crds.schema import structure
 from vacate.descheduling.plan import plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of
-from vacate.descheduling.report import status_patch as descheduling_patch
 from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
@@ -59,12 +58,11 @@ from vacate.eviction.model import (
 )
 from vacate.fencing import decision as fencing
 from vacate.fencing.report import status_of as fencing_status
-from vacate.fencing.report import status_patch as fencing_patch
+from vacate.kube.patches import merge_status_patch
 from vacate.maintenance.model import Environment
 from vacate.maintenance.names import CLAIMS
 from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import status_of as maintenance_status
-from vacate.maintenance.report import status_patch as maintenance_patch
 
 pytestmark = pytest.mark.unit
 
@@ -104,7 +102,7 @@ def pods_on(name: str) -> list[Pod]:
 def maintain(obj: NodeMaintenance) -> Obj | None:
     around = Environment({one.metadata.name: one for one in NODES}, pods_on, lambda _: None, lambda _: [])
     plan = plan_maintenance(obj, ["node-1", "node-2"], around, NOW)
-    return maintenance_patch(obj, maintenance_status(obj, plan, NOW))
+    return merge_status_patch(obj.metadata, obj.status, maintenance_status(obj, plan, NOW))
 
 
 def fence(obj: FencingPolicy) -> Obj | None:
@@ -112,14 +110,13 @@ def fence(obj: FencingPolicy) -> Obj | None:
     made = fencing.decide(obj, fencing.Environment(NODES, pods_on, lambda _: False, (), heard), NOW)
     rows = [row for row in obj.status.nodes if row.under_way]
     names = {row.name for row in rows}
-    return fencing_patch(
-        obj, fencing_status(obj, [*rows, *(r for r in made.rows if r.name not in names)], NOW)
-    )
+    rows += [row for row in made.rows if row.name not in names]
+    return merge_status_patch(obj.metadata, obj.status, fencing_status(obj, rows, NOW))
 
 
 def deschedule(obj: DeschedulingPolicy) -> Obj | None:
     plan = plan_descheduling(scope_of(obj), limits_of(obj), NODES, PODS, {})
-    return descheduling_patch(obj, policy_status(obj, plan, {}))
+    return merge_status_patch(obj.metadata, obj.status, policy_status(obj, plan, {}))
 
 
 _REQUEST = {

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from vacate.api.objects import Obj
 from vacate.api.selectors.labels import EVERYTHING, NOTHING, Selector, selector_of
 from vacate.api.types.deschedulingpolicy import (
     EVICT,
@@ -23,7 +22,6 @@ from vacate.api.types.deschedulingpolicy import (
 )
 from vacate.api.types.labelselector import LabelSelectorSpec
 from vacate.api.types.nodemaintenance import MAX_MESSAGE
-from vacate.api.types.required import with_required
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits
 from vacate.descheduling.violations import Scope
 from vacate.errors import ApiError
@@ -75,16 +73,6 @@ def policy_status(
         nowhere_to_go=count[NOWHERE_TO_GO],
         pods=rows[:MAX_SHOWN],
     )
-
-
-def status_patch(policy: DeschedulingPolicy, new: DeschedulingPolicyStatus) -> Obj | None:
-    """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = with_required(policy.status), with_required(new)
-    change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
-    change |= {key: None for key in before if key not in after}
-    if not change:
-        return None
-    return {"metadata": {"resourceVersion": policy.metadata.resource_version}, "status": change}
 
 
 def _row(policy: DeschedulingPolicy, one: Decision, refused: Mapping[str, str]) -> MisplacedPod:

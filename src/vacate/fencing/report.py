@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from vacate.api.objects import Obj
 from vacate.api.types import condition
 from vacate.api.types.evictionrequest import RequestCondition
 from vacate.api.types.fencingpolicy import (
@@ -23,7 +22,6 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicyStatus,
     NodeFencing,
 )
-from vacate.api.types.required import with_required
 
 ACTIVE, FAILING = "Fencing", "Failing"
 CONDITIONS = (ACTIVE, FAILING)
@@ -46,17 +44,6 @@ def status_of(policy: FencingPolicy, rows: Sequence[NodeFencing], now: dt.dateti
         nodes=kept,
         conditions=_conditions(policy, rows, now),
     )
-
-
-def status_patch(policy: FencingPolicy, new: FencingPolicyStatus) -> Obj | None:
-    """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = with_required(policy.status), with_required(new)
-    change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
-    change |= {key: None for key in before if key not in after}
-    if not change:
-        return None
-    guard = {"uid": policy.metadata.uid, "resourceVersion": policy.metadata.resource_version}
-    return {"metadata": guard, "status": change}
 
 
 def _message(rows: Sequence[NodeFencing]) -> str:

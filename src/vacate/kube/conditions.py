@@ -1,4 +1,4 @@
-"""Conditions of pods: the transition time of one moves only when its status does."""
+"""Conditions: the transition time of one moves only when its status does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
+from vacate.api.types.meta import Condition
 
 Assessment = tuple[str, str, str]
 """The status of a condition, its reason and its message."""
@@ -39,6 +40,20 @@ def pod_condition(
     if generation:
         made["observedGeneration"] = generation
     return made
+
+
+def condition_object(one: Condition) -> Obj:
+    """A condition as JSON has it, in kinds other than pods."""
+    found: Obj = {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message}
+    if one.observed_generation:
+        found["observedGeneration"] = one.observed_generation
+    for name, moment in (
+        ("lastTransitionTime", one.last_transition_time),
+        ("lastUpdateTime", one.last_update_time),
+    ):
+        if moment is not None:
+            found[name] = format_time(moment)
+    return found
 
 
 def set_condition(conditions: Sequence[Obj], new: Obj) -> list[Obj]:

@@ -27,7 +27,6 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
-from vacate.api.types.required import with_required
 from vacate.maintenance.model import Plan
 from vacate.views.phrases import counted
 
@@ -89,16 +88,6 @@ def keep_draining(maintenance: NodeMaintenance, plan: Plan, nodes: Collection[st
 def undoing_status(maintenance: NodeMaintenance, message: str) -> NodeMaintenanceStatus:
     """The status while a deleted maintenance takes back what it did."""
     return msgspec.structs.replace(maintenance.status, phase=UNDOING, message=message)
-
-
-def status_patch(maintenance: NodeMaintenance, new: NodeMaintenanceStatus) -> Obj | None:
-    """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = with_required(maintenance.status), with_required(new)
-    change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
-    change |= {key: None for key in before if key not in after}
-    if not change:
-        return None
-    return {"metadata": {"resourceVersion": maintenance.metadata.resource_version}, "status": change}
 
 
 def is_news(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus) -> bool:

@@ -11,7 +11,7 @@ from vacate.api.kinds import PODS
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import NotFound
-from vacate.nodeagent.difference import status_patch
+from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.podends import PodEnds
 from vacate.nodeagent.status import rejected_status, status_of
@@ -35,7 +35,7 @@ class StatusWriter:
         else:
             end = held.end.cause if held.end is not None and self._ends.begun(held) else None
             wanted = status_of(held.pod, held.progress, held.where, now, held.phase, end=end)
-        patch = status_patch(held.pod.status, wanted, meta.uid)
+        patch = pod_status_patch(held.pod.status, wanted, meta.uid)
         if patch is None:
             return
         try:

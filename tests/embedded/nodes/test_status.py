@@ -12,8 +12,8 @@ from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import PodLifecycle, advance, arrive
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
-from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import NEVER, PodTimings, timings_for
+from vacate.kube.patches import pod_status_patch
 from vacate.testing import pod
 
 pytestmark = pytest.mark.unit
@@ -150,8 +150,8 @@ def test_a_patch_holds_differences_only_and_the_uid() -> None:
     lifecycle = advance(arrive(view, timings, T0), view, timings, at(2))
     before = reported(lifecycle, view, 2)
     seen = simulated_pod(status=before)
-    assert status_patch(seen.status, reported(lifecycle, seen, 3), "uid-web") is None
-    patch = status_patch(seen.status, reported(lifecycle, seen, 6), "uid-web")
+    assert pod_status_patch(seen.status, reported(lifecycle, seen, 3), "uid-web") is None
+    patch = pod_status_patch(seen.status, reported(lifecycle, seen, 6), "uid-web")
     assert patch is not None
     assert patch["metadata"] == {"uid": "uid-web"}
     assert sorted(patch["status"]) == ["conditions", "containerStatuses"]
@@ -164,7 +164,7 @@ def test_a_patch_holds_differences_only_and_the_uid() -> None:
 def test_foreign_conditions_are_never_part_of_a_patch() -> None:
     foreign = {"type": "DisruptionTarget", "status": "True"}
     view = simulated_pod(status={"conditions": [foreign]})
-    patch = status_patch(view.status, reported(arrive(view, PodTimings(), T0), view, 0), "u")
+    patch = pod_status_patch(view.status, reported(arrive(view, PodTimings(), T0), view, 0), "u")
     assert patch is not None
     assert "DisruptionTarget" not in [one["type"] for one in patch["status"]["conditions"]]
 

@@ -20,10 +20,11 @@ from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.descheduling.names import policy_of, requester_of
 from vacate.descheduling.plan import Decision, plan_descheduling
-from vacate.descheduling.report import limits_of, policy_status, scope_of, status_patch
+from vacate.descheduling.report import limits_of, policy_status, scope_of
 from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import served_dialects
+from vacate.kube.patches import merge_status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -170,7 +171,8 @@ class Descheduling:
         if evicts:
             await self._request(policy, plan.request, now)
         refused = self._refused.get(name, {})
-        patch = status_patch(policy, policy_status(policy, plan, refused))
+        status = policy_status(policy, plan, refused)
+        patch = merge_status_patch(policy.metadata, policy.status, status)
         if patch is not None:
             with contextlib.suppress(NotFound):
                 await self._deps.client.patch(DESCHEDULINGPOLICIES, name, patch, subresource="status")

@@ -27,7 +27,8 @@ from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
 from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
 from vacate.fencing.marks import has_fenced
-from vacate.fencing.report import LOUD, status_of, status_patch
+from vacate.fencing.report import LOUD, status_of
+from vacate.kube.patches import merge_status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -211,7 +212,7 @@ class FencingPolicies:
         self._deps.metrics.fencing_failing.labels(policy.metadata.name).set(
             sum(row.phase in LOUD for row in rows)
         )
-        patch = status_patch(policy, status)
+        patch = merge_status_patch(policy.metadata, policy.status, status)
         if patch is None:
             return False
         try:

@@ -20,6 +20,7 @@ from vacate.controllers.nodemaintenance.evictions import Evictions
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.errors import NotFound
+from vacate.kube.patches import merge_status_patch
 from vacate.maintenance.blockers import from_cordon
 from vacate.maintenance.model import Environment, Plan
 from vacate.maintenance.names import FINALIZER
@@ -29,7 +30,6 @@ from vacate.maintenance.report import (
     keep_draining,
     newly_drained,
     status_of,
-    status_patch,
     undoing_status,
 )
 from vacate.queue.limits import Backoff
@@ -215,7 +215,7 @@ class NodeMaintenances:
         last = self._reported.get(name)
         if last is None or now - last >= STATUS_EVERY or is_news(maintenance.status, status):
             await self._write_status(maintenance, status, plan)
-        elif status_patch(maintenance, status) is not None:
+        elif merge_status_patch(maintenance.metadata, maintenance.status, status) is not None:
             plan.wake(last + STATUS_EVERY)
         claimed = {node.metadata.name for node in self._view.claimed(name)}
         await self._writes.show_on_nodes([node for node in plan.cordon if node.metadata.name in claimed])
@@ -224,7 +224,7 @@ class NodeMaintenances:
     async def _write_status(
         self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan
     ) -> None:
-        patch = status_patch(maintenance, status)
+        patch = merge_status_patch(maintenance.metadata, maintenance.status, status)
         if patch is None:
             return
         name = maintenance.metadata.name
@@ -255,7 +255,8 @@ class NodeMaintenances:
             self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
         if self._view.claimed(name):
             # The cache has yet to show what was written: only an observed release is one.
-            patch = status_patch(maintenance, undoing_status(maintenance, "taking back what was done"))
+            undoing = undoing_status(maintenance, "taking back what was done")
+            patch = merge_status_patch(maintenance.metadata, maintenance.status, undoing)
             if patch is not None and maintenance.status.phase != UNDOING:
                 await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
             return Done()

@@ -42,10 +42,10 @@ from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.kube.floors import scales
+from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.statuspatches import guarded
 
 
 def build(deps: Deps) -> Controller:

@@ -10,11 +10,11 @@ from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector
 from vacate.api.types import ObjectMeta
 from vacate.client.client import Client
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, Invalid, NotFound
 from vacate.kube.ownership import Claim, adoption_patch, claim, release_patch
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
-from vacate.runtime.statuspatches import STRATEGIC
 
 
 class Owned(Protocol):
@@ -78,7 +78,7 @@ class Claims:
     async def _patch(self, owner: ObjectMeta, target: ObjectMeta, patch: Obj) -> bool:
         try:
             written = await self._client.patch(
-                self._owned, target.name, patch, target.namespace, patch_type=STRATEGIC
+                self._owned, target.name, patch, target.namespace, patch_type=STRATEGIC_PATCH
             )
         except (NotFound, Conflict):
             return False

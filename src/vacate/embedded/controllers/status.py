@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 
-import msgspec
-
 from vacate.api.kinds import Kind
 from vacate.api.types import ObjectMeta
+from vacate.api.types.meta import Projection
 from vacate.client.client import Client
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import NotFound
-from vacate.runtime.statuspatches import STRATEGIC, guarded, status_difference
+from vacate.kube.patches import guarded, status_difference
 
 
 async def write_status(
-    client: Client, kind: Kind, meta: ObjectMeta, old: msgspec.Struct, new: msgspec.Struct
+    client: Client, kind: Kind, meta: ObjectMeta, old: Projection, new: Projection
 ) -> None:
     """Write what differs, nothing where nothing does; an object that is gone needs no status."""
     difference = status_difference(old, new)
@@ -22,4 +22,6 @@ async def write_status(
         return
     patch = guarded(meta, {"status": difference})
     with contextlib.suppress(NotFound):
-        await client.patch(kind, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status")
+        await client.patch(
+            kind, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+        )

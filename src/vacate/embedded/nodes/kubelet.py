@@ -19,9 +19,9 @@ from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_st
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine, PodOnMachine
-from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import PodTimings, after, timings_for
 from vacate.errors import NotFound
+from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -132,7 +132,7 @@ class PodReconciler:
         shape = machine.shape
         own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)
         wanted = status_of(resident.lifecycle, pod, Addresses(own, shape.host_address), now)
-        patch = status_patch(pod.status, wanted, pod.metadata.uid)
+        patch = pod_status_patch(pod.status, wanted, pod.metadata.uid)
         if patch is None:
             return
         meta = pod.metadata

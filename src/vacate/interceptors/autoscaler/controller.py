@@ -24,12 +24,12 @@ from vacate.interceptors.surge.record import is_last_writer, remove_manager, rem
 from vacate.interceptors.surge.view import pod_uid
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of
+from vacate.kube.patches import guarded
 from vacate.kube.surge import SURGE, is_covered, is_settled
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import guarded
 
 RECHECK_AFTER = dt.timedelta(seconds=5)
 """While a floor is raised: a pod becomes available by waiting alone, without a change that wakes us."""

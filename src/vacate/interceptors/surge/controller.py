@@ -22,6 +22,7 @@ from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record
 from vacate.interceptors.surge.view import SurgeView, pod_uid
 from vacate.kube.deletionorder import is_active
+from vacate.kube.patches import guarded
 from vacate.kube.surge import (
     DEPLOYMENT_ANNOTATIONS,
     SURGE,
@@ -34,7 +35,6 @@ from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import guarded
 
 RECHECK_AFTER = dt.timedelta(seconds=10)
 """While a Deployment is raised: a pod becomes available by waiting alone, without a change that wakes us."""

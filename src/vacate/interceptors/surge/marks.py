@@ -11,8 +11,8 @@ from vacate.api.types import Pod
 from vacate.client.client import Client
 from vacate.errors import Conflict, NotFound
 from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.patches import guarded
 from vacate.kube.surge import CHOSEN_COST, LOWEST_COST, MARKED, OUR_COSTS, REQUESTED_COST, is_marked
-from vacate.runtime.statuspatches import guarded
 
 
 class PodMarks:

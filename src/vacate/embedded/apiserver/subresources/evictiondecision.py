@@ -14,10 +14,9 @@ from vacate.api.objects import Obj, dig, name_of, terminating
 from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time
 from vacate.embedded.controllers.disruption.budget import allowed_condition
-from vacate.embedded.controllers.disruption.statuspatch import condition_dict
 from vacate.errors import ApiError, Conflict
 from vacate.kube import evictionerrors as refusals
-from vacate.kube.conditions import set_condition, with_pod_condition
+from vacate.kube.conditions import condition_object, set_condition, with_pod_condition
 from vacate.kube.eviction import budget_to_spend, bypasses_budgets
 
 
@@ -69,7 +68,7 @@ def spend(budget: Obj, pod_name: str, now: dt.datetime) -> Obj:
     status["disruptionsAllowed"] = status.get("disruptionsAllowed", 0) - 1
     if status["disruptionsAllowed"] == 0:
         disallowed = allowed_condition(0, status.get("observedGeneration", 0))
-        new = {**condition_dict(disallowed), "lastTransitionTime": format_time(now)}
+        new = {**condition_object(disallowed), "lastTransitionTime": format_time(now)}
         status["conditions"] = set_condition(status.get("conditions") or (), new)
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod_name: format_time(now)}
     return {**budget, "status": status}

@@ -24,10 +24,10 @@ from vacate.embedded.controllers.controllerrevisions.revisions import (
 )
 from vacate.embedded.controllers.deployment.revisions import comparable
 from vacate.errors import AlreadyExists, Conflict, NotFound
+from vacate.kube.patches import guarded
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
-from vacate.runtime.statuspatches import guarded
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from vacate.embedded.controllers.deployment.sizes import total
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import ApiError
 from vacate.kube.ownership import Claim, claim
+from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import guarded
 
 
 def build(deps: Deps) -> Controller:

@@ -10,10 +10,10 @@ from vacate.embedded.controllers.deployment import events
 from vacate.embedded.controllers.deployment.revisions import comparable
 from vacate.embedded.controllers.deployment.rollout import Change
 from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound
+from vacate.kube.patches import guarded
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
-from vacate.runtime.statuspatches import guarded
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 

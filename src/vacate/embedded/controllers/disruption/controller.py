@@ -11,13 +11,11 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption import events
 from vacate.embedded.controllers.disruption.budget import BudgetStatus, budget_status, expected_pods
 from vacate.embedded.controllers.disruption.scales import Scales
-from vacate.embedded.controllers.disruption.statuspatch import status_patch
 from vacate.embedded.controllers.selectors import Selectors
-from vacate.errors import NotFound
+from vacate.embedded.controllers.status import write_status
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC
 
 Sized = Deployment | ReplicaSet
 
@@ -109,15 +107,7 @@ class DisruptionController:
             return
         for event in result.events:
             self._deps.recorder.record(events.about(budget, event))
-        meta = budget.metadata
-        try:
-            await self._deps.client.patch(
-                PODDISRUPTIONBUDGETS,
-                meta.name,
-                status_patch(budget, result.status),
-                meta.namespace,
-                patch_type=STRATEGIC,
-                subresource="status",
-            )
-        except NotFound:
-            return
+        # Its guard matters: an eviction that was approved since the budget was read must not be forgotten.
+        await write_status(
+            self._deps.client, PODDISRUPTIONBUDGETS, budget.metadata, budget.status, result.status
+        )

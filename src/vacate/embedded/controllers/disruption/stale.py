@@ -5,13 +5,14 @@ from __future__ import annotations
 from vacate.api.kinds import PODS
 from vacate.api.times import format_time
 from vacate.api.types import Pod
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET, stale_at
 from vacate.errors import NotFound
+from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC, guarded
 
 
 def build(deps: Deps) -> Controller:
@@ -53,7 +54,7 @@ class StaleMarks:
         patch = guarded(pod.metadata, {"status": {"conditions": [mark]}})
         try:
             await self._deps.client.patch(
-                PODS, key.name, patch, key.namespace, patch_type=STRATEGIC, subresource="status"
+                PODS, key.name, patch, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         except NotFound:
             return Done()

@@ -9,7 +9,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types import ObjectMeta
-from vacate.client.requests import MERGE_PATCH
+from vacate.client.requests import MERGE_PATCH, STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.garbagecollector.actions import (
     ORPHAN,
@@ -32,7 +32,6 @@ from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.statuspatches import STRATEGIC
 
 
 def build(deps: Deps) -> Controller:
@@ -135,7 +134,7 @@ class GarbageCollector:
         except NotFound:
             return
 
-    async def _patch(self, item: Item, patch: Obj, patch_type: str = STRATEGIC) -> str:
+    async def _patch(self, item: Item, patch: Obj, patch_type: str = STRATEGIC_PATCH) -> str:
         """Returns the object's new resourceVersion, empty where it is gone."""
         meta = item.meta
         try:

@@ -11,17 +11,18 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.job import events
 from vacate.embedded.controllers.job.conditions import COMPLETE, FAILED
 from vacate.embedded.controllers.job.plan import Plan, plan_job
 from vacate.embedded.controllers.job.pods import PodWriter
 from vacate.errors import Conflict, NotFound
+from vacate.kube.patches import condition_differences, guarded, status_difference
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC, condition_differences, guarded, status_difference
 
 MANAGED_BY = "kubernetes.io/job-controller"
 INDEXED = "Indexed"
@@ -95,7 +96,7 @@ class JobController:
         meta, patch = job.metadata, guarded(job.metadata, {"status": difference})
         try:
             written = await self._deps.client.patch(
-                JOBS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+                JOBS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         except NotFound:
             return False

@@ -15,10 +15,10 @@ from vacate.embedded.controllers.podcontrol import PodControl, namespace_termina
 from vacate.embedded.controllers.replicaset.replicas import pod_name_prefix, slow_start
 from vacate.errors import NotFound, VacateError
 from vacate.kube.ownership import controller_reference
+from vacate.kube.patches import guarded
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
-from vacate.runtime.statuspatches import guarded
 
 
 def new_pod(job: Job) -> dict[str, Any]:

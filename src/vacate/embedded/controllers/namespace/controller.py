@@ -8,6 +8,7 @@ from typing import Any
 from vacate.api.kinds import NAMESPACES, PODS, Kind
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Namespace, ObjectMeta, Pod
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.kinds import MetadataOnly, followed, informer_of, stored
 from vacate.embedded.controllers.namespace.content import (
@@ -17,10 +18,10 @@ from vacate.embedded.controllers.namespace.content import (
     must_be_emptied,
 )
 from vacate.errors import ApiError, NotFound
+from vacate.kube.patches import condition_differences, guarded_by_uid
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.statuspatches import STRATEGIC, condition_differences
 
 
 def build(deps: Deps) -> Controller:
@@ -107,12 +108,12 @@ class NamespaceController:
         if after == before or content.empty:
             return
         meta = namespace.metadata
-        patch = {
-            "metadata": {"uid": meta.uid},
-            "status": {"conditions": condition_differences(before, after)},
-        }
+        changed = condition_differences(before, after)
+        patch = guarded_by_uid(meta.uid, {"status": {"conditions": changed}})
         try:
-            await self._client.patch(NAMESPACES, meta.name, patch, patch_type=STRATEGIC, subresource="status")
+            await self._client.patch(
+                NAMESPACES, meta.name, patch, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
         except NotFound:
             return
 

@@ -11,6 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import after, format_time
 from vacate.api.types import Condition, Lease, Node, Pod, Taint
 from vacate.cache.indexes import NODE, PLACED
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
@@ -18,10 +19,10 @@ from vacate.embedded.controllers.nodelifecycle.heartbeats import LEASES_NAMESPAC
 from vacate.embedded.controllers.nodelifecycle.partition import partition_condition
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import readiness
+from vacate.kube.patches import condition_differences, guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC, condition_differences, guarded
 
 
 def build(deps: Deps) -> Controller:
@@ -130,7 +131,7 @@ class NodeLifecycleController:
         try:
             if subresource:
                 await self._deps.client.patch(
-                    NODES, name, patch, patch_type=STRATEGIC, subresource=subresource
+                    NODES, name, patch, patch_type=STRATEGIC_PATCH, subresource=subresource
                 )
             else:
                 await self._deps.client.patch(NODES, name, patch)
@@ -158,7 +159,7 @@ class NodeLifecycleController:
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
             await self._deps.client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         except (NotFound, Conflict):
             return  # gone, or another pod has its name

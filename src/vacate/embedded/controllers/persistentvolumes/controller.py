@@ -17,10 +17,10 @@ from vacate.embedded.controllers.persistentvolumes.matching import FIRST_CONSUME
 from vacate.embedded.registry.storage.claims import PROTECTION as CLAIM_PROTECTION
 from vacate.embedded.registry.storage.persistentvolumes import PROTECTION as VOLUME_PROTECTION
 from vacate.errors import NotFound
+from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.statuspatches import guarded
 
 CLAIM, OWNER = "claim", "owner"
 _BOUND = {"pv.kubernetes.io/bound-by-controller": "yes", "pv.kubernetes.io/bind-completed": "yes"}

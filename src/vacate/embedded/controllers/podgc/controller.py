@@ -16,6 +16,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.podgc.reasons import (
@@ -31,7 +32,6 @@ from vacate.errors import Conflict, NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC
 
 ENDED = "ended"
 _ENDED_PODS = Key("", ENDED)
@@ -140,7 +140,7 @@ class PodGarbageCollector:
             if not pod.terminal:
                 patch = self._mark(pod, reason)
                 await self._deps.client.patch(
-                    PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+                    PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
                 )
             await self._deps.client.delete(
                 PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, grace_period_seconds=0)

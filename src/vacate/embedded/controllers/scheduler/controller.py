@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from vacate.api.kinds import NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.times import format_time
 from vacate.api.types import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, condition
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
 from vacate.embedded.controllers.scheduler.pendingpods import PendingPods
@@ -22,7 +23,6 @@ from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, p
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.statuspatches import STRATEGIC
 
 _BINDINGS_AT_ONCE = 8
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -214,7 +214,7 @@ class Scheduler:
         self._deps.recorder.record(events.failed(pod, message))
         try:
             await self._deps.client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         except NotFound:
             return

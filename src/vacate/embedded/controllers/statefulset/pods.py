@@ -15,11 +15,11 @@ from vacate.embedded.controllers.statefulset import events
 from vacate.embedded.controllers.statefulset.identity import identity_labels, new_claims, new_pod, pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation, Deletion, Plan
 from vacate.errors import AlreadyExists, Conflict, NotFound, VacateError
+from vacate.kube.patches import guarded
 from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
-from vacate.runtime.statuspatches import guarded
 
 
 class PodWriter:

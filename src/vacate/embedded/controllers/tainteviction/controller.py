@@ -14,6 +14,7 @@ from vacate.api.terminationreason import INTOLERABLE_TAINT
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.nodelifecycle import events
@@ -27,7 +28,6 @@ from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.statuspatches import STRATEGIC
 
 
 def build(deps: Deps) -> Controller:
@@ -124,5 +124,5 @@ class TaintEviction:
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [mark]}}
         await self._deps.client.patch(
-            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
         )
