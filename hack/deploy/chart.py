@@ -441,10 +441,10 @@ preStopWrapper: false
 # Secrets and accounts of the namespace.
 fencingJobs: false
 
-# A pod on each node that ends its pods in order when the machine goes down.
+# A pod on each node that terminates its pods in order when the machine goes down.
 shutdownAgent:
   enabled: false
-  # alone: the agent ends all pods, and the kubelets' own graceful shutdown is off. beside-kubelet: the
+  # alone: the agent terminates all pods, and the kubelets' own graceful shutdown is off. beside-kubelet: the
   # kubelet ends them by priority, and waits for the agent in a lowest bucket, until interceptors are done.
   mode: alone
   # Its pods mount paths of the host, which needs a namespace of its own.

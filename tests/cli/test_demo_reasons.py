@@ -41,15 +41,15 @@ def test_the_service_logs_its_end_and_the_report_reads_it(
 def test_it_fits() -> None:
     later = STAMP.replace("16T23:59:58", "17T00:00:01")
     logs = [
-        PodLog("web-79d55c88d9-zzzzz", [f"{later} ended by a taint: IntolerableTaint"]),
-        *(PodLog(f"web-79d55c88d9-4kvk{n}", [f"{STAMP} ended by a rollout: Update"]) for n in range(7)),
+        PodLog("web-79d55c88d9-zzzzz", [f"{later} terminated by a taint: IntolerableTaint"]),
+        *(PodLog(f"web-79d55c88d9-4kvk{n}", [f"{STAMP} terminated by a rollout: Update"]) for n in range(7)),
     ]
     shown = report(logs)
     assert len(shown) <= 23
     assert max(map(len, shown)) <= 80
     assert [line.split()[0] for line in shown[2:10]] == [f"web-4kvk{n}" for n in range(7)] + ["web-zzzzz"]
     assert shown[9].split() == ["web-zzzzz", "00:00:01", "a", "taint", "IntolerableTaint"]
-    line = log_line("web-79d55c88d9-4kvkp", f"{STAMP} ended by a taint: IntolerableTaint")
+    line = log_line("web-79d55c88d9-4kvkp", f"{STAMP} terminated by a taint: IntolerableTaint")
     assert len(line) <= 80
     for width in (80, 40, 20, 1):
         assert all(len(part) <= max(width, 20) for one in [*shown, line] for part in fitted(one, width))

@@ -60,7 +60,7 @@ AWAY = Firing(
     "pass unchecked."
 )
 ENDS = Firing(
-    "The webhook's certificate ends within five days and is not renewed. Look at the log of deployment "
+    "The webhook's certificate expires within five days and is not renewed. Look at the log of deployment "
     "vacate-certificates, or at cert-manager."
 )
 CERTIFICATE = 'vacate_webhook_certificate_not_after_seconds{instance="a"}'

@@ -116,7 +116,7 @@ BAD = {
     ),
     "an agent that is switched off": (
         ["--shutdown-agent", "--feature-gates", "GracefulNodeShutdown=false"],
-        "ends no pods in order, since feature gate GracefulNodeShutdown is off",
+        "terminates no pods in order, since feature gate GracefulNodeShutdown is off",
     ),
     "a file that is not there": (["--ca-file", "/no/such/file"], "does not exist"),
 }

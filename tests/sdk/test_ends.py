@@ -109,7 +109,7 @@ def test_a_pod_that_ends_by_itself_cancels_the_handler() -> None:
         await stage.world.client.delete(PODS, "web", "default")
         await stage.until(lambda: not stage.find_pod("web"))
         await stage.clock.sleep(5)
-        assert diary.lines in (["began", "POD_ENDED"], ["began", "DELETED"])
+        assert diary.lines in (["began", "POD_TERMINATED"], ["began", "DELETED"])
 
     in_sdk_cluster(body)
 

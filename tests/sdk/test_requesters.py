@@ -246,7 +246,7 @@ def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> Non
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}, "default")
             result = await context.wait(timeout=dt.timedelta(hours=1))
             assert context.requested_again == 3
-        # Its containers have ended a moment before it is removed, and either ends the request.
+        # Its containers have terminated a moment before it is removed, and either ends the request.
         assert result.pod_ended
         await stage.until(lambda: not stage.find_pod("web"))
 

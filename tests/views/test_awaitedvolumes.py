@@ -22,6 +22,8 @@ from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
 from vacate.views.model import Explanation
 
 WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time, and"
+NOT_KNOWN = "it is not known yet that pod d/db-0"
+STAYS = f"{ONE_AT_A_TIME} stays until that pod has terminated."
 HOLDER = {"namespace": "d", "name": "db-0", "uid": "u-0"}
 
 
@@ -47,11 +49,11 @@ def a_volume(**records: Any) -> PersistentVolume:
         (a_volume(), f"{WAITS}, which is not attached to a node yet."),
         (
             a_volume(attachment={"node": "n1", "pods": [HOLDER]}),
-            f"{WAITS}, which node n1 has for pod d/db-0: {ONE_AT_A_TIME} stays until that pod has ended.",
+            f"{WAITS}, which node n1 has for pod d/db-0: {STAYS}",
         ),
         (
             a_volume(detached=[{"node": "n2", "pods": [HOLDER]}]),
-            f"{WAITS}, which was taken from node n2 by hand: it is not known yet that pod d/db-0 has ended.",
+            f"{WAITS}, which was taken from node n2 by hand: {NOT_KNOWN} has terminated.",
         ),
         (a_volume(attachment={"node": "n2", "pods": [{**HOLDER, "uid": "u-1"}]}), ""),
     ],

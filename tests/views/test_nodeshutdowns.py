@@ -32,15 +32,15 @@ def test_nodes_that_go_down_are_named() -> None:
         {"metadata": {"name": "f"}, "status": {"conditions": ["hostile", {"type": 5}]}},
     ]
     assert shutdown_lines(nodes, NOW) == [
-        "node/b is shutting down: its pods end by priority (it began 2m ago)",
-        "node/c is shutting down: its pods end by priority (it began 2m ago)",
+        "node/b is shutting down: its pods terminate by priority (it began 2m ago)",
+        "node/c is shutting down: its pods terminate by priority (it began 2m ago)",
     ]
 
 
 def test_a_time_that_is_none_hides_no_node() -> None:
     odd = node("a", "GracefulNodeShutdownInProgress", "True")
     odd["status"]["conditions"][0]["lastTransitionTime"] = "yesterday"
-    assert shutdown_lines([odd], NOW) == ["node/a is shutting down: its pods end by priority"]
+    assert shutdown_lines([odd], NOW) == ["node/a is shutting down: its pods terminate by priority"]
 
 
 def test_a_machine_that_is_off_does_not_shut_down_any_more() -> None:
@@ -67,8 +67,8 @@ def test_the_list_of_nodes_says_which_go_down_and_why_others_are_not_ready() -> 
     rows = node_rows([msgspec.convert(one, Node) for one in nodes], [], [], NOW)
     assert [(row.name, row.state, row.since, row.message) for row in rows] == [
         ("off", "NodeDown", "2m ago", "off, or cut off with its pods running"),
-        ("beside", "ShuttingDown", "2m ago", "its pods end by priority"),
-        ("own", "ShuttingDown", "2m ago", "its pods end by priority"),
+        ("beside", "ShuttingDown", "2m ago", "its pods terminate by priority"),
+        ("own", "ShuttingDown", "2m ago", "its pods terminate by priority"),
         ("broken", "NotReady", "2m ago", "container runtime is down"),
         ("fine", "Ready", "2m ago", ""),
     ]

@@ -7,7 +7,7 @@ from vacate.api.objects import Obj, dig
 SHUTDOWN_IN_PROGRESS = "GracefulNodeShutdownInProgress"
 """Kubernetes' own name for it (KEP-5683); written by the shutdown agent."""
 GRACEFUL_SHUTDOWN = "vacate.dev/GracefulShutdown"
-"""Whether the node would end its pods in order, and if not, why."""
+"""Whether the node would terminate its pods in order, and if not, why."""
 SHUTDOWN_TAINT = "vacate.dev/shutdown"
 """Keeps new pods away from a node that goes down."""
 GOING_DOWN_MESSAGE = "node is shutting down"

@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "node": ("vacate.cli.node.command:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "shutdown-agent": (
         "vacate.cli.shutdown_agent:shutdown_agent",
-        "End the pods of a stock kubelet's node in order when its machine shuts down.",
+        "Terminate the pods of a stock kubelet's node in order when its machine shuts down.",
     ),
     "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "drain": (

@@ -106,11 +106,11 @@ def shutdown_agent(
     gates: FeatureGates,
     verbose: bool,
 ) -> None:
-    """End the pods of a stock kubelet's node in order when its machine shuts down.
+    """Terminate the pods of a stock kubelet's node in order when its machine shuts down.
 
     Runs as a pod on every node; `vacate install --shutdown-agent` creates the DaemonSet. It needs the
-    socket of the system bus, and refuses to work beside a kubelet that would end the same pods at the same
-    time.
+    socket of the system bus, and refuses to work beside a kubelet that would terminate the same pods at
+    the same time.
     """
     config = read_config_file(config_file, gates)
     cluster = load_config(kubeconfig, context)

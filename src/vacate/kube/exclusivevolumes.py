@@ -24,7 +24,7 @@ EXCLUSIVE = "vacate.dev/exclusive"
 
 ATTACHMENT = "vacate.dev/attachment"
 DETACHED = "vacate.dev/detached"
-"""From which nodes a person has taken the volume, until it is certain that its pods have ended there."""
+"""From which nodes a person has taken the volume, until it is certain that its pods have terminated there."""
 
 GATE = "vacate.dev/exclusive-volumes"
 """The scheduling gate of pods that wait for their volumes before they get a node."""

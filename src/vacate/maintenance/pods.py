@@ -45,7 +45,7 @@ def assess_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
     if not selector.matches(pod.metadata.labels):
         return Verdict(Treatment.STAY, "NotSelected", "it does not match the pod selector")
     if MIRROR in pod.metadata.annotations:
-        return Verdict(Treatment.STAY, "StaticPod", "only its node can end a static pod")
+        return Verdict(Treatment.STAY, "StaticPod", "only its node can terminate a static pod")
     if pod.terminal and not pod.terminating:
         return Verdict(Treatment.STAY, "Finished", "it has finished")
     owner = pod.metadata.controller

@@ -21,7 +21,7 @@ class Plan:
     start: list[str] = field(default_factory=list)
     stop: list[str] = field(default_factory=list)
     again: dt.datetime | None = None  # when a backoff is over
-    phase: str = ""  # Succeeded or Failed, once the pod has ended for good
+    phase: str = ""  # Succeeded or Failed, once the pod has terminated for good
 
     def later(self, moment: dt.datetime) -> None:
         """Look again at this moment at the latest."""

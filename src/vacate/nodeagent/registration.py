@@ -110,7 +110,9 @@ class NodeReconciler:
         node = self._nodes.get("", key.name)
         self.foreign = node is not None and node.metadata.annotations.get(AGENT) != self._identity
         if self.foreign:
-            raise Terminal(f"node {key.name} belongs to another agent now; nothing more is started or ended")
+            raise Terminal(
+                f"node {key.name} belongs to another agent now; nothing more is started or terminated"
+            )
         now = self._clock.now()
         uid = node.metadata.uid if node is not None else await self._register(now)
         clear = node is None or await self._describe(node, now)

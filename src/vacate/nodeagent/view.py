@@ -108,7 +108,7 @@ class AgentPod(Projection, frozen=True, gc=True):
 
     @property
     def terminal(self) -> bool:
-        """Whether the API shows that the pod has ended for good."""
+        """Whether the API shows that the pod has terminated for good."""
         return self.phase in TERMINAL_PHASES
 
     @property

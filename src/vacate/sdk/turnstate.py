@@ -30,7 +30,8 @@ def ended(request: EvictionRequest | None, uid: str, name: str) -> TurnEndReason
     if request is None or request.metadata.uid != uid:
         return TurnEndReason.DELETED
     if request.complete:
-        return TurnEndReason.CANCELLED if ending_of(request) is Ending.CANCELLED else TurnEndReason.POD_ENDED
+        cancelled = ending_of(request) is Ending.CANCELLED
+        return TurnEndReason.CANCELLED if cancelled else TurnEndReason.POD_TERMINATED
     if request.status.active_interceptor_name != name:
         return TurnEndReason.TAKEN_AWAY
     return TurnEndReason.COMPLETED if request.status.active_interceptor_completed else None

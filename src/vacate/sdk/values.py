@@ -13,7 +13,7 @@ class TurnEndReason(StrEnum):
     """Why a handler is no longer wanted. The value is a sentence for users."""
 
     CANCELLED = "the eviction request is cancelled"
-    POD_ENDED = "the pod has ended"
+    POD_TERMINATED = "the pod has terminated"
     DELETED = "the request was deleted"
     TAKEN_AWAY = "another interceptor has the turn"
     COMPLETED = "the turn was marked as completed"

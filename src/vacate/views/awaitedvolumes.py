@@ -33,9 +33,8 @@ def _awaited(pod: Pod, volume: PersistentVolume) -> str:
     node = pod.spec.node_name
     if node and (before := next((one for one in taken if one.node == node), None)) is not None:
         what = f"pod {before.pods[0]}" if before.pods else "what used it"
-        return (
-            f"{waits}, which was taken from node {node} by hand: it is not known yet that {what} has ended."
-        )
+        by_hand = f"{waits}, which was taken from node {node} by hand"
+        return f"{by_hand}: it is not known yet that {what} has terminated."
     if found is None:
         return f"{waits}, which is not attached to a node yet."
     if found.names(pod.metadata.uid):
@@ -43,5 +42,6 @@ def _awaited(pod: Pod, volume: PersistentVolume) -> str:
     where = f"node {found.node} has" if found.node else "is kept"
     holder = f"{where} for pod {found.pods[0]}"
     return (
-        f"{waits}, which {holder}: it is attached to one node at a time, and stays until that pod has ended."
+        f"{waits}, which {holder}: it is attached to one node at a time, and stays until that pod has "
+        "terminated."
     )

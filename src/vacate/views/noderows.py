@@ -72,7 +72,7 @@ def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.da
 
 
 def _going_down(node: Node, ready: Condition | None) -> Condition | None:
-    """What says that the node ends its pods in order to shut down: an agent beside a kubelet, or its own."""
+    """The condition of a shutdown in order: written by an agent beside a kubelet, or by the node itself."""
     under_way = condition(node.status.conditions, SHUTDOWN_IN_PROGRESS)
     if under_way is not None and under_way.status == "True":
         return under_way
@@ -105,9 +105,10 @@ def _meaning(state: str, waiting: int, ready: Condition | None) -> str:
         return f"off, or cut off with its pods running{held}"
     if state == NOT_READY:
         return ready.message if ready else "it has never reported"
-    return {FENCED: "out of service: its pods are released", SHUTTING_DOWN: "its pods end by priority"}.get(
-        state, ""
-    )
+    return {
+        FENCED: "out of service: its pods are released",
+        SHUTTING_DOWN: "its pods terminate by priority",
+    }.get(state, "")
 
 
 def _cordon(node: Node) -> str:

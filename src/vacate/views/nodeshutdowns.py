@@ -12,7 +12,7 @@ from vacate.views.phrases import ago
 
 
 def shutdown_lines(nodes: Iterable[Obj], now: dt.datetime) -> list[str]:
-    """A line for each node that ends its pods in order to shut down, by name."""
+    """A line for each node that terminates its pods in order to shut down, by name."""
     return [
         f"node/{name_of(node)} {_course(node)}{_since(condition, now)}"
         for node in sorted(nodes, key=name_of)
@@ -24,7 +24,7 @@ def _course(node: Obj) -> str:
     """The agent beside a kubelet is off with the machine: what it said last stays there until it is back."""
     if ready_status(node) == "Unknown":
         return "was shutting down and does not report any more: it is off, or cut off"
-    return "is shutting down: its pods end by priority"
+    return "is shutting down: its pods terminate by priority"
 
 
 def _since(condition: Obj, now: dt.datetime) -> str:

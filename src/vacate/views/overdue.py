@@ -115,7 +115,7 @@ def _safe(pod: Pod, program: str) -> tuple[Remedy, ...]:
     fence = command_line(program, "fence", f"node/{node}", "--agent", "AGENT", "--options", "FILE")
     force = command_line(program, "delete", f"pod/{meta.name}", "-n", meta.namespace, "--force", "--confirm")
     return (
-        Remedy(f"Bring node {node} back: it then ends the pod itself. This is always safe."),
+        Remedy(f"Bring node {node} back: it then terminates the pod itself. This is always safe."),
         Remedy("Or switch the machine off for certain, which releases its pods.", fence),
         Remedy(
             "Or, only if the machine is gone for good, delete its Node object.",

@@ -44,7 +44,7 @@ def register(request: AdmissionRequest, ctx: Context) -> ReviewResult:
 
 
 def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | None) -> ReviewResult:
-    """Wrap the preStop hooks of a new pod, so that they learn why it is ended."""
+    """Wrap the preStop hooks of a new pod, so that they learn why it is terminated."""
     if request.operation != "CREATE" or ctx.subresource or wrapper is None:
         return ALLOWED
     pod = _checked(request.new())

@@ -1,4 +1,4 @@
-"""The webhook's second listener, for pods that ask why they are ended. What it meets holds up no review."""
+"""The webhook's second listener, for pods that ask why they are terminated. It delays no review."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_real_processes_log_who_ended_them_when_and_why(tmp_path: Path) -> None:
         out, _ = demo.communicate(timeout=120)
     screen = out.decode()
     assert demo.returncode == 0, screen
-    logged = re.findall(r"^  (\S+) +\| \S+T(\S+)Z ended by ([^:]+): (.+)$", screen, re.MULTILINE)
+    logged = re.findall(r"^  (\S+) +\| \S+T(\S+)Z terminated by ([^:]+): (.+)$", screen, re.MULTILINE)
     assert {(cause, reason) for _, _, cause, reason in logged} == {
         ("a user", "resolve issue 354961"),
         ("a rollout", "Update"),

@@ -135,7 +135,7 @@ def test_a_node_names_those_that_cannot_be_evicted(lab: Lab) -> None:
     lab.pod(static, nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
     tried = lab.vacate("evict", "--node", "node-1", "--dry-run", "-n", "default")
     assert tried.code == 0
-    assert f"pod/{static} skipped: only its node can end a static pod" in tried.err
+    assert f"pod/{static} skipped: only its node can terminate a static pod" in tried.err
     assert f"pod/{static}" not in tried.out
 
 

@@ -222,7 +222,7 @@ def test_following_ends_when_a_pod_goes_without_a_request(lab: Lab, form: tuple[
 
 
 def test_a_pod_held_by_finalizers(lab: Lab) -> None:
-    """Its containers have ended and the request is complete, but the pod is not gone."""
+    """Its containers have terminated and the request is complete, but the pod is not gone."""
     lab.pod("kept-object", BACKUP)
     lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": ["example.com/report"]}})
     lab.vacate("evict", "kept-object")
@@ -230,13 +230,13 @@ def test_a_pod_held_by_finalizers(lab: Lab) -> None:
     following = lab.start("status", "kept-object", "-w")
     out, _ = following.communicate(timeout=60)
     held = (
-        "pod/kept-object has ended and is still there: its removal waits for its finalizers, "
+        "pod/kept-object has terminated and is still there: its removal waits for its finalizers, "
         "example.com/report. Ask their owner to remove them."
     )
     assert (following.returncode, out.splitlines()[-1]) == (0, held)
     assert lab.vacate("status", "kept-object").err == f"{held}\n"
     told = lab.vacate("explain", "kept-object").out
-    assert told.startswith("Pod kept-object has ended, and its object is held by finalizers.")
+    assert told.startswith("Pod kept-object has terminated, and its object is held by finalizers.")
     assert "Nothing more happens" not in told
     lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
 

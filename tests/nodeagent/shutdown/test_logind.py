@@ -71,7 +71,7 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         node.machine.power_off()
         until(lambda: "term" in node.said("low"))
         until(lambda: node.node_ready()[0] == "False")
-        assert "node/laptop is shutting down: its pods end by priority" in node.status()
+        assert "node/laptop is shutting down: its pods terminate by priority" in node.status()
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")

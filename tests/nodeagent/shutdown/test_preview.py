@@ -106,7 +106,7 @@ def test_static_pods_and_the_agent_are_left_alone_and_a_node_that_cannot_says_wh
     assert [line.split()[3] for line in lines[2:4]] == ["default/db", "default/web"]
     assert not any("default/agent" in line for line in lines)
     assert lines[-2:] == [
-        "pod default/etcd is static: it ends with the machine",
+        "pod default/etcd is static: it terminates with the machine",
         "node/worker would not do this now: no system bus",
     ]
 
@@ -117,14 +117,16 @@ def test_beside_a_kubelet_interceptors_have_their_time_before_and_static_pods_en
     config = ShutdownConfig(tuple(Bucket(*one) for one in entries), "")
     node = node_that_says("True", "BesideKubelet")
     first, _, *rows = shown_order("worker", config, PODS, node)
-    assert "4 pods end within 3m10s, after interceptors had their time" in first
+    assert "4 pods terminate within 3m10s, after interceptors had their time" in first
     assert [(row.split()[3], *row.split()[-2:]) for row in rows] == [
         ("default/agent", "-", "1m40s"),
         ("default/db", "1m38s", "1m"),  # nothing of its own time is for them
         ("default/web", "-", "1m"),
         ("default/etcd", "-", "30s"),
     ]
-    with pytest.raises(ConfigError, match="not that of the kubelet of node/worker: the kubelet ends pods"):
+    with pytest.raises(
+        ConfigError, match="not that of the kubelet of node/worker: the kubelet terminates pods"
+    ):
         shown_order("worker", read_config(yaml.safe_load(CONFIG)), PODS, node)
 
 

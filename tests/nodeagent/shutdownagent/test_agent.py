@@ -232,7 +232,7 @@ async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: Sh
     await run.kill()
     run = here.start()  # an agent that has crashed must not end what the kubelet ends
     await eventually(lambda: run.agent.shutdown.state.active)
-    run.stop.set()  # the kubelet ends the pods of its lowest bucket: this agent
+    run.stop.set()  # the kubelet terminates the pods of its lowest bucket: this agent
     assert [one["name"] for one in request["spec"]["requesters"]] == [f"{NODE}.shutdown.vacate.dev"]
     assert not run.task.done()
     name = request["metadata"]["name"]

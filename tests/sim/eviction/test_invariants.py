@@ -257,7 +257,7 @@ def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
     ("reason", "expected"),
     [
         ("PodDeleted", "its pod is there"),
-        ("PodTerminated", "its pod has not ended"),
+        ("PodTerminated", "its pod has not terminated"),
         ("Cancelled", "nobody cancelled it, or it forbids it"),
         ("Bored", "that is no ending"),
     ],
@@ -325,7 +325,7 @@ def test_a_request_ends_soon_after_its_pod() -> None:
     assert not list(late_endings(RequestHistory(recorded.history), 0))
     late = RecordedHistory().say(0, request()).pod_ended(100).say(120, done)
     assert [*late_endings(RequestHistory(late.history), 0)] == [
-        f"request default/{UID} went on for 20.0 s after its pod had ended"
+        f"request default/{UID} went on for 20.0 s after its pod had terminated"
     ]
     assert not list(late_endings(RequestHistory(late.history), 118))
     never = RecordedHistory().say(0, request()).pod_ended(100).put(500, "pods", pod("other"))

@@ -54,8 +54,9 @@ class Guard:
 def may_leave_processes(pod: Obj, grace: int | None) -> bool:
     """Whether a deletion with this grace period removes the object while processes of the pod may run.
 
-    Not where the pod was never bound to a node, where its phase says that all containers have ended, where
-    the pod's own grace period is 0 (its author has chosen that), or where an earlier deletion had grace 0.
+    Not where the pod was never bound to a node, where its phase says that all containers have terminated,
+    where the pod's own grace period is 0 (its author has chosen that), or where an earlier deletion had
+    grace 0.
     """
     if grace != 0 or not dig(pod, "spec", "nodeName"):
         return False
@@ -97,7 +98,7 @@ def refusal(pod: Obj) -> str:
         f"force deletion removes the pod without waiting for node {dig(pod, 'spec', 'nodeName')} to confirm "
         "that its processes have ended: they may go on running, and a replacement with the same identity and "
         "the same volumes may start beside them and damage data. Delete it without --force, or with a grace "
-        "period of 1 second or more, to let the node end it. If you know that the processes are gone, "
+        "period of 1 second or more, to let the node terminate it. If you know that the processes are gone, "
         f"confirm with: vacate delete pod {name}{where} --force --confirm; or: "
         f"kubectl annotate pod {name}{where} {CONFIRMATION}={dig(pod, 'metadata', 'uid')} and delete it again"
     )

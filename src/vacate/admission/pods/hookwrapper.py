@@ -1,4 +1,4 @@
-"""PURE. Wraps the preStop hooks of a new pod, so that a kubelet's hooks learn why the pod is ended.
+"""PURE. Wraps the preStop hooks of a new pod, so that a kubelet's hooks learn why the pod is terminated.
 
 A kubelet gives a hook nothing: so the hook's command becomes one of a small program, which asks for the
 reason and then runs the hook. An init container copies the program into the pod, and a volume holds what it

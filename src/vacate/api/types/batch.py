@@ -61,7 +61,7 @@ class Job(Projection, frozen=True, gc=True):
 
     @property
     def complete(self) -> bool:
-        """Whether it has succeeded, and all of its pods have ended."""
+        """Whether it has succeeded, and all of its pods have terminated."""
         return self._condition("Complete") is not None
 
     @property

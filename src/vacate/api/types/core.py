@@ -146,7 +146,7 @@ class Pod(Projection, frozen=True):
 
     @property
     def terminal(self) -> bool:
-        """Whether the pod has ended for good."""
+        """Whether the pod has terminated for good."""
         return self.status.phase in TERMINAL_PHASES
 
     @property

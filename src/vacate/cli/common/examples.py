@@ -39,8 +39,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "node": (
         ("node --name laptop", "run the pods that tolerate such nodes"),
-        ("node --name laptop --no-taint --stop-pods -v", "any pod, ended with the agent, with a log"),
-        ("node --name laptop --config kubelet.yaml", "end pods in order when the machine shuts down"),
+        ("node --name laptop --no-taint --stop-pods -v", "any pod, terminated with the agent, with a log"),
+        ("node --name laptop --config kubelet.yaml", "terminate pods in order when the machine shuts down"),
         ("node shutdown laptop --dry-run --config kubelet.yaml", "show that order"),
         ("node reboot laptop --force", "drain this machine's node, then reboot"),
     ),

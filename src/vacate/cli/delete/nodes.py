@@ -50,8 +50,8 @@ async def check_lost(cluster: Cluster, node: str) -> None:
         return
     if ready == "True":
         raise ConfigError(
-            f"--on-node: node {node} is ready: it ends its pods itself. Nothing was deleted; delete the pods "
-            "without --force"
+            f"--on-node: node {node} is ready: it terminates its pods itself. Nothing was deleted; delete "
+            "the pods without --force"
         )
     state = f"it reports Ready={ready}" if ready else "it was not found to be unreachable"
     raise ConfigError(

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from vacate.api.objects import Obj
 from vacate.cli.common.program import program_name
-from vacate.cli.demo.service import ENDED, HOOK_PATH, PORT
+from vacate.cli.demo.service import HOOK_PATH, PORT, TERMINATED
 from vacate.cli.demo.view import short
 from vacate.cli.demo.workloads import deployment_of
 
 WEB, REPLICAS = "web", 2
 REASON = "resolve issue 354961"
-_ENDED = re.compile(rf"(\S+) {ENDED} ([^:]*): (.*)")
+_TERMINATED = re.compile(rf"(\S+) {TERMINATED} ([^:]*): (.*)")
 _LONGEST_NAME = 11  # of a pod, shortened
 _GRACE_SECONDS = 5
 
@@ -45,7 +45,7 @@ class PodLog:
     @property
     def ending(self) -> tuple[str, str, str]:
         """When, by whom and why it ended, by its own log; empty texts where that does not say so."""
-        found = next(filter(None, map(_ENDED.match, self.lines)), None)
+        found = next(filter(None, map(_TERMINATED.match, self.lines)), None)
         return (found[1], found[2], found[3]) if found else ("", "", "")
 
 
@@ -62,7 +62,7 @@ def fitted(line: str, width: int) -> list[str]:
 
 def report(logs: Sequence[PodLog]) -> list[str]:
     """All ends as the service logged them, and what to try next: at most 24 lines."""
-    rows = [("POD", "ENDED (UTC)", "BY", "REASON")]
+    rows = [("POD", "TERMINATED (UTC)", "BY", "REASON")]
     for log in sorted(logs, key=lambda log: log.ending):
         moment, cause, reason = log.ending
         rows.append((short(log.pod), moment[11:19], cause, reason))

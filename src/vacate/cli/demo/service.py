@@ -24,7 +24,7 @@ CAUSES = {
     "Update": "a rollout",
 }
 """The reasons that Kubernetes' own parts give, and what they stand for."""
-ENDED = "ended by"
+TERMINATED = "terminated by"
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +46,7 @@ class Service(BaseHTTPRequestHandler):
 
 def log_the_end(reason: str) -> None:
     """Say who ends the service and why, and do what follows from it."""
-    _log.info("%s %s: %s", ENDED, CAUSES.get(reason, "a user"), reason or "no reason given")
+    _log.info("%s %s: %s", TERMINATED, CAUSES.get(reason, "a user"), reason or "no reason given")
     if reason == DECOMMISSIONED:
         _log.info("not coming back: data is handed over")
     else:

@@ -144,7 +144,7 @@ def _labels_of(workload: Obj) -> str:
 
 def _stays(pod: Pod) -> str:
     if MIRROR in pod.metadata.annotations:
-        return "only its node can end a static pod"
+        return "only its node can terminate a static pod"
     owner = pod.metadata.controller
     if owner is not None and owner.kind == "DaemonSet":
         return f"DaemonSet {owner.name} manages it and would re-create it"

@@ -166,8 +166,8 @@ _OPTIONS = (
                  help="Install the CustomResourceDefinitions of Vacate's kinds."),
     click.option("--shutdown-agent", type=click.Choice([one.value for one in ShutdownAgentMode]),
                  is_flag=False, flag_value=ShutdownAgentMode.ALONE.value,
-                 help="Run a pod on each node that ends the node's pods in order when the machine shuts "
-                      "down: alone (without a value), or before a kubelet that does that itself."),
+                 help="Run a pod on each node that terminates the node's pods in order when the machine "
+                      "shuts down: alone (without a value), or before a kubelet that does that itself."),
     click.option("--shutdown-config", type=_FILE, metavar="FILE",
                  help="KubeletConfiguration with the buckets of the shutdown agent."),
     click.option("--shutdown-api", type=click.Choice(DIALECT_NAMES),

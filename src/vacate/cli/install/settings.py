@@ -154,7 +154,7 @@ def _shutdown_agent(
         made = replace(made, config=_bytes(file).decode("utf-8-sig"))
     found = read_config(document, gates, source)
     if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
-        raise ConfigError(f"{source} ends no pods in order, since {found.disabled_because}")
+        raise ConfigError(f"{source} terminates no pods in order, since {found.disabled_because}")
     return made
 
 

@@ -129,7 +129,9 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     help="Port on 127.0.0.1 for /healthz, /readyz and /metrics; 0 takes any free one. None by default.",
 )
 @click.option(
-    "--stop-pods", is_flag=True, help="End the pods together with the agent; by default they continue to run."
+    "--stop-pods",
+    is_flag=True,
+    help="Terminate the pods together with the agent; by default they continue to run.",
 )
 @click.option(
     "--label",

@@ -87,7 +87,7 @@ def shown_order(
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
     lines = order_lines(preview(name, config, [_described(one) for one in ended]), width)
-    lines += [f"pod {_described(one).key} is static: it ends with the machine" for one in static]
+    lines += [f"pod {_described(one).key} is static: it terminates with the machine" for one in static]
     if condition.get("status") == "False":
         lines.append(f"node/{name} would not do this now: {condition.get('message')}")
     elif condition.get("reason") == SHORT_DELAY:

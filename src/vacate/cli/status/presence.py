@@ -77,7 +77,7 @@ async def _left_over(cluster: Cluster, request: EvictionRequest) -> str:
         )
     if pod.terminating and pod.metadata.finalizers:
         return (
-            f"pod/{name} has ended and is still there: its removal waits for its finalizers, "
+            f"pod/{name} has terminated and is still there: its removal waits for its finalizers, "
             f"{listed(pod.metadata.finalizers)}. Ask their owner to remove them."
         )
     return ""

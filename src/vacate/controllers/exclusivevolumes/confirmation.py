@@ -31,5 +31,9 @@ def why_unconfirmed(pod: Pod | None, node: Node | None, *, where: str, seen_to_e
 
 def _still_there(pod: Pod, where: str) -> str:
     if pod.terminating:
-        return f"node {where} has not confirmed that the pod has ended" if where else "the pod is terminating"
+        return (
+            f"node {where} has not confirmed that the pod has terminated"
+            if where
+            else "the pod is terminating"
+        )
     return "the pod uses it"

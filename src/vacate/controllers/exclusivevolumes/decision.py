@@ -54,7 +54,7 @@ def next_attachment(
 
 
 def _kept(old: Attachment | None, users: Sequence[Pod], ended: Collection[str]) -> Attachment | None:
-    """The old record without the pods that have ended; the node of a pod that has got one is written down."""
+    """The old record without terminated pods; the node of a pod that has got one is written down."""
     if old is None:
         return None
     pods = tuple(one for one in old.pods if one.uid not in ended)

@@ -16,14 +16,16 @@ def changed(volume: PersistentVolume, old: Attachment | None, new: Attachment | 
     """The volume is attached somewhere else, or nowhere; pods that join or end say nothing."""
     about, before, after = regarding(PERSISTENTVOLUMES, volume), old and old.node, new and new.node
     if new is None and old is not None:
-        return EventNote(about, NORMAL, "VolumeDetached", f"Detached from {_where(old)}: its pods have ended")
+        return EventNote(
+            about, NORMAL, "VolumeDetached", f"Detached from {_where(old)}: its pods have terminated"
+        )
     if new is None or before == after:
         return None
     return EventNote(about, NORMAL, "VolumeAttached", f"Attached to {_where(new)} for pod {new.pods[0]}")
 
 
 def held(volume: PersistentVolume, old: Attachment, why: str) -> EventNote:
-    """The volume stays, because a pod is not known to have ended."""
+    """The volume stays, because a pod is not known to have terminated."""
     message = f"Stays attached to {_where(old)} for pod {old.pods[0]}: {why}"
     return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
 

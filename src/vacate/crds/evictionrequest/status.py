@@ -75,7 +75,7 @@ RULES = table(
     ("status.conditions[].reason", ErrorType.FORBIDDEN,
      "Complete is not Cancelled while the policy is Forbid"),
     ("status.conditions[].reason#pod", ErrorType.FORBIDDEN,
-     "the live pod must be deleted or have ended"),
+     "the live pod must be deleted or have terminated"),
     ("status.conditions[].message", ErrorType.REQUIRED, "may be empty, but must be there"),
     ("status.conditions[].message", ErrorType.TOO_LONG, "at most 32768 characters"),
 )  # fmt: skip

@@ -53,7 +53,7 @@ class SimulatedPod(Projection, frozen=True, gc=True):
 
     @property
     def terminal(self) -> bool:
-        """Whether the API shows that the pod has ended for good."""
+        """Whether the API shows that the pod has terminated for good."""
         return self.phase in TERMINAL_PHASES
 
     @property

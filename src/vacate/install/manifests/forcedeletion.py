@@ -24,7 +24,9 @@ _MEANS = (
     "to confirm that its processes have ended: they may go on running, and a replacement with the same "
     "identity and the same volumes may start beside them and damage data. "
 )
-_GRACEFUL = "Delete it without --force, or with a grace period of 1 second or more, to let the node end it. "
+_GRACEFUL = (
+    "Delete it without --force, or with a grace period of 1 second or more, to let the node terminate it. "
+)
 
 
 def guard(*, unlabelled: bool) -> list[Obj]:

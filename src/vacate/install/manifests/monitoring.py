@@ -139,7 +139,7 @@ def _health_alerts() -> list[Obj]:
             "min(vacate_webhook_certificate_not_after_seconds) - time() < 5 * 86400",
             "10m",
             "warning",
-            "The webhook's certificate ends within five days and is not renewed. Look at the log of "
+            "The webhook's certificate expires within five days and is not renewed. Look at the log of "
             "deployment vacate-certificates, or at cert-manager.",
         ),
     ]

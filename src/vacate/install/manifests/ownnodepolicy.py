@@ -52,7 +52,7 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         "the shutdown agent writes its own conditions of a node only": about(
             "nodes", f"!({status}) || object.{others} == oldObject.{others}"
         ),
-        "the shutdown agent ends pods of its own node only": about(
+        "the shutdown agent terminates pods of its own node only": about(
             "pods", "oldObject.spec.?nodeName.orValue('') == variables.node"
         ),
         "the shutdown agent requests evictions in the name of its own node only": about(

@@ -40,7 +40,7 @@ async def run_hook(
             raise ContainerError("the hook has no command")
         result = await runtime.exec(target.id, argv, env, timeout)
         if result.timed_out:
-            raise ContainerError(f"the command took longer than {timeout:g} s and was ended")
+            raise ContainerError(f"the command took longer than {timeout:g} s and was killed")
         if result.code != 0:
             raise ContainerError(f"the command exited with {result.code}: {result.output.strip()[:512]}")
     elif isinstance(action := handler.get("httpGet"), dict):

@@ -69,7 +69,7 @@ class PressureManager:
         chosen = victim(_candidate(one) for one in held.values() if one.progress.busy)
         if chosen is None:
             if not self._helpless:
-                log.warning("%s is below %s, and no pod may be ended", threshold.signal, threshold.text)
+                log.warning("%s is below %s, and no pod may be terminated", threshold.signal, threshold.text)
             self._helpless = True
             return
         self._helpless = False

@@ -60,7 +60,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class PressureConfig:
-    """When pods are ended because the node is short of something. Without thresholds nothing is measured."""
+    """When pods are terminated because the node is short of something; nothing is measured without."""
 
     thresholds: tuple[Threshold, ...] = ()
     max_grace_seconds: float = 0.0  # what a pod may take at a soft threshold

@@ -30,7 +30,7 @@ class ShutdownCollector:
         yield GaugeMetricFamily("GracefulShutdownEndTime", _END, value=end)
         yield GaugeMetricFamily(
             "vacate_shutdown_inhibitor_held",
-            "1 while the node holds a delay lock of logind, without which it cannot end pods in order.",
+            "1 while the node holds a delay lock of logind, without which it cannot terminate pods in order.",
             value=1.0 if state.locked else 0.0,
         )
 

@@ -40,7 +40,7 @@ class ShutdownConfig:
 
     @property
     def enabled(self) -> bool:
-        """Whether pods are ended in order when the node shuts down."""
+        """Whether pods are terminated in order when the node shuts down."""
         return bool(self.buckets)
 
     @property

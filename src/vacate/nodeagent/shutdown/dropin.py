@@ -13,7 +13,7 @@ DEFAULT_FOLDER = Path("/etc/systemd/logind.conf.d")
 def content(seconds: float) -> str:
     """The file's text."""
     return (
-        "# Written by `vacate node`: it needs this long to end its pods in order.\n"
+        "# Written by `vacate node`: it needs this long to terminate its pods in order.\n"
         f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
     )
 

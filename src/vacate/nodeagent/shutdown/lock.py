@@ -12,7 +12,7 @@ from vacate.nodeagent.shutdown.protocol import LockHolder, LogindSession, Logind
 
 log = logging.getLogger(__name__)
 
-WHY = "Vacate ends the pods of this node in order"
+WHY = "Vacate terminates the pods of this node in order"
 MARGIN_SECONDS = 1.0
 """What the agent needs itself: to hear of the shutdown, and to release the lock in time."""
 _LOOKS = 6
@@ -66,6 +66,6 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
             f"{format_duration(wanted)}: every bucket is shortened in proportion"
         )
     else:
-        short = "logind delays no shutdown (InhibitDelayMaxSec is 0), so that no pod is ended in order"
+        short = "logind delays no shutdown (InhibitDelayMaxSec is 0), so that no pod is terminated in order"
     wanted_limit = math.ceil(wanted + MARGIN_SECONDS)
     return Grant(usable(limit), f"{short}. {why}; set InhibitDelayMaxSec in logind.conf to {wanted_limit}")

@@ -1,4 +1,4 @@
-"""The shutdown manager: holds the delay lock, and when the machine goes down ends the pods in order.
+"""The shutdown manager: holds the delay lock, and when the machine goes down terminates the pods in order.
 
 It goes on with a shutdown that an earlier agent began, and stops at once when the shutdown is cancelled.
 """
@@ -36,7 +36,7 @@ RECHECK_AFTER = 30.0
 """How often logind is asked although it said nothing: a connection can be dead without being closed."""
 RELEASE_RETRY = 0.5
 FLUSH_SECONDS = 2.0
-"""How long the machine waits for the API server to learn how the pods ended."""
+"""How long the machine waits for the API server to learn how the pods terminated."""
 
 
 class ShutdownManager:
@@ -182,7 +182,7 @@ class ShutdownManager:
             groups = spread(groups, min(over, self._granted))
         shutdown = Shutdown(groups, now)
         log.warning(
-            "the machine goes down: %d pods have %s to end%s",
+            "the machine goes down: %d pods have %s to terminate%s",
             len(shutdown.pods),
             format_duration(sum(one.bucket.seconds for one in groups)),
             "" if self.state.locked else "; no lock is held, so it may be sooner",
@@ -192,7 +192,7 @@ class ShutdownManager:
         self._wake.set()
 
     def _cancel(self) -> None:
-        log.warning("the shutdown was cancelled: no further pod is ended")
+        log.warning("the shutdown was cancelled: no further pod is terminated")
         self._tidied = True
         self._pods.cancel()
         if self.record.shutdown is not None:
@@ -240,7 +240,7 @@ class ShutdownManager:
                 async with asyncio.timeout(left):
                     await self._pods.flush()
             except TimeoutError:
-                log.warning("the API server does not know yet how all pods ended")
+                log.warning("the API server does not know yet how all pods terminated")
         if not self._ending:
             return  # cancelled meanwhile
         self._save(self.record.closed(FINISHED, self._clock.now()))
@@ -273,7 +273,7 @@ class ShutdownManager:
             try:
                 self._pods.end(order)
             except Exception:
-                log.exception("pod %s cannot be ended; the others can", order.pod.key)
+                log.exception("pod %s cannot be terminated; the others can", order.pod.key)
 
     def _save(self, record: ShutdownRecord) -> None:
         self.record = record

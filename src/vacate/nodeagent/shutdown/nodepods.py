@@ -48,7 +48,7 @@ class AgentPods:
         self._pods.changed = callback
 
     async def flush(self) -> None:
-        """Wait until every status of an ended pod is written."""
+        """Wait until every status of a terminated pod is written."""
         while any(_is_unwritten(one) for one in self._pods.held.values()):
             self._pods.status_written.clear()
             await self._pods.status_written.wait()

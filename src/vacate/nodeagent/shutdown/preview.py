@@ -43,11 +43,11 @@ def preview(
     """The order in which this configuration ends these pods.
 
     `prepared_before` is for an agent beside a kubelet: how long the interceptors of which pods, by UID, have
-    before the kubelet ends any pod. Then no pod has less time for them.
+    before the kubelet terminates any pod. Then no pod has less time for them.
     """
     if not config.enabled:
         why = config.disabled_because
-        return Preview(f"node/{node}: graceful node shutdown is off, since {why}: all pods end at once")
+        return Preview(f"node/{node}: graceful node shutdown is off, since {why}: all pods terminate at once")
     groups = group_pods(config.buckets, pods)
     count = sum(len(one.pods) for one in groups)
     used = format_duration(sum(one.bucket.seconds for one in groups if one.pods))
@@ -57,7 +57,7 @@ def preview(
         rows += _rows(group, latest, prepared_before)
         latest += group.bucket.seconds if group.pods else 0.0
     needed = math.ceil(config.total_seconds + MARGIN_SECONDS)
-    what = f"{count} {'pod ends' if count == 1 else 'pods end'} within {used}"
+    what = f"{count} {'pod terminates' if count == 1 else 'pods terminate'} within {used}"
     if prepared_before is not None:
         what += ", after interceptors had their time"
     headline = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"

@@ -117,7 +117,7 @@ class NodePods(Protocol):
         ...
 
     def end(self, order: EndPod) -> None:
-        """Begin to end a pod. Where that is under way, a shorter time overtakes."""
+        """Begin to terminate a pod. Where that is under way, a shorter time overtakes."""
         ...
 
     def cancel(self) -> None:
@@ -136,7 +136,7 @@ class NodePods(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Return when the API knows how the ended pods ended. That can take long: limit it."""
+        """Return when the API knows how the terminated pods ended. That can take long: limit it."""
         ...
 
 

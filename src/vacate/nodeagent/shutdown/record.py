@@ -24,7 +24,7 @@ class ShutdownRecord:
     end: dt.datetime | None = None
     boot: str = ""
     shutdown: Shutdown | None = None
-    gone: tuple[str, ...] = ()  # uids of pods that have ended
+    gone: tuple[str, ...] = ()  # uids of pods that have terminated
     outcome: str = ""  # FINISHED or CANCELLED, once it is over
 
     def under_way(self, boot: str) -> bool:

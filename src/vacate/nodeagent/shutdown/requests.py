@@ -103,10 +103,12 @@ class ShutdownRequests:
             async with asyncio.timeout(REQUEST_SECONDS):
                 made = await self._make(
                     _pod(pod.namespace, pod.name, pod.uid),  # and no other that has its name meanwhile
-                    f"node {self._node} is shutting down; the pod ends at {at}",
+                    f"node {self._node} is shutting down; the pod is terminated at {at}",
                 )
                 await self._annotate(made, at)
-            log.info("pod %s has interceptors: its eviction is requested, and it ends at %s", pod.key, at)
+            log.info(
+                "pod %s has interceptors: its eviction is requested, and it is terminated at %s", pod.key, at
+            )
             if prepared is not None:
                 async for one in self._requester(dialect_of(made)).follow(made):
                     if _is_prepared(one):
@@ -117,7 +119,7 @@ class ShutdownRequests:
             why = str(error) or type(error).__name__
             if self._role and isinstance(error, Forbidden):
                 why += f"; bind the ClusterRole {self._role} to the identity of this node"
-            log.warning("pod %s ends without its interceptors: %s", pod.key, why)
+            log.warning("pod %s is terminated without its interceptors: %s", pod.key, why)
             self._made.pop(pod.uid, None)
             failed()
 

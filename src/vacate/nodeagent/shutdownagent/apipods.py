@@ -60,7 +60,9 @@ class ApiPods:
         self._unmarkings: dict[str, asyncio.Task[None]] = {}
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
-        self.beside: ShutdownConfig | None = None  # the kubelet ends pods itself: they are only prepared here
+        self.beside: ShutdownConfig | None = (
+            None  # the kubelet terminates pods itself: they are only prepared here
+        )
         pods.subscribe(lambda _old, _new: self._changed())
 
     def are_known(self) -> bool:
@@ -75,20 +77,21 @@ class ApiPods:
         return AgentPodLimits()
 
     def running(self) -> list[ShutdownPod]:
-        """All but the agent's own, those that have ended, and static ones, which only the kubelet can end."""
+        """All but the agent's own, terminated ones, and static ones, which only the kubelet can end."""
         found = []
         for pod in self._reader.list():
             if pod.terminal or pod.metadata.uid == self._own_uid:
                 continue
             if MIRROR in pod.metadata.annotations:
-                log.info("pod %s is static: it ends with the machine", _described(pod).key)
+                log.info("pod %s is static: it terminates with the machine", _described(pod).key)
                 continue
             described = _described(pod)
             if self.beside is None:
                 found.append(described)
             elif described.interceptors and shares_bucket(described, self.beside):
                 log.warning(
-                    "pod %s ends without its interceptors: its priority %d puts it in the agent's own bucket",
+                    "pod %s is terminated without its interceptors: its priority %d puts it in the "
+                    "agent's own bucket",
                     described.key, described.priority,
                 )  # fmt: skip
             elif described.interceptors:

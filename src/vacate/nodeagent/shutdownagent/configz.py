@@ -33,6 +33,6 @@ async def read_kubelet(client: Client) -> ShutdownConfig:
     except (VacateError, ConfigError, ValueError, KeyError, TypeError) as error:
         why = str(error) or type(error).__name__
     raise ShutdownRefused(
-        "the kubelet ends pods itself, since it holds a shutdown lock, and its configuration cannot be "
+        "the kubelet terminates pods itself, since it holds a shutdown lock, and its configuration cannot be "
         f"read to see whether the agent would race with it: {why}"
     )

@@ -1,8 +1,8 @@
 """PURE. What the agent may do beside the kubelet of its node, which can act on the same signal.
 
-Two ways work. The kubelet's graceful shutdown is off, and the agent ends all pods. Or it is on, by priority,
-and the agent's pod is alone in the lowest bucket: the kubelet ends the agent first and waits for it, and the
-agent does not end before interceptors have prepared their pods. Anything else would be a race.
+Two ways work. The kubelet's graceful shutdown is off, and the agent terminates all pods. Or it is on, by
+priority, and the agent's pod is alone in the lowest bucket: the kubelet terminates the agent first and waits
+for it, and the agent stays until interceptors have prepared their pods. Anything else would be a race.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConf
     first, *others = sorted(kubelet.buckets, key=lambda one: one.priority)
     if not others or others[0].priority > 0 or first.priority >= 0:
         raise ShutdownRefused(
-            f"the kubelet ends pods itself, in the buckets {_listed(kubelet.buckets)}, and none is below "
-            f"priority 0: it would end pods while the agent does. Either {_OFF}, or {_OWN_BUCKET}"
+            f"the kubelet terminates pods itself, in the buckets {_listed(kubelet.buckets)}, and none is "
+            f"below priority 0: it would terminate pods while the agent does. Either {_OFF}, or {_OWN_BUCKET}"
         )
     if own.priority >= others[0].priority:
         raise ShutdownRefused(

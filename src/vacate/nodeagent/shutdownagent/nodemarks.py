@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 2.0
 BESIDE_KUBELET, SHORT_DELAY = "BesideKubelet", "ShortDelay"
-"""Reasons of the condition by which the Node says whether it would end its pods in order."""
+"""Reasons of the condition by which the Node says whether it would terminate its pods in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
             state.active,
             True,
             BESIDE_KUBELET,
-            "the kubelet ends the pods, after interceptors had their turns",
+            "the kubelet terminates the pods, after interceptors had their turns",
         )
-    return Marks(state.active, True, "Agent", "the shutdown agent ends the pods in order")
+    return Marks(state.active, True, "Agent", "the shutdown agent terminates the pods in order")
 
 
 class NodeMarks:
@@ -118,7 +118,7 @@ def changed_conditions(node: Obj, wanted: Marks, now: dt.datetime) -> list[Obj]:
     made = [(GRACEFUL_SHUTDOWN, wanted.orderly, wanted.reason, wanted.message)]
     if wanted.going_down:
         made.append(
-            (SHUTDOWN_IN_PROGRESS, True, "NodeShutdown", "the shutdown agent ends the pods of the node")
+            (SHUTDOWN_IN_PROGRESS, True, "NodeShutdown", "the shutdown agent terminates the pods of the node")
         )
     elif SHUTDOWN_IN_PROGRESS in present:
         made.append((SHUTDOWN_IN_PROGRESS, False, "NodeRunning", "no shutdown is under way"))

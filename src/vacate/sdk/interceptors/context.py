@@ -46,7 +46,7 @@ class EvictionContext:
 
     @property
     def ends_at(self) -> dt.datetime | None:
-        """When the pod is ended whatever the interceptors do, since its node shuts down; None otherwise."""
+        """When the pod is terminated in any case, since its node shuts down; None otherwise."""
         return shutdown_deadline(self.request.metadata.annotations)
 
     @property
@@ -90,7 +90,7 @@ class EvictionContext:
 
     @property
     def termination_reason(self) -> str:
-        """Why the pod is ended, as its preStop hooks will learn it: `Eviction`, unless it has one already.
+        """Why the pod is terminated, as its preStop hooks learn it: `Eviction`, unless it has one already.
 
         `evict` and `delete` can give it another one.
         """

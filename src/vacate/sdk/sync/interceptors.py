@@ -45,7 +45,7 @@ class EvictionContext:
 
     @property
     def ends_at(self) -> dt.datetime | None:
-        """When the pod is ended whatever the interceptors do, since its node shuts down; None otherwise."""
+        """When the pod is terminated in any case, since its node shuts down; None otherwise."""
         return self._context.ends_at
 
     @property
@@ -93,7 +93,7 @@ class EvictionContext:
 
     @property
     def termination_reason(self) -> str:
-        """Why the pod is ended; see `vacate.sdk.EvictionContext.termination_reason`."""
+        """Why the pod is terminated; see `vacate.sdk.EvictionContext.termination_reason`."""
         return self._context.termination_reason
 
     def evict(

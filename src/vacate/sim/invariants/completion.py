@@ -37,7 +37,7 @@ def late_endings(history: RequestHistory, since: float) -> Iterator[str]:
         if begin < history.until and all(_goes_on(one) for one in history.during(place, begin, end)):
             lasted = next((at for at, one in history.of(place) if at > end and not _goes_on(one)), None)
             duration = "without end" if lasted is None else f"for {lasted - begin:.1f} s"
-            yield f"request {place[0]}/{place[1]} went on {duration} after its pod had ended"
+            yield f"request {place[0]}/{place[1]} went on {duration} after its pod had terminated"
 
 
 def late_cancellations(history: RequestHistory, since: float) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _contradiction(reason: str, before: EvictionRequest, pod: Pod | None) -> str
     if reason == "PodDeleted":
         return "its pod is there" if pod is not None else ""
     if reason == "PodTerminated" and dialect_of(before) is EVICTION_REQUEST:
-        return "its pod has not ended" if pod is not None and not pod.terminal else ""
+        return "its pod has not terminated" if pod is not None and not pod.terminal else ""
     if reason == "Cancelled":
         return "" if is_cancelled(before) else "nobody cancelled it, or it forbids it"
     return "that is no ending"

@@ -88,7 +88,7 @@ class PodProcesses:
 
 
 def _all_ended(pod: Obj) -> bool:
-    """Whether the node has said that each container has ended."""
+    """Whether the node has said that each container has terminated."""
     statuses = dig(pod, "status", "containerStatuses") or []
     return (
         bool(statuses)

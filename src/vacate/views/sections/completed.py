@@ -42,12 +42,12 @@ def over(inputs: ExplanationInput) -> Section:
 
 
 def _held(inputs: ExplanationInput, pod: Pod) -> Section:
-    """Its containers have ended, and its object stays."""
+    """Its containers have terminated, and its object stays."""
     show = inputs.kubectl("get", "pod", inputs.name, "-o", "jsonpath={.metadata.finalizers}")
     return Section(
-        headline=f"Pod {inputs.name} has ended, and its object is held by finalizers.",
+        headline=f"Pod {inputs.name} has terminated, and its object is held by finalizers.",
         stage=Stage.COMPLETE,
-        happened=("Its containers have ended, so the request is complete.",),
+        happened=("Its containers have terminated, so the request is complete.",),
         awaited=(f"The removal of its finalizers is awaited: {listed(pod.metadata.finalizers)}.",),
         next=("The API server removes the pod when the last of its finalizers is gone.",),
         remedies=(Remedy("Ask the owner of these finalizers to remove them.", show),),
@@ -55,7 +55,7 @@ def _held(inputs: ExplanationInput, pod: Pod) -> Section:
 
 
 def _still_running(inputs: ExplanationInput) -> Section:
-    """No controller writes that: it completes a request when the pod has ended or is gone."""
+    """No controller writes that: it completes a request when the pod has terminated or is gone."""
     return Section(
         headline=f"Pod {inputs.name} still runs, although its request is complete.",
         stage=Stage.COMPLETE,

@@ -20,7 +20,9 @@ def with_shutdown(inputs: ExplanationInput, section: Section) -> Section:
     node = inputs.pod.spec.node_name if inputs.pod else ""
     who = f"Node {node}" if node else "The node of the pod"
     if at > inputs.now:
-        what = f"{who} shuts down: it ends the pod {ahead(at, inputs.now)} at the latest, prepared or not."
+        what = (
+            f"{who} shuts down: it terminates the pod {ahead(at, inputs.now)} at the latest, prepared or not."
+        )
     else:
         what = f"{who} shuts down: the time of the pod was over {ago(at, inputs.now)}, prepared or not."
     later = section.next_at is not None and section.next_at > at  # then it never comes to that

@@ -12,7 +12,7 @@ from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 QUARANTINE = dt.timedelta(seconds=40)
 """How long a node must be missing before its pods count as orphaned."""
 TERMINATED_THRESHOLD = 12_500
-"""How many pods that have ended are kept."""
+"""How many pods that have terminated are kept."""
 
 
 class Reason(enum.StrEnum):
@@ -47,7 +47,7 @@ def reason_to_remove(pod: Pod, node: Node | None) -> Reason | None:
 
 
 def surplus(ended: Sequence[Pod], threshold: int) -> list[Pod]:
-    """The ended pods above the threshold: those that were evicted first, then the oldest."""
+    """The terminated pods above the threshold: those that were evicted first, then the oldest."""
     ordered = sorted(ended, key=_age)
     return ordered[: max(0, len(ended) - threshold)]
 
