@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from embedded.registry.given import context, made, stepped, stored
+from vacate.admission.pipeline import admit_update
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.crds.schema import structural_schema
@@ -41,7 +42,7 @@ def test_a_put_names_the_version_that_it_was_made_from() -> None:
     new = copy.deepcopy(old)
     new["metadata"].pop("resourceVersion", None)
     with pytest.raises(Invalid, match="must be specified for an update"):
-        strategy_for(EVICTIONREQUESTS).prepare_update(new, old, context())
+        admit_update(strategy_for(EVICTIONREQUESTS), new, old, context())
 
 
 def test_annotations_of_a_pod_may_change_and_its_field_may_not() -> None:

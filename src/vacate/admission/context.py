@@ -1,10 +1,10 @@
 """The questions that every kind answers before one of its objects is written.
 
 A strategy works on whole objects (dicts) in place, knows no store and no clock, and returns all errors at
-once. The embedded server asks them in this order: create: `default`, `prepare_create`, `validate`; update:
-`default`, `prepare_update`, `validate_update`; delete: `validate_delete`. The validation of an update speaks
-of the new object and of the step to it: kube-apiserver mixes the two in an order of its own, and repeats the
-errors that it finds twice.
+once. `admission.pipeline` calls them in order: create: `default`, `prepare_create`, `validate`; update:
+`default`, `prepare_update`, `validate_update`. Before a deletion there is only `validate_delete`. The
+validation of an update speaks of the new object and of the step to it: kube-apiserver mixes the two in an
+order of its own, and repeats the errors that it finds twice.
 
 Refusals that are no field's error (an unknown PriorityClass, say) are raised by the prepare methods as the
 ApiError that kube-apiserver's admission plugins answer with.
@@ -70,6 +70,11 @@ class Traits:
 
 class Strategy(Protocol):
     """The answers of one kind."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that it answers for."""
+        ...
 
     @property
     def traits(self) -> Traits:

@@ -9,10 +9,9 @@ from vacate.admission import metadata as meta
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_path_segment, name_is_subdomain
 from vacate.admission.rules import Rule
-from vacate.api import status
-from vacate.api.fielderrors import FieldError, invalid
+from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj, metadata, name_of
+from vacate.api.objects import Obj, metadata
 
 _COMMON_TRAITS = Traits()
 
@@ -52,7 +51,6 @@ class KindStrategy:
 
     def prepare_update(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Carry over what this (sub)resource may not change, and count spec changes."""
-        self._settle_version(new, old)
         meta.keep(metadata(new), metadata(old), "generation")
         if ctx.subresource == "status":
             self.prepare_status(new, old, ctx)
@@ -125,15 +123,6 @@ class KindStrategy:
     def _finalizer_errors(self, obj: Obj) -> list[FieldError]:
         named = meta.texts(metadata(obj), "finalizers")
         return meta.standard_finalizer_errors(named, "metadata.finalizers") if named else []
-
-    def _settle_version(self, new: Obj, old: Obj) -> None:
-        version = metadata(new).get("resourceVersion")
-        if version not in (None, "", "0"):
-            return
-        if not self.traits.unconditional_update:
-            field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise status.invalid(self.kind, name_of(old), [field_error])
-        meta.keep(metadata(new), metadata(old), "resourceVersion")
 
 
 def count_generation(new: Obj, old: Obj, changed: bool) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from vacate.admission.context import Context
+from vacate.admission.pipeline import admit_create
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.lenient import mapping
-from vacate.api.objects import Obj, copied
+from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.evictionrequest.target import registration_of
@@ -30,10 +31,10 @@ class EvictionRequestReviews(RequestReviews):
         listed = mapping(given.get("spec")).get("interceptors")
         if not listed or stamp(given) != "true":
             return None
-        again = named(copied(given))
-        del again["spec"]["interceptors"]
+        unfilled = {**named(given), "spec": {**given["spec"]}}
+        del unfilled["spec"]["interceptors"]
         try:
-            self.admit_new(again, ctx)
+            again = admit_create(self.strategy, unfilled, ctx)
         except Invalid:
             return None  # refused below with everything that is wrong, the interceptors included
         return again if mapping(again.get("spec")).get("interceptors") == listed else None

@@ -1,7 +1,7 @@
-"""Verdicts on requests of any API: the strategy of the embedded server, asked as a webhook is asked.
+"""Verdicts on requests of any API: the pipeline of the embedded server, called as a webhook is called.
 
-The mutating side runs the whole strategy, also for what the schema would find later: so every refusal lists
-all errors at once. The validating side asks again, after all who may have changed the object since. Both
+The mutating side runs the whole pipeline, also for what the schema would find later: so every refusal lists
+all errors at once. The validating side checks again, after all who may have changed the object since. Both
 leave to the API server what it refuses by itself: an update of a version that is no longer the newest is a
 conflict, whatever else is wrong with it.
 """
@@ -14,13 +14,21 @@ from typing import Any
 import msgspec
 
 from vacate.admission.context import Context
+from vacate.admission.pipeline import (
+    admit_create,
+    admit_update,
+    generated_base,
+    generated_name,
+    recheck_create,
+    recheck_update,
+)
 from vacate.admission.strategy import KindStrategy
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import Kind
 from vacate.api.lenient import attempted_name, mapping, text
-from vacate.api.objects import Obj, copied, dig, metadata, name_of
+from vacate.api.objects import Obj, copied, dig, metadata
 from vacate.api.types import ObjectMeta
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.api.types.readable import decodes, readable_status
@@ -30,7 +38,6 @@ from vacate.errors import BadRequest
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
-_OF_THE_SERVER = ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _GENERATED = "xxxxx"  # stands for what the server will make up
 
 
@@ -81,26 +88,20 @@ class RequestReviews(abc.ABC):
         ours = self.made_before(given, ctx)
         if ours is not None:
             return _completed(request, given, ours)
-        obj = named(copied(given))
-        self.admit_new(obj, ctx)
-        return _completed(request, given, obj)
+        return _completed(request, given, admit_create(self.strategy, named(given), ctx))
 
     def _update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         given, old = self._new(request), self._old(request)
         if not _of_newest(given, old):
             return ALLOWED
-        new = copied(given)
-        self.strategy.default(new, ctx)
-        self.strategy.prepare_update(new, old, ctx)
-        self._refuse(name_of(old), self.strategy.validate_update(new, old, ctx))
+        new = admit_update(self.strategy, given, old, ctx)
         return ReviewResult(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
 
     def _validate_create(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         obj = named(self._new(request))
         self._refuse_where_closed(obj, ctx)
         require_right_to_delete(self.record(obj), ctx, self.kind)
-        self.strategy.default(obj, ctx)
-        self._refuse(name_of(obj), [*self.strategy.validate(obj, ctx), *self._changed(obj, ctx)])
+        recheck_create(self.strategy, obj, ctx, lambda checked: self._changed(checked, ctx))
         return ALLOWED
 
     def _validate_update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
@@ -108,20 +109,8 @@ class RequestReviews(abc.ABC):
         if not _of_newest(new, old):
             return ALLOWED
         require_right_to_delete(self.record(old), ctx, self.kind)
-        self.strategy.default(new, ctx)
-        field_errors = self.strategy.validate_update(new, old, ctx)
-        if stamp(new) != stamp(old):
-            field_errors.append(forbidden(_STAMP_PATH, "may not change"))
-        self._refuse(name_of(old), field_errors)
+        recheck_update(self.strategy, new, old, ctx, lambda checked: _restamped(checked, old))
         return ALLOWED
-
-    def admit_new(self, obj: Obj, ctx: Context) -> None:
-        """What the embedded server does with a new object, in the same order."""
-        for field in _OF_THE_SERVER:
-            metadata(obj).pop(field, None)
-        self.strategy.default(obj, ctx)
-        self.strategy.prepare_create(obj, ctx)
-        self._refuse(name_of(obj), self.strategy.validate(obj, ctx))
 
     def _changed(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """What others did after the mutating side to what only it decides."""
@@ -169,22 +158,23 @@ class RequestReviews(abc.ABC):
             raise BadRequest(f"{where}.metadata: {error}") from None
         return obj
 
-    def _refuse(self, name: str, field_errors: list[FieldError]) -> None:
-        if field_errors:
-            raise status.invalid(self.kind, name, field_errors)
-
     def _refuse_where_closed(self, obj: Obj, ctx: Context) -> None:
         if not ctx.gates.enabled(self.kind.gate):
             why = f"the feature {self.kind.gate} is switched off in this cluster"
             raise status.forbidden(self.kind, attempted_name(obj), why)
 
 
-def named(obj: Obj) -> Obj:
+def named(given: Obj) -> Obj:
     """A name that is yet to be made up counts as one: what is wrong with it is that it is made up."""
-    meta = metadata(obj)
-    if not meta.get("name") and (base := text(meta.get("generateName"))):
-        meta["name"] = base[:58] + _GENERATED
-    return obj
+    base = generated_base(given)
+    if not base:
+        return given
+    return {**given, "metadata": {**given["metadata"], "name": generated_name(base, _GENERATED)}}
+
+
+def _restamped(new: Obj, old: Obj) -> list[FieldError]:
+    """The mark of our admission stays as it is."""
+    return [forbidden(_STAMP_PATH, "may not change")] if stamp(new) != stamp(old) else []
 
 
 def _of_newest(new: Obj, old: Obj) -> bool:

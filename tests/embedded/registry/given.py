@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from vacate.admission.context import Context
+from vacate.admission.pipeline import settle_version
 from vacate.api import kinds
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
@@ -248,6 +249,7 @@ def stepped(
     old, strategy = changed(stored(kind), before or {}), strategy_for(kind)
     new = changed(copy.deepcopy(old), step)
     schema.settle(kind, new)
+    settle_version(strategy, new, old)
     strategy.default(new, ctx)
     schema.complete(kind, new)
     strategy.prepare_update(new, old, ctx)

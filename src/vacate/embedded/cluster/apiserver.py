@@ -109,8 +109,8 @@ def _stage(registry: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
         return
     updated = reconcile(kind, existing, wanted)
     if updated is not None:
-        update.admit(registry, call, updated, existing)
-        if write := registry.stage_update(kind, updated, found):
+        admitted = update.admit(registry, call, updated, existing)
+        if write := registry.stage_update(kind, admitted, found):
             yield write
 
 

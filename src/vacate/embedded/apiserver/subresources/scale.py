@@ -78,8 +78,7 @@ def read_scale(value: Any) -> Obj:
 
 
 async def _write(registry: Storage, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
-    new = _rescaled(call, scale, old)
-    admit(registry, call, new, old)
+    new = admit(registry, call, _rescaled(call, scale, old), old)
     if call.dry_run:
         return respond.unstored(call, scale_of(new))
     written = await registry.write_update(call.kind, new, entry)

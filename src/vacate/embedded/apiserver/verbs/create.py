@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vacate import errors
+from vacate.admission.pipeline import admit_create, generated_base, generated_name
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj
@@ -19,16 +22,15 @@ from vacate.embedded.registry.strategies import strategy_for, warnings_for
 from vacate.embedded.store.commit import Write
 from vacate.wire.message import Response
 
-_MAX_GENERATED_BASE = 58
 _NAME_ATTEMPTS = 8
 
 
 async def create(registry: Storage, call: Call) -> Response:
-    """Default, admit, validate, write."""
+    """Admit and write."""
     obj = read_object(call.request, call.kind, call.validation)
     match_namespace(obj, call)
     if call.dry_run:
-        admit(registry, call, obj)
+        obj = admit(registry, call, obj)
         if registry.store.tip(key_of(call.kind, obj)) is not None:
             taken = status.already_exists(call.kind, obj["metadata"]["name"])
             raise _explained(registry, call.kind, obj, taken, generated=False)
@@ -41,33 +43,27 @@ async def create(registry: Storage, call: Call) -> Response:
 
 def stage(registry: Storage, call: Call, obj: Obj) -> Write:
     """Admit a new object and put it into the log; a generated name that is taken is made anew."""
-    generated = admit(registry, call, obj)
-    for _ in range(_NAME_ATTEMPTS if generated else 1):
+    base = generated_base(obj)
+    obj = admit(registry, call, obj)
+    for _ in range(_NAME_ATTEMPTS if base else 1):
         try:
             return registry.stage_create(call.kind, obj)
         except errors.AlreadyExists as error:
             refused = error
-            if generated:
-                obj["metadata"]["name"] = _generate_name(registry, generated)
-    raise _explained(registry, call.kind, obj, refused, generated=bool(generated))
+            if base:
+                obj["metadata"]["name"] = generated_name(base, registry.entropy.suffix())
+    raise _explained(registry, call.kind, obj, refused, generated=bool(base))
 
 
-def admit(registry: Storage, call: Call, obj: Obj) -> str:
-    """Everything that happens to a new object before it is written; returns the base of a generated name."""
-    strategy = strategy_for(call.kind)
-    context = registry.context(call.user)
-    generated = _fill_metadata(registry, call, obj)
-    strategy.default(obj, context)
-    check_namespace(registry, call, obj)
-    schema.complete(call.kind, obj)
-    strategy.prepare_create(obj, context)
-    schema.complete(call.kind, obj)
-    field_errors = strategy.validate(obj, context)
-    if field_errors:
-        raise status.invalid(call.kind, obj["metadata"].get("name", ""), field_errors)
+def admit(registry: Storage, call: Call, given: Obj) -> Obj:
+    """The new object as it is written: the pipeline, and before and after it what only the server knows."""
+    given = _identified(registry, call, given)
+    check_namespace(registry, call, given)
+    complete = partial(schema.complete, call.kind)
+    obj = admit_create(strategy_for(call.kind), given, registry.context(call.user), complete)
     guard(registry, call, obj, None)
     call.validation.notes += warnings_for(call.kind, obj)
-    return generated
+    return obj
 
 
 def _names_a_version(obj: Obj) -> bool:
@@ -94,21 +90,14 @@ def match_namespace(obj: Obj, call: Call) -> None:
         meta.pop("namespace", None)
 
 
-def _fill_metadata(registry: Storage, call: Call, obj: Obj) -> str:
-    """What only the server may say of a new object."""
-    meta = obj["metadata"]
-    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-        meta.pop(field, None)
-    generated = "" if meta.get("name") else meta.get("generateName", "")
-    if generated:
-        meta["name"] = _generate_name(registry, generated)
+def _identified(registry: Storage, call: Call, given: Obj) -> Obj:
+    """The object with what only the server makes up: a name where it is to be generated, UID and time."""
+    meta = dict(given["metadata"])
+    if base := generated_base(given):
+        meta["name"] = generated_name(base, registry.entropy.suffix())
     meta["uid"] = registry.entropy.uid()
     meta["creationTimestamp"] = format_time(call.now)
-    return str(generated)
-
-
-def _generate_name(registry: Storage, base: str) -> str:
-    return base[:_MAX_GENERATED_BASE] + registry.entropy.suffix()
+    return {**given, "metadata": meta}
 
 
 def check_namespace(registry: Storage, call: Call, obj: Obj) -> None:

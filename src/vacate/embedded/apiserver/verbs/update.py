@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vacate import errors
-from vacate.api import fielderrors, status
+from vacate.admission.pipeline import admit_update
+from vacate.api import status
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.embedded import schema
@@ -52,7 +55,7 @@ def unnamed(call: Call) -> errors.BadRequest:
 
 async def replace(registry: Storage, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
     """Admit and write the step from old to new; the last finalizer gone takes the object along."""
-    admit(registry, call, new, old)
+    new = admit(registry, call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
     if removed_by_update(new, old):
@@ -61,42 +64,29 @@ async def replace(registry: Storage, call: Call, new: Obj, entry: Entry, old: Ob
     return respond.stored(call, await registry.write_update(call.kind, new, entry))
 
 
-def admit(registry: Storage, call: Call, new: Obj, old: Obj) -> None:
-    """Everything that happens to a changed object before it is written."""
-    _check_preconditions(call, new, old)
-    strategy = strategy_for(call.kind)
+def admit(registry: Storage, call: Call, given: Obj, old: Obj) -> Obj:
+    """The changed object as it is written: the pipeline, and around it what only the server checks."""
+    _check_preconditions(call, given, old)
     context = registry.context(call.user, call.subresource)
-    strategy.default(new, context)
-    schema.complete(call.kind, new)
-    strategy.prepare_update(new, old, context)
-    schema.complete(call.kind, new)
-    field_errors = strategy.validate_update(new, old, context)
-    if field_errors:
-        raise status.invalid(call.kind, call.name, field_errors)
+    new = admit_update(strategy_for(call.kind), given, old, context, partial(schema.complete, call.kind))
     guard(registry, call, new, old)
     if not call.subresource:
         call.validation.notes += warnings_for(call.kind, new)
+    return new
 
 
-def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
-    """A uid and a resourceVersion in the body are conditions; where they are missing the old ones hold.
+def _check_preconditions(call: Call, given: Obj, old: Obj) -> None:
+    """A uid and a resourceVersion in the body are conditions; where the uid is missing the old one holds.
 
-    The uid that a patch names is no condition but a change, which validation refuses.
+    The uid that a patch names is no condition but a change, which validation refuses. What a missing version
+    means is decided by the pipeline.
     """
-    kind, meta, before = call.kind, new["metadata"], old["metadata"]
+    meta, before = given["metadata"], old["metadata"]
     uid = meta.setdefault("uid", before["uid"])
     if uid != before["uid"] and call.request.method != "PATCH":
         raise _other_object(call, uid, before["uid"])
-    revision = _revision(new)
-    if revision in ("", "0"):
-        if not strategy_for(kind).traits.unconditional_update:
-            field_error = fielderrors.invalid(
-                "metadata.resourceVersion", 0, "must be specified for an update"
-            )
-            raise status.invalid_resource(kind, before["name"], [field_error])
-        meta["resourceVersion"] = before["resourceVersion"]
-    elif revision != before["resourceVersion"]:
-        raise status.modified(kind, before["name"])
+    if _revision(given) not in ("", "0", before["resourceVersion"]):
+        raise status.modified(call.kind, before["name"])
 
 
 def _revision(new: Obj) -> str:
@@ -134,7 +124,7 @@ async def _create(registry: Storage, call: Call, new: Obj) -> Response:
     require(registry, call, "create")
     creating.check_namespace(registry, call, new)
     revision, given = _revision(new), dict(new["metadata"])
-    creating.admit(registry, call, new)
+    new = creating.admit(registry, call, new)
     # What POST would forget is believed here: nobody looks twice at what comes by PUT.
     new["metadata"] |= {key: given[key] for key in _BELIEVED if key in given}
     if call.dry_run:
