@@ -138,7 +138,7 @@ async def test_a_version_that_is_no_number(api: CaseApi) -> None:
 
 
 @without("kubectl", because="kubectl prints no causes")
-async def test_faults_of_an_update_are_told_once(api: CaseApi) -> None:
+async def test_errors_of_an_update_are_reported_once(api: CaseApi) -> None:
     await api.given(DEPLOYMENTS, workload("w"))
     patch = {"spec": {"replicas": -1}}
     answer = await api.patch(DEPLOYMENTS, "w", patch)

@@ -40,7 +40,7 @@ WELL = st.dictionaries(
 
 
 @given(ANNOTATIONS)
-def test_what_has_no_fault_is_a_list_of_distinct_names(annotations: dict[str, str]) -> None:
+def test_what_has_no_error_is_a_list_of_distinct_names(annotations: dict[str, str]) -> None:
     found = resolve({"metadata": {"annotations": annotations}})
     assert all(str(field_error) for field_error in found.field_errors)
     if not found.field_errors:

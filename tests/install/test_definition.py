@@ -36,14 +36,14 @@ def schema() -> Obj:
     return found
 
 
-def faults_of_rules(part: Obj, path: str = "") -> set[str]:
+def rule_errors(part: Obj, path: str = "") -> set[str]:
     """What each rule says and where, those about the items of lists aside."""
     found = {
         f"{(path + rule.get('fieldPath', '')).removeprefix('.')}: {KINDS[rule['reason']]}: {rule['message']}"
         for rule in part.get("x-kubernetes-validations", ())
     }
     for name, inner in part.get("properties", {}).items():
-        found |= faults_of_rules(inner, f"{path}.{name}")
+        found |= rule_errors(inner, f"{path}.{name}")
     return found
 
 
@@ -57,7 +57,7 @@ def expected() -> set[str]:
 
 def test_every_rule_is_tried_on_a_real_server_and_every_refusal_there_has_its_rule() -> None:
     """What the clock decides is not among them: rules have none."""
-    rules = faults_of_rules(schema())
+    rules = rule_errors(schema())
     told = {one.replace('"b.example.com"', "the active interceptor") for one in expected()}
     assert rules - NO_STEP == told
     assert not [rule for rule in rules if "future" in rule]

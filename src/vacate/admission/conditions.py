@@ -28,7 +28,7 @@ _REASON_TEXT = (
 
 
 def condition_errors(status: Obj, path: str) -> list[FieldError]:
-    """Faults of all conditions of a status."""
+    """Errors of all conditions of a status."""
     found: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(maps(status.get("conditions"))):

@@ -23,7 +23,7 @@ RULES: tuple[Rule, ...] = table(
 
 
 def owner_errors(references: list[Any]) -> list[FieldError]:
-    """Faults of all references; their paths carry no index in this release of Kubernetes."""
+    """Errors of all references; their paths carry no index in this release of Kubernetes."""
     found: list[FieldError] = []
     controller = ""
     shown = [_shown(mapping(each)) for each in references]

@@ -1,4 +1,4 @@
-"""Faults of an object, each with the path of its field, in the words that Kubernetes uses.
+"""Errors of an object, each with the path of its field, in the words that Kubernetes uses.
 
 A validator returns all of them at once; nothing here raises.
 """

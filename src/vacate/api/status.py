@@ -10,8 +10,8 @@ from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 
-_MOST_CHARACTERS = 1024 * 1024
-_MOST_FAULTS = 1000
+_MAX_CHARACTERS = 1024 * 1024
+_MAX_ERRORS = 1000
 _BY_REASON: dict[str, type[errors.ApiError]] = {}
 _BY_CODE: dict[int, type[errors.ApiError]] = {}
 
@@ -79,7 +79,7 @@ def _as_many_as_fit(field_errors: Sequence[FieldError]) -> dict[int, str]:
     fitting: dict[int, str] = {}
     length = 0
     for index, field_error in enumerate(field_errors):
-        if length > _MOST_CHARACTERS or index == _MOST_FAULTS:
+        if length > _MAX_CHARACTERS or index == _MAX_ERRORS:
             break
         fitting[index] = str(field_error)
         length += len(fitting[index])

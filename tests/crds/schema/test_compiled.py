@@ -95,7 +95,7 @@ def test_pruning_and_defaults(schema: Obj, compiled: Structure, data: st.DataObj
 @BOTH
 @settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
-def test_faults_and_unknown_fields(schema: Obj, compiled: Structure, data: st.DataObject) -> None:
+def test_errors_and_unknown_fields(schema: Obj, compiled: Structure, data: st.DataObject) -> None:
     value = data.draw(values(schema))
     status = data.draw(values(schema["properties"]["status"]))
     assert compiled.unknown(value) == unknown_paths(schema, value)

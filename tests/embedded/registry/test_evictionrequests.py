@@ -85,7 +85,7 @@ def test_every_field_has_one_type(path: str, schema: Obj) -> None:
     assert said in [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
 
 
-def test_all_faults_come_at_once() -> None:
+def test_all_errors_come_at_once() -> None:
     wrong = {
         "metadata.generateName": "a-", "metadata.labels": {"-": ""}, "spec.type": "Hard",
         "spec.target.podRef.name": "no", "spec.requesters": [], "spec.heartbeatDeadlineSeconds": 5,

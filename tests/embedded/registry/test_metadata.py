@@ -123,7 +123,7 @@ def test_unknown_fields_are_dropped() -> None:
         assert "foreign" not in part
 
 
-def test_all_faults_come_at_once_in_the_order_of_the_real_server() -> None:
+def test_all_errors_come_at_once_in_the_order_of_the_real_server() -> None:
     broken = {
         "metadata.name": "Web",
         "metadata.labels": {"a": "!"},

@@ -140,7 +140,7 @@ def test_defaulting_twice_changes_nothing(case: tuple[Kind, Obj]) -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(damaged(), SUBRESOURCES)
-def test_an_object_without_faults_may_be_written_again(case: tuple[Kind, Obj], subresource: str) -> None:
+def test_an_object_without_errors_may_be_written_again(case: tuple[Kind, Obj], subresource: str) -> None:
     kind, obj = case
     # The real server looks for repeated addresses of a node only on updates, and so do we.
     if walked(kind, obj) != [] or "addresses" in mapping(obj.get("status")):

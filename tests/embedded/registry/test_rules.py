@@ -50,7 +50,7 @@ SHOWN_ELSEWHERE = {
     "Job/spec.template/invalid",  # tests/conformance/test_jobs.py: the message shows the whole template
     "Pod/metadata.annotations/set",  # tests/webhook/test_pods.py: by the webhook and by the server
 }
-# Faults that rules find in places beside the one that they are listed under ("pod affinity too").
+# Errors that rules find in places beside the one that they are listed under ("pod affinity too").
 _FIELDS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution[0]"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[0]"
@@ -82,13 +82,11 @@ def test_case(case: Case) -> None:
     match case:
         case Broken():
             assert case.field_error in errors_of(case.kind, case.changes)
-            _fault_belongs_to(RULES[case.rule], case.field_error)
+            _error_belongs_to(RULES[case.rule], case.field_error)
         case BrokenStep():
             # What a refused change of a spec shows after its first line is for people to read.
-            assert case.field_error in [
-                field_error.partition("\n")[0] for field_error in _faults_of_step(case)
-            ]
-            _fault_belongs_to(RULES[case.rule], case.field_error)
+            assert case.field_error in [field_error.partition("\n")[0] for field_error in _step_errors(case)]
+            _error_belongs_to(RULES[case.rule], case.field_error)
         case Done():
             assert found(made(case.kind, case.changes, case.ctx), case.path) == case.value
         case DoneByStep():
@@ -100,7 +98,7 @@ def test_case(case: Case) -> None:
             assert (refusal.value.status_code, refusal.value.message) == (case.code, case.message)
 
 
-def _faults_of_step(case: BrokenStep) -> list[str]:
+def _step_errors(case: BrokenStep) -> list[str]:
     try:
         more: dict[str, Any] = {"authority": case.authority} if case.authority else {}
         return stepped(case.kind, case.step, case.before, context(case.subresource, **more))[2]
@@ -108,7 +106,7 @@ def _faults_of_step(case: BrokenStep) -> list[str]:
         return [f"{cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
 
 
-def _fault_belongs_to(rule: Rule, field_error: str) -> None:
+def _error_belongs_to(rule: Rule, field_error: str) -> None:
     """The rule's row says the truth about field and error."""
     assert isinstance(rule.does, ErrorType)
     path, _, body = field_error.partition(": ")

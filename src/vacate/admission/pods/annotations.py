@@ -32,7 +32,7 @@ RULES = table(
 
 
 def registration_errors(pod: Obj, before: Obj | None, ctx: Context) -> list[FieldError]:
-    """Faults of a pod's annotations, where they are new: older ones do not stand in the way of an update."""
+    """Errors of a pod's annotations, where they are new: older ones do not stand in the way of an update."""
     now = registering(annotations_of(pod))
     if not now or not any(map(ctx.gates.enabled, GATES)):
         return []

@@ -60,7 +60,7 @@ def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
 
 
 def interceptor_errors(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
-    """Faults of the list and of each name in it."""
+    """Errors of the list and of each name in it."""
     allowed = ctx.allowed_interceptors
     where = f"{path}.{FIELD}"
     count = len(sequence(spec.get(FIELD)))

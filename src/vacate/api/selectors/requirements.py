@@ -56,7 +56,7 @@ def requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
     field_errors = [
         fielderrors.invalid("key", key, "; ".join(found)) for found in (names.label_key(key),) if found
     ]
-    field_errors += _faults_of_count(operator, values)
+    field_errors += _count_errors(operator, values)
     for index, value in enumerate(values):
         if found := names.label_value(value):
             field_errors.append(fielderrors.invalid(f"values[{index}][{key}]", value, "; ".join(found)))
@@ -66,7 +66,7 @@ def requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
     return Requirement(key, operator, tuple(values))
 
 
-def _faults_of_count(operator: str, values: Sequence[str]) -> list[fielderrors.FieldError]:
+def _count_errors(operator: str, values: Sequence[str]) -> list[fielderrors.FieldError]:
     complaint = ""
     if operator in (IN, NOT_IN) and not values:
         complaint = "for 'in', 'notin' operators, values set can't be empty"

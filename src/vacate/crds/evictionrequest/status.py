@@ -96,7 +96,7 @@ def status_errors(
     ctx: Context,
     endings: Sequence[Ending] = tuple(Ending),
 ) -> list[FieldError]:
-    """Faults of the status as such, and of the step to it where the status can be read.
+    """Errors of the status as such, and of the step to it where the status can be read.
 
     `endings` are those that the API knows.
     """

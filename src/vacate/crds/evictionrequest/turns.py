@@ -23,7 +23,7 @@ ASSIGNMENT_TOLERANCE = dt.timedelta(seconds=60)
 def turn_errors(
     status: Obj, request: EvictionRequest, now: dt.datetime, *, completes: bool
 ) -> list[FieldError]:
-    """Faults of the step from the request as it was to this status."""
+    """Errors of the step from the request as it was to this status."""
     process = process_of(request)
     name = status.get("activeInterceptorName") or None
     if name == process.active:

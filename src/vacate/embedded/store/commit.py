@@ -134,7 +134,7 @@ class Committer:
         try:
             while await self._next():
                 await self._commit()
-        except BaseException as error:  # cancelled, or a fault of ours: nobody may wait for ever
+        except BaseException as error:  # cancelled, or an error of our own: no caller may wait for ever
             self.fail(f"the task that writes to the log ended: {error!r}")
             raise
 

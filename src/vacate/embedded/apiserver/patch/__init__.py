@@ -107,7 +107,7 @@ def _decoded(kind: Kind, result: Any, validation: FieldValidation) -> Obj:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
     if result.get("kind") in (None, ""):
         result["kind"] = kind.kind
-    field_error = _fault_of_identity(kind, result) or next(
+    field_error = _identity_error(kind, result) or next(
         iter(schema.settle(kind, result, validation.unknown)), ""
     )
     if field_error:
@@ -121,7 +121,7 @@ def _refuse_unknown(validation: FieldValidation, shown: str) -> None:
         raise refusals.unusable(fielderrors.invalid("patch", shown, validation.refusal))
 
 
-def _fault_of_identity(kind: Kind, result: Obj) -> str:
+def _identity_error(kind: Kind, result: Obj) -> str:
     """Nothing also where it says something else than a text: that is a error like others."""
     identity = (result["kind"], result["apiVersion"])
     return misfit(result, kind) if all(isinstance(one, str) for one in identity) else ""

@@ -107,7 +107,7 @@ def _is_not_ready(taint: Obj) -> bool:
 
 
 def taint_errors(taints: Any) -> list[FieldError]:
-    """Faults of a node's taints."""
+    """Errors of a node's taints."""
     found: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(maps(taints)):

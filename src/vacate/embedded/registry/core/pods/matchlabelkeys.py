@@ -26,7 +26,7 @@ RULES = table(
 
 
 def label_key_errors(term: Obj, path: str) -> list[FieldError]:
-    """Faults of the keys of a constraint or of a term, after they were written into its selector."""
+    """Errors of the keys of a constraint or of a term, after they were written into its selector."""
     selector = term.get("labelSelector")
     found: list[FieldError] = []
     for name, _ in _OPERATORS:

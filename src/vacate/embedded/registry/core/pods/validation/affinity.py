@@ -40,7 +40,7 @@ RULES = table(
 
 
 def affinity_errors(affinity: Any, path: str) -> list[FieldError]:
-    """Faults of all three sorts."""
+    """Errors of all three sorts."""
     parts = mapping(affinity)
     found: list[FieldError] = []
     if type(nodes := parts.get("nodeAffinity")) is dict:

@@ -46,7 +46,7 @@ RULES = table(
 
 
 def container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
-    """Faults of the regular containers."""
+    """Errors of the regular containers."""
     containers = maps(spec.get("containers"))
     if not containers:
         return [required(f"{path}.containers")]
@@ -66,7 +66,7 @@ def container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
 
 
 def init_container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
-    """Faults of the init containers, those that go on running as sidecars among them."""
+    """Errors of the init containers, those that go on running as sidecars among them."""
     containers = maps(spec.get("initContainers"))
     if not containers:
         return []

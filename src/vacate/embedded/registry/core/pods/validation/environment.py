@@ -28,7 +28,7 @@ RULES = table(
 
 
 def environment_errors(container: Obj, path: str) -> list[FieldError]:
-    """Faults of single variables, then of those that come by the dozen."""
+    """Errors of single variables, then of those that come by the dozen."""
     found: list[FieldError] = []
     for index, variable in enumerate(maps(container.get("env"))):
         where = f"{path}.env[{index}]"

@@ -36,7 +36,7 @@ RULES = table(
 
 
 def ephemeral_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
-    """Faults of the ephemeral containers."""
+    """Errors of the ephemeral containers."""
     found: list[FieldError] = []
     others = [
         text(one.get("name")) for key in ("containers", "initContainers") for one in maps(spec.get(key))

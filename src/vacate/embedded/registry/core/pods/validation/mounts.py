@@ -38,7 +38,7 @@ RULES = table(
 
 
 def mount_errors(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:
-    """Faults of one container's mounts."""
+    """Errors of one container's mounts."""
     found: list[FieldError] = []
     taken: set[str] = set()
     devices = _paths(container, "volumeDevices", "devicePath")
@@ -92,7 +92,7 @@ def _mode_errors(mount: Obj, container: Obj, path: str) -> list[FieldError]:
 
 
 def device_errors(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
-    """Faults of one container's devices."""
+    """Errors of one container's devices."""
     found: list[FieldError] = []
     names: set[str] = set()
     places: set[str] = set()

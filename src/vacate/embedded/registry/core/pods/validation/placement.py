@@ -43,7 +43,7 @@ RULES = table(
 
 
 def toleration_errors(tolerations: Any, path: str) -> list[FieldError]:
-    """Faults of tolerations."""
+    """Errors of tolerations."""
     found: list[FieldError] = []
     for index, toleration in enumerate(maps(tolerations)):
         found += _one_toleration_errors(toleration, f"{path}[{index}]")
@@ -51,7 +51,7 @@ def toleration_errors(tolerations: Any, path: str) -> list[FieldError]:
 
 
 def gate_errors(spec: Obj, path: str) -> list[FieldError]:
-    """Faults of what keeps a pod from counting as ready, and of what keeps it from being scheduled."""
+    """Errors of what keeps a pod from counting as ready, and of what keeps it from being scheduled."""
     found: list[FieldError] = []
     for index, gate in enumerate(maps(spec.get("readinessGates"))):
         sort = text(gate.get("conditionType"))
@@ -67,7 +67,7 @@ def gate_errors(spec: Obj, path: str) -> list[FieldError]:
 
 
 def spread_errors(constraints: Any, path: str) -> list[FieldError]:
-    """Faults of topology spread constraints."""
+    """Errors of topology spread constraints."""
     listed = maps(constraints)
     pairs = [(text(one.get("topologyKey")), text(one.get("whenUnsatisfiable"))) for one in listed]
     found: list[FieldError] = []

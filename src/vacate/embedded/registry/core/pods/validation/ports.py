@@ -29,7 +29,7 @@ RULES = table(
 
 
 def port_errors(ports: list[Obj], path: str) -> list[FieldError]:
-    """Faults of one container's ports."""
+    """Errors of one container's ports."""
     found: list[FieldError] = []
     names: set[str] = set()
     for index, port in enumerate(ports):

@@ -39,7 +39,7 @@ RULES = table(
 
 
 def probe_errors(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:
-    """Faults of a probe; readiness alone may ask for several successes."""
+    """Errors of a probe; readiness alone may ask for several successes."""
     found = _handler_errors(probe, path, _PROBE_HANDLERS, None)
     for key in _NUMBERS:
         found += not_negative(path, probe, key)
@@ -55,7 +55,7 @@ def probe_errors(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:
 
 
 def hook_errors(lifecycle: Obj, path: str, grace: Any) -> list[FieldError]:
-    """Faults of what runs after the start and before the stop."""
+    """Errors of what runs after the start and before the stop."""
     found: list[FieldError] = []
     for key in ("postStart", "preStop"):
         if type(handler := lifecycle.get(key)) is dict:

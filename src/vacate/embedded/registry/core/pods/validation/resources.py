@@ -42,7 +42,7 @@ RULES = table(
 
 
 def resource_errors(resources: Any, path: str) -> list[FieldError]:
-    """Faults of one container's requests and limits."""
+    """Errors of one container's requests and limits."""
     limits, requests = (mapping(mapping(resources).get(key)) for key in ("limits", "requests"))
     found: list[FieldError] = []
     for name, amount in limits.items():

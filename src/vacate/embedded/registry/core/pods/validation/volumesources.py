@@ -50,7 +50,7 @@ RULES = table(
 
 
 def source_errors(sort: str, source: Obj, path: str) -> list[FieldError]:
-    """Faults of one source; `path` is that of the volume."""
+    """Errors of one source; `path` is that of the volume."""
     where = f"{path}.{sort}"
     found = [required(f"{where}.{key}") for key in _NEEDED.get(sort, ()) if not source.get(key)]
     return found + _MORE[sort](source, where) if sort in _MORE else found
