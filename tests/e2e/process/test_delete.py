@@ -31,6 +31,17 @@ def test_a_pod_is_ended_by_its_node(lab: Lab) -> None:
     until(lambda: lab.https.get(f"{PODS}/web").code == 404)
 
 
+def test_a_pod_with_the_name_of_a_type(lab: Lab) -> None:
+    for name in ("deployment", "named"):
+        lab.pod(name, nodeName="node-1")
+    refused = lab.vacate("delete", "deployment", "named")
+    assert (refused.code, refused.out) == (2, "")
+    assert "deletionTimestamp" not in lab.https.get(f"{PODS}/named").obj["metadata"]
+    done = lab.vacate("delete", "pod/deployment", "named")
+    assert (done.code, done.err) == (0, "")
+    assert len(done.out.splitlines()) == 2
+
+
 def test_nobody_is_told_that_a_lost_node_ends_the_pod(lab: Lab) -> None:
     lab.https.create(NODES, {"metadata": {"name": "lost"}})
     unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}

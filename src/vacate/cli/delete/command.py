@@ -16,14 +16,14 @@ from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
-from vacate.cli.common.parameters import pod_name, span_between
+from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
-from vacate.cli.delete.nodes import NODE_TYPES, check_lost, delete_node, lost_pods
+from vacate.cli.delete.names import NODE_TYPES, chosen_pods
+from vacate.cli.delete.nodes import check_lost, delete_node, lost_pods
 from vacate.cli.delete.poddeletions import DeletionOptions, PodDeletions
 from vacate.errors import ConfigError, VacateError
 
-_TYPES = ("pod", "pods", "po")
 CONSEQUENCES = (
     "force deletion does not wait for the node to confirm that the processes ended. They may go on running, "
     "and a replacement with the same identity and the same volumes may start beside them and damage data. "
@@ -96,7 +96,7 @@ def delete(
             raise click.UsageError("nodes are deleted by name, with --confirm or --dry-run and nothing else.")
         _delete_nodes(names[1:], reach, confirm=confirm, dry_run=dry_run)
         return
-    pods = _pods(names)
+    pods = chosen_pods(names)
     if on_node is None:
         check_choice(pods, selector)
     elif any((pods, selector, not force, wait, timeout)):
@@ -170,12 +170,6 @@ async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> lis
         else:
             terminal.echo(f"pod/{name} -n {namespace} {outcome}")
     return codes
-
-
-def _pods(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, after an optional `pod`, as kubectl has it."""
-    rest = names[1:] if names and names[0] in _TYPES else names
-    return tuple(dict.fromkeys(pod_name(one) for one in rest))
 
 
 async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ from vacate.errors import ConfigError
 from vacate.kube.nodes import readiness
 from vacate.views.phrases import counted
 
-NODE_TYPES = ("node", "nodes", "no")
-
 
 async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:
     """Delete a Node object; the rest of a sentence that begins with the node."""
