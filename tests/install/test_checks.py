@@ -16,12 +16,20 @@ from vacate.api.status import to_status
 from vacate.cli.main import cli
 from vacate.client.client import Client
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.discovery import VERSION
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
 from vacate.errors import ApiError, ConfigError, Forbidden, NotFound, TransportError
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.installer import Installer
-from vacate.install.apply.preflight import needed_rights, require_release, require_rights, waiting_rights
+from vacate.install.apply.preflight import (
+    needed_rights,
+    require_not_embedded,
+    require_release,
+    require_rights,
+    waiting_rights,
+)
+from vacate.install.apply.uninstaller import Uninstaller
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -131,6 +139,23 @@ async def test_a_cluster_that_serves_too_little_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"does not serve admissionregistration.k8s.io/v1, so Vacate"):
         await installer.install(Settings())
     assert {one.method for one in server.asked} == {"GET"}
+
+
+async def test_nothing_is_removed_from_an_embedded_cluster() -> None:
+    client, server = client_of(lambda _: VERSION)
+    said: list[str] = []
+    uninstaller = Uninstaller(client, SystemClock(), system_entropy(), said.append)
+    with pytest.raises(ConfigError, match=r"started by `vacate up`, .* nothing was removed"):
+        await uninstaller.uninstall("vacate-system")
+    assert ([one.path for one in server.asked], said) == (["/version"], [])
+
+
+async def test_other_releases_and_silent_servers_are_no_embedded_cluster() -> None:
+    def refuse(_request: Request) -> Obj:
+        raise Forbidden("may not ask")
+
+    for answer in (lambda _: version("36"), lambda _: Obj(), refuse):
+        await require_not_embedded(client_of(answer)[0])
 
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])

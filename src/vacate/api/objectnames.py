@@ -29,6 +29,9 @@ ANNOTATE_REASONS = "/annotate/reasons"
 RECORD_FORCE_DELETIONS = "/record/forcedeletions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophooks"
+EMBEDDED_BUILD = "+vacate"
+"""How the release ends that a cluster of `vacate up` reports."""
+
 PART_OF = {"app.kubernetes.io/part-of": "vacate"}
 
 

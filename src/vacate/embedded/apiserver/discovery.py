@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from vacate.api.kinds import Kind, Subresource
+from vacate.api.objectnames import EMBEDDED_BUILD
 from vacate.api.objects import Obj, encode
 from vacate.embedded.apiserver.request.negotiation import check_plain, no_such_form, wants_discovery_document
 from vacate.errors import NotAcceptable, NotFound
@@ -17,7 +18,7 @@ from vacate.wire.message import Request, Response
 VERSION = {
     "major": "1",
     "minor": "36",
-    "gitVersion": "v1.36.4+vacate",
+    "gitVersion": f"v1.36.4{EMBEDDED_BUILD}",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

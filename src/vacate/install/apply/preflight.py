@@ -18,7 +18,7 @@ from vacate.api.kinds import (
     SELFSUBJECTACCESSREVIEWS,
     Kind,
 )
-from vacate.api.objectnames import MANAGER
+from vacate.api.objectnames import EMBEDDED_BUILD, MANAGER
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.crds.definition import defined_kind
@@ -38,6 +38,19 @@ async def require_release(client: Client) -> None:
     if str(found.get("major")) == "1" and minor and int(minor[0]) < OLDEST_MINOR:
         raise ConfigError(
             f"the cluster runs Kubernetes {found.get('gitVersion')}; Vacate needs 1.{OLDEST_MINOR} or newer"
+        )
+
+
+async def require_not_embedded(client: Client) -> None:
+    """ConfigError for a cluster of `vacate up`, whose roles and kinds are its own and not an installation."""
+    try:
+        found = await read(client, "/version")
+    except ApiError:
+        return  # not everyone may ask; an embedded cluster always answers
+    if str(found.get("gitVersion", "")).endswith(EMBEDDED_BUILD):
+        raise ConfigError(
+            "this cluster was started by `vacate up`, and Vacate is part of it; nothing was removed. To "
+            "remove the cluster, stop it and delete its folder"
         )
 
 

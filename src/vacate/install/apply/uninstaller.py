@@ -22,7 +22,7 @@ from vacate.install.apply.inventory import Inventory, inventory
 from vacate.install.apply.lock import alone, forget_lock, unchecked
 from vacate.install.apply.order import in_order_of_removal
 from vacate.install.apply.polling import wait_until
-from vacate.install.apply.preflight import require_one_place
+from vacate.install.apply.preflight import require_not_embedded, require_one_place
 from vacate.install.apply.pruner import Pruner
 from vacate.install.apply.requests import counted_objects, deleted, existing
 from vacate.install.manifests.deployments import namespace as namespace_object
@@ -62,6 +62,7 @@ class Uninstaller:
 
     async def uninstall(self, namespace: str, *, definitions: bool = False) -> None:
         """Remove every object that an installation into this namespace may have made."""
+        await require_not_embedded(self._client)
         await require_one_place(self._client, namespace)
         home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
         if home is None or home["metadata"].get("deletionTimestamp"):
