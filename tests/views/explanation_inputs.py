@@ -9,8 +9,10 @@ from typing import Any
 from support.simulated.request import START, SimRequest
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
+DRAIN = f"drain-node-1.{MAINTENANCE_SUFFIX}"
 SPENT = (
     "Cannot evict pod as it would violate the pod's disruption budget. "
     "The disruption budget web needs 3 healthy pods and has 3 currently"
@@ -201,6 +203,16 @@ EXPLANATION_INPUTS: Mapping[str, Callable[[], SimRequest]] = {
     "several requesters and a reason": lambda: SimRequest(
         BACKUP, requesters=("drain.example.com", "a.example.com", "jane.cli.vacate.dev")
     ).metadata(annotations={"vacate.dev/reason": "kernel update", "vacate.dev/admitted": "true"}),
+    "requested by a drain": lambda: SimRequest(BACKUP, requesters=(DRAIN,)),
+    "requested by a drain and others": lambda: SimRequest(
+        BACKUP, requesters=(DRAIN, "jane.cli.vacate.dev", f"rack-7.{MAINTENANCE_SUFFIX}")
+    ),
+    "requested by a drain, and forbidden to cancel": lambda: (
+        _asked(BACKUP, requesters=(DRAIN,))
+        .after(seconds=30)
+        .responds(evictionRequestCancellationPolicy="Forbid")
+        .after(seconds=5)
+    ),
     "complete: gone": lambda: (
         _asked(BACKUP, NOTIFY).after(minutes=2).responds().pod_goes().controller().after(minutes=5)
     ),

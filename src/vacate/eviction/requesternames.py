@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 DIGEST = 10
 """How many characters of a digest a name ends in."""
+
+
+MAINTENANCE_SUFFIX = "nodemaintenance.vacate.dev"
+"""How the names of requesters end that are NodeMaintenances."""
+
+_DIGEST_AT_END = re.compile(rf"-[0-9a-f]{{{DIGEST}}}")
 
 
 def fitted_requester(name: str, suffix: str, limit: int) -> str:
@@ -19,3 +26,16 @@ def fitted_requester(name: str, suffix: str, limit: int) -> str:
     digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:DIGEST]
     room = limit - len(suffix) - len(digest) - 2  # a dot and a hyphen
     return f"{name[:room].rstrip('-.')}-{digest}.{suffix}"
+
+
+def is_maintenance(requester: str) -> bool:
+    """Whether the name of a requester is that of a maintenance."""
+    return requester.endswith(f".{MAINTENANCE_SUFFIX}")
+
+
+def maintenance_of(requester: str, limit: int) -> str | None:
+    """The maintenance with this name as a requester; None where the name was cut, or may have been."""
+    name = requester.removesuffix(f".{MAINTENANCE_SUFFIX}")
+    # The cut removes trailing dots and hyphens too, so that a cut name can be shorter than the limit.
+    near_limit = len(requester) > limit - DIGEST
+    return None if near_limit and _DIGEST_AT_END.fullmatch(name[-DIGEST - 1 :]) else name

@@ -6,9 +6,8 @@ from vacate.api.types import Taint
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_named
-from vacate.eviction.requesternames import fitted_requester
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, fitted_requester
 
-SUFFIX = "nodemaintenance.vacate.dev"
 FINALIZER = "vacate.dev/nodemaintenance"
 CLAIMS = "vacate.dev/nodemaintenances"
 """The annotation of a node that records what maintenances have done to it."""
@@ -21,14 +20,9 @@ MIRROR = "kubernetes.io/config.mirror"
 
 def requester_of(maintenance: str, dialect: Dialect) -> str:
     """The name under which a maintenance requests evictions by that API."""
-    return fitted_requester(maintenance, SUFFIX, dialect.max_requester)
+    return fitted_requester(maintenance, MAINTENANCE_SUFFIX, dialect.max_requester)
 
 
 def dialect_for(maintenance: NodeMaintenance) -> Dialect:
     """The API by which a maintenance requests evictions."""
     return dialect_named(maintenance.spec.request_kind.lower())
-
-
-def is_maintenance(requester: str) -> bool:
-    """Whether the name of a requester is that of a maintenance."""
-    return requester.endswith(f".{SUFFIX}")

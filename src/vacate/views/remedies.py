@@ -9,7 +9,9 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.requesternames import is_maintenance, maintenance_of
 from vacate.views.model import ExplanationInput, Remedy
+from vacate.views.phrases import command_line
 
 _NAMED = 3
 PROMPT = dt.timedelta(seconds=30)
@@ -18,24 +20,37 @@ PROMPT = dt.timedelta(seconds=30)
 
 def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     """How the request can be cancelled, as far as its policy allows."""
+    names = inputs.process.requesters
+    drains = tuple(_cancel_drain(inputs, name) for name in names if is_maintenance(name))[:_NAMED]
     if inputs.process.forbids_cancellation:
         return (
+            *drains,  # they come first: as long as one goes on, the other command is refused
             Remedy(
-                "Cancel it anyway, as an administrator. This allows cancellation again first; the "
-                "interceptor may be in the middle of its work.",
+                f"{'Then cancel' if drains else 'Cancel'} it anyway, as an administrator. This allows "
+                "cancellation again first; the interceptor may be in the middle of its work.",
                 inputs.command("cancel", "--override"),
             ),
         )
-    names = inputs.process.requesters
-    if len(names) == 1:
+    if len(names) == 1 and not drains:
         return (Remedy("Cancel the request.", inputs.command("cancel", "--requester", names[0])),)
-    everyone = Remedy("Cancel the request for all requesters.", inputs.command("cancel", "--override"))
     # A reader who is none of them would be refused without a name.
-    each = (
+    each = tuple(
         Remedy(f"Withdraw {name} only.", inputs.command("cancel", "--requester", name))
-        for name in names[:_NAMED]
-    )
-    return *each, everyone
+        for name in names
+        if not is_maintenance(name)
+    )[:_NAMED]
+    if drains:
+        return *drains, *each
+    return *each, Remedy("Cancel the request for all requesters.", inputs.command("cancel", "--override"))
+
+
+def _cancel_drain(inputs: ExplanationInput, requester: str) -> Remedy:
+    """A drain would request the eviction again, so that only the whole drain can be cancelled."""
+    name = maintenance_of(requester, dialect_of(inputs.request).max_requester)
+    if name is None:
+        how = f"{inputs.program} drain --cancel NAME"
+        return Remedy(f"Cancel the whole drain with {how}; find its name.", "kubectl get nodemaintenances")
+    return Remedy("Cancel the whole drain.", command_line(inputs.program, "drain", "--cancel", name))
 
 
 def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:

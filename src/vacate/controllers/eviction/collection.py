@@ -11,7 +11,7 @@ import datetime as dt
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Ending, Finish, Target
-from vacate.maintenance.names import is_maintenance
+from vacate.eviction.requesternames import is_maintenance
 from vacate.runtime.reconcile import Key
 
 COLLECTION = dt.timedelta(seconds=3)

@@ -12,8 +12,9 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance
 from vacate.maintenance.claims import claims_of
-from vacate.maintenance.names import CLAIMS, SUFFIX, is_maintenance, requester_of
+from vacate.maintenance.names import CLAIMS, requester_of
 from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
 from vacate.runtime.dependencies import Deps
@@ -114,7 +115,7 @@ class View:
                 [one.metadata.name for one in self.maintenances.reader.list()],
             )
             known = [name for name in names if requester_of(name, dialect) == requester]
-            keys += [Key("", name) for name in known or [requester.removesuffix(f".{SUFFIX}")]]
+            keys += [Key("", name) for name in known or [requester.removesuffix(f".{MAINTENANCE_SUFFIX}")]]
         return keys
 
     def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:
