@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.crds.catalogue import DECLARATIONS
+from vacate.crds.declaration import Declaration
+from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.limitsentences import number_limits
 
 FOLDER = Path(__file__).parent.parent / "docs/reference"
 PAGE = FOLDER / "evictionrequest.md"
-PAGES = {FOLDER / f"{one.kind.singular}.md": one.kind for one in DECLARATIONS}
+PAGES = {FOLDER / f"{one.kind.singular}.md": one for one in DECLARATIONS}
 HEAD = "| Field | Type | Rules | Description |\n|---|---|---|---|"
 START, END = "<!-- fields -->\n", "<!-- end of fields -->\n"
 LIMITS = {
@@ -28,9 +29,9 @@ LIMITS = {
 }  # fmt: skip
 
 
-def rows(kind: Kind = EVICTIONREQUESTS) -> Iterator[str]:
+def rows(declaration: Declaration = EVICTIONREQUEST) -> Iterator[str]:
     """A row for each field below spec and status."""
-    schema = structural_schema(kind)
+    schema = structural_schema(declaration.struct)
     for part in ("spec", "status"):
         yield from _rows(schema["properties"][part], part, required=part in schema["required"])
 
@@ -70,21 +71,21 @@ def _shown(value: Any) -> str:
     return f'`"{value}"`' if value == "" else f"`{value}`" if isinstance(value, str | dict) else str(value)
 
 
-def written(page: str, kind: Kind = EVICTIONREQUESTS) -> str:
+def written(page: str, declaration: Declaration = EVICTIONREQUEST) -> str:
     """The page with the table as it should be."""
     before, _, rest = page.partition(START)
     _, _, after = rest.partition(END)
-    table = "\n".join([HEAD, *rows(kind)])
+    table = "\n".join([HEAD, *rows(declaration)])
     return f"{before}{START}{table}\n{END}{after}"
 
 
 def main() -> int:
     code = 0
-    for path, kind in PAGES.items():
+    for path, declaration in PAGES.items():
         page = path.read_text()
         if "--verify" not in sys.argv[1:]:
-            path.write_text(written(page, kind))
-        elif page != written(page, kind):
+            path.write_text(written(page, declaration))
+        elif page != written(page, declaration):
             print(f"{path} is not current: run python hack/gen_fields.py", file=sys.stderr)
             code = 1
     return code

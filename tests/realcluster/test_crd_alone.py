@@ -19,8 +19,8 @@ from vacate.admission.context import Context
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import Kind
+from vacate.crds.catalogue import declaration_of
 from vacate.crds.definition import definition
-from vacate.crds.schema import structure
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.features import FeatureGates
 
@@ -101,8 +101,8 @@ def fields_as_admission(case: Case) -> list[str]:
 def told_by_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
     """The fields in which the webhook's strategy, the same as the embedded server's, sees errors."""
     new = copy.deepcopy(new)
-    structure(KIND).prune(new)
-    structure(KIND).fill_defaults(new)
+    declaration_of(KIND).structure.prune(new)
+    declaration_of(KIND).structure.fill_defaults(new)
     strategy, ctx = strategy_for(KIND), everything_allowed(subresource)
     if old is None:
         return {field_error.path for field_error in strategy.validate(new, ctx)}

@@ -15,7 +15,7 @@ from support.arms.arm import MERGE_PATCH, Answer, Obj
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.definitions import installed
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import declaration_of
 from vacate.entropy import system_entropy
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
@@ -88,7 +88,9 @@ async def test_it_refuses_statuses_in_our_words(real: KubeArm) -> None:
     for name, status in WRONG_STATUSES.items():
         answer = await real.call("PATCH", path, body={"status": status}, content_type=MERGE_PATCH)
         full = {**made["status"], **status}
-        assert told(answer) == sorted(str(one) for one in structure(KIND).status_errors(full)), name
+        assert told(answer) == sorted(
+            str(one) for one in declaration_of(KIND).structure.status_errors(full)
+        ), name
 
 
 def told(answer: Answer) -> list[str]:
@@ -98,9 +100,9 @@ def told(answer: Answer) -> list[str]:
 
 def ours(wanted: Obj) -> list[str]:
     obj = copy.deepcopy(wanted)
-    structure(KIND).prune(obj)
-    structure(KIND).fill_defaults(obj)
-    return sorted(str(one) for one in structure(KIND).field_errors({**obj, "metadata": {}}))
+    declaration_of(KIND).structure.prune(obj)
+    declaration_of(KIND).structure.fill_defaults(obj)
+    return sorted(str(one) for one in declaration_of(KIND).structure.field_errors({**obj, "metadata": {}}))
 
 
 async def test_defaults_pruning_and_columns(real: KubeArm) -> None:

@@ -30,7 +30,7 @@ from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NODE_PHASES, NodeMaintenance
 from vacate.api.types.required import with_required
 from vacate.client.codec import codec_for
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import declaration_of
 from vacate.descheduling.plan import plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of
 from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
@@ -152,7 +152,9 @@ def evict(dialect: Dialect) -> Callable[[Any], Obj | None]:
         for patch in filter(None, patches):
             change = dialect.status_patch(patch)["status"]
             result = apply_merge_patch(copy.deepcopy(sent), {"status": change})
-            assert acceptable(dialect.kind, result), structure(dialect.kind).field_errors(result)
+            assert acceptable(dialect.kind, result), declaration_of(dialect.kind).structure.field_errors(
+                result
+            )
         return None
 
     return written
@@ -247,18 +249,18 @@ def test_a_status_that_is_accepted_stops_no_decision(kind: Kind, data: st.DataOb
 
 def settles(kind: Kind, obj: Obj) -> None:
     """Decide until nothing changes any more: every status on the way is accepted."""
-    assert acceptable(kind, obj), structure(kind).field_errors(copy.deepcopy(obj))
+    assert acceptable(kind, obj), declaration_of(kind).structure.field_errors(copy.deepcopy(obj))
     into, write, _ = BASES[kind]
     for _ in range(3):
         patch = write(codec_for(into).convert(obj))
         if patch is None:
             return
         obj = apply_merge_patch(obj, {"status": patch["status"]})
-        assert acceptable(kind, obj), structure(kind).field_errors(copy.deepcopy(obj))
+        assert acceptable(kind, obj), declaration_of(kind).structure.field_errors(copy.deepcopy(obj))
 
 
 def acceptable(kind: Kind, obj: Obj) -> bool:
     """Whether the definition accepts it; with its defaults, and without what it does not know."""
-    structure(kind).prune(obj)
-    structure(kind).fill_defaults(obj)
-    return not structure(kind).field_errors(copy.deepcopy(obj))
+    declaration_of(kind).structure.prune(obj)
+    declaration_of(kind).structure.fill_defaults(obj)
+    return not declaration_of(kind).structure.field_errors(copy.deepcopy(obj))

@@ -33,9 +33,9 @@ from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import DECLARATIONS, declaration_of
+from vacate.crds.schema import structural_schema
 from vacate.crds.schema.formats import is_date_time, matches
-from vacate.crds.schema.generate import STRUCTS, structural_schema
 from vacate.embedded.controllers.kinds import MetadataOnly
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.schema.unstructured import Unrestorable, restore
@@ -128,7 +128,7 @@ def _below(base: type[Projection]) -> Iterator[type[Projection]]:
         yield from _below(one)
 
 
-@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", [one.kind for one in DECLARATIONS], ids=lambda kind: kind.kind)
 def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
     """On clusters without our webhook the definition's schema is all that stands before a value."""
     into, taken = PROJECTIONS[kind][0], 0
@@ -137,9 +137,9 @@ def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
             continue
         for value in VALUES:
             obj = changed(VALID[kind], path, value)
-            structure(kind).prune(obj)
-            structure(kind).fill_defaults(obj)
-            if not structure(kind).field_errors(obj):
+            declaration_of(kind).structure.prune(obj)
+            declaration_of(kind).structure.fill_defaults(obj)
+            if not declaration_of(kind).structure.field_errors(obj):
                 taken += 1
                 codec_for(into).convert(obj)
     assert taken > 50
@@ -169,7 +169,7 @@ def integers(shape: Obj, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield from integers(shape["items"], (*path, ""))
 
 
-INTEGERS = [(kind, *one) for kind in STRUCTS for one in integers(structural_schema(kind))]
+INTEGERS = [(one.kind, *found) for one in DECLARATIONS for found in integers(structural_schema(one.struct))]
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,10 @@ def test_integers_that_the_definition_accepts(kind: Kind, path: tuple[str, ...],
     assert schema["format"] in LIMITS
     for value in (*NUMBERS, -(2**63) - 1, 10**40):
         obj = changed(VALID[kind], path, value)
-        structure(kind).prune(obj)
+        declaration_of(kind).structure.prune(obj)
         accepted_value = not any(
-            one.path.endswith(path[-1]) for one in structure(kind).field_errors(copy.deepcopy(obj))
+            one.path.endswith(path[-1])
+            for one in declaration_of(kind).structure.field_errors(copy.deepcopy(obj))
         )
         decoded = True
         try:

@@ -11,6 +11,7 @@ from embedded.registry.given import context, made, stepped, stored
 from vacate.admission.pipeline import admit_update
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.schema import structural_schema
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Invalid
@@ -31,7 +32,7 @@ def fields(schema: Obj, path: str) -> Iterator[tuple[str, Obj]]:
 
 def test_every_field_is_described() -> None:
     said = {
-        path: inner.get("description", "") for path, inner in fields(structural_schema(EVICTIONREQUESTS), "")
+        path: inner.get("description", "") for path, inner in fields(structural_schema(EvictionRequest), "")
     }
     assert len(said) > 25
     assert [path for path, text in said.items() if not text.endswith(".")] == []

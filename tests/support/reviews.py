@@ -17,7 +17,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import declaration_of
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
@@ -131,6 +131,6 @@ def seen(obj: Obj | None, kind: Kind) -> Obj | None:
         return None
     made = {"apiVersion": kind.api_version, "kind": kind.kind, **copy.deepcopy(obj)}
     if kind is EVICTIONREQUESTS:
-        structure(kind).prune(made)
-        structure(kind).fill_defaults(made)
+        declaration_of(kind).structure.prune(made)
+        declaration_of(kind).structure.fill_defaults(made)
     return made

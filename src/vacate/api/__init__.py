@@ -1,1 +1,1 @@
-"""The kinds: names, typed projections, codec, labels, times and the schema table."""
+"""The words of the API: kinds, typed projections, names, selectors, quantities, times, identities, Events."""

@@ -1,7 +1,10 @@
 """The table of kinds: one entry each, shared by the server's router and discovery and by every client.
 
-A kind of our own is a row here, a struct in `vacate.api.types` and a folder in `vacate.crds`. A built-in
-kind that the embedded server serves is a row here and a strategy in `vacate.embedded.registry`.
+A kind of our own is declared in its folder in `vacate.crds`; CRD, admission, the embedded server and tables
+follow from the declaration. Three parts are in lower layers, which need them too: its row here, its struct in
+`vacate.api.types` and its feature gate in `vacate.features`. A built-in kind that the embedded server serves
+is a row here, one each in `kinds` and `strategies` of `vacate.embedded.registry`, and a printer. "Where to
+put a change" in ARCHITECTURE.md also names the documents and generators.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.crds.schema import Structure, structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class PrinterColumn:
     json_path: str
     type: str = "string"
     priority: int = 0
+    # What the embedded server shows instead, where no path leads to the value.
+    shown: Callable[[Obj], Any] | None = None
 
     def definition(self) -> Obj:
         """The column as a CRD writes it."""
@@ -70,8 +73,16 @@ class Declaration:
     kind: Kind
     struct: type[msgspec.Struct]
     columns: tuple[PrinterColumn, ...]
-    strategy: type[KindStrategy]
+    # Makes what admits its objects; most kinds need no more than `vacate.crds.strategy.DeclaredStrategy`.
+    strategy: Callable[[Declaration], KindStrategy]
     rules: tuple[CelRule, ...] = ()
+    # Adds the rules in CEL that depend on the installation: on the names allowed for interceptors.
+    add_rules: Callable[[Obj, Sequence[str]], None] | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
     # What a CRD may say about metadata.name; rules can see the name only if it is described here.
     name_schema: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def structure(self) -> Structure:
+        """What a server does with its objects by their schema."""
+        return structure(self.struct)

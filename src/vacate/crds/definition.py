@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.crds.catalogue import DECLARATIONS, EVICTIONREQUEST
+from vacate.crds.catalogue import DECLARATIONS, declaration_of
 from vacate.crds.declaration import Declaration
-from vacate.crds.evacuation import celrules as evacuation_rules
-from vacate.crds.evictionrequest.celrules import add_rules
+from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.limitsentences import describe_limits
-
-_RULES_OF_SETTINGS: Mapping[Kind, Callable[[Obj, Sequence[str]], None]] = {
-    EVICTIONREQUESTS: add_rules,
-    EVACUATIONS: evacuation_rules.add_rules,
-}
-"""Kinds whose rules in CEL depend on settings of the installation."""
 
 
 def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaration = EVICTIONREQUEST) -> Obj:
@@ -53,7 +46,7 @@ def definitions(allowed_interceptors: Sequence[str] = ()) -> list[Obj]:
 
 def definition_for(kind: Kind) -> Obj:
     """The definition of a kind of Vacate's own."""
-    return definition((), next(one for one in DECLARATIONS if one.kind == kind))
+    return definition((), declaration_of(kind))
 
 
 def defined_kind(definition: Obj) -> Kind:
@@ -63,15 +56,15 @@ def defined_kind(definition: Obj) -> Kind:
 
 
 def _version(declaration: Declaration, allowed_interceptors: Sequence[str]) -> Obj:
-    schema = copy.deepcopy(structural_schema(declaration.kind))
+    schema = copy.deepcopy(structural_schema(declaration.struct))
     describe_limits(schema)
     # A definition may say no more about metadata than this; a rule needs the name to be known.
     schema["properties"]["metadata"] = {
         "type": "object",
         "properties": {"name": dict(declaration.name_schema)},
     }
-    if declaration.kind in _RULES_OF_SETTINGS:
-        _RULES_OF_SETTINGS[declaration.kind](schema, allowed_interceptors)
+    if declaration.add_rules is not None:
+        declaration.add_rules(schema, allowed_interceptors)
     for rule in declaration.rules:
         _place(schema, rule.at).setdefault("x-kubernetes-validations", []).append(rule.definition())
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from vacate.admission.checks import same
 from vacate.admission.context import Context, Traits
@@ -11,18 +11,20 @@ from vacate.admission.metadata import keep
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError
 from vacate.api.objects import Obj, metadata
-from vacate.crds.declaration import CelRule
-from vacate.crds.schema import structure
+from vacate.crds.declaration import CelRule, Declaration
 
 _TRAITS = Traits(unconditional_update=False)
 
 
 class DeclaredStrategy(KindStrategy):
-    """Base of the strategies of declared kinds, which behave as custom resources do."""
+    """Admits declared kinds, which behave as custom resources do; some have a strategy derived from it."""
 
-    cel_rules: ClassVar[Sequence[CelRule]] = ()
     counts_generations = True
     checks_finalizers = False
+
+    def __init__(self, declaration: Declaration) -> None:
+        super().__init__(declaration.kind)
+        self.declaration = declaration
 
     @property
     def traits(self) -> Traits:
@@ -31,12 +33,12 @@ class DeclaredStrategy(KindStrategy):
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What the schema says where the author says nothing."""
-        structure(self.kind).fill_defaults(obj)
+        self.declaration.structure.fill_defaults(obj)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """A status that is given on create is dropped."""
         obj["status"] = {}
-        structure(self.kind).fill_defaults(obj)
+        self.declaration.structure.fill_defaults(obj)
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """The status stays as it is."""
@@ -59,11 +61,11 @@ class DeclaredStrategy(KindStrategy):
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema."""
-        return [*step, *structure(self.kind).status_errors(new.get("status"))]
+        return [*step, *self.declaration.structure.status_errors(new.get("status"))]
 
     def _spec_errors(self, obj: Obj) -> list[FieldError]:
-        found = structure(self.kind).field_errors({**obj, "metadata": {}})
-        return found or rule_errors(self.cel_rules, obj)
+        found = self.declaration.structure.field_errors({**obj, "metadata": {}})
+        return found or rule_errors(self.declaration.rules, obj)
 
 
 def rule_errors(rules: Sequence[CelRule], obj: Obj) -> list[FieldError]:

@@ -8,6 +8,7 @@ from vacate.api.kinds import EVACUATIONS
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import Evacuation, EvacuationStatus
+from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evacuation.spec import merged_evacuators
 from vacate.crds.evacuation.strategy import EvacuationStrategy, registration_of
 from vacate.crds.evictionrequest.target import live_pod
@@ -35,5 +36,5 @@ class EvacuationReviews(RequestReviews):
 
 
 EVACUATION_REVIEWS = EvacuationReviews(
-    EVACUATIONS, EvacuationStrategy(EVACUATIONS), Evacuation, EvacuationStatus
+    EVACUATIONS, EvacuationStrategy(EVACUATION), Evacuation, EvacuationStatus
 )

@@ -9,6 +9,7 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
+from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.evictionrequest.target import registration_of
 from vacate.errors import Invalid
@@ -48,5 +49,5 @@ class EvictionRequestReviews(RequestReviews):
 
 
 EVICTION_REQUEST_REVIEWS = EvictionRequestReviews(
-    EVICTIONREQUESTS, EvictionRequestStrategy(EVICTIONREQUESTS), EvictionRequest, EvictionRequestStatus
+    EVICTIONREQUESTS, EvictionRequestStrategy(EVICTIONREQUEST), EvictionRequest, EvictionRequestStatus
 )

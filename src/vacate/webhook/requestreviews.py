@@ -44,7 +44,9 @@ _GENERATED = "xxxxx"  # stands for what the server will make up
 class RequestReviews(abc.ABC):
     """Reviews of one kind. What differs between the APIs is in the three methods that subclasses have."""
 
-    def __init__(self, kind: Kind, strategy: KindStrategy, wire: type[Any], status: type[Any]) -> None:
+    def __init__(
+        self, kind: Kind, strategy: KindStrategy, wire: type[msgspec.Struct], status: type[Any]
+    ) -> None:
         self.kind = kind
         self.strategy = strategy
         self._wire = wire
@@ -149,7 +151,7 @@ class RequestReviews(abc.ABC):
             raise BadRequest(
                 f"{where} is a {found[1]} of {found[0]}, not a {self.kind.kind} of {self.kind.api_version}"
             )
-        structure(self.kind).prune(obj)
+        structure(self._wire).prune(obj)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
         try:

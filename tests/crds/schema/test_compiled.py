@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support import structural_walk as walk
 from support.effort import examples
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.schema import Structure, structural_errors, structural_schema, structure
 from vacate.crds.schema.fastcheck import fits, knows
 from vacate.crds.schema.unknownfields import unknown_paths
@@ -20,8 +20,8 @@ from vacate.crds.schema.unknownfields import unknown_paths
 pytestmark = pytest.mark.unit
 
 Obj = dict[str, Any]
-SCHEMA = structural_schema(EVICTIONREQUESTS)
-COMPILED = structure(EVICTIONREQUESTS)
+SCHEMA = structural_schema(EvictionRequest)
+COMPILED = structure(EvictionRequest)
 TYPED: Obj = {
     "type": "object",
     "required": ["status", "elsewhere"],

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from vacate.api.kinds import EVICTIONREQUESTS, FENCINGPOLICIES, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.crds.definition import definition_for
 from vacate.crds.schema import structural_schema
@@ -65,7 +66,7 @@ def test_what_is_said_about_a_field(field: Obj, sentences: list[str]) -> None:
 
 
 def test_items_of_lists_are_described_too() -> None:
-    schema = copy.deepcopy(structural_schema(FENCINGPOLICIES))
+    schema = copy.deepcopy(structural_schema(FencingPolicy))
     describe_limits(schema)
     node = schema["properties"]["status"]["properties"]["nodes"]["items"]["properties"]["name"]
     assert node["description"] == "Name of the node. Must have at most 253 characters."

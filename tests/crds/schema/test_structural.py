@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from support.effort import examples
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.schema import structural_schema, structure
 from vacate.embedded import schema
 
 pytestmark = pytest.mark.unit
 
-SCHEMA = structural_schema(EVICTIONREQUESTS)
-STRUCTURE = structure(EVICTIONREQUESTS)
+SCHEMA = structural_schema(EvictionRequest)
+STRUCTURE = structure(EvictionRequest)
 Obj = dict[str, Any]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),

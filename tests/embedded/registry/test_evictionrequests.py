@@ -28,7 +28,7 @@ from vacate.api.identity import EVICTION_CONTROLLER, Access, StatusAuthority, Us
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
-from vacate.api.types.evictionrequest import IGNORED_REGISTRATION
+from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.crds.schema import structural_schema
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Forbidden
@@ -59,8 +59,8 @@ def fields(schema: Obj, path: str) -> list[tuple[str, Obj]]:
 
 
 FIELDS = [
-    *fields(structural_schema(KIND)["properties"]["spec"], "spec"),
-    *fields(structural_schema(KIND)["properties"]["status"], "status"),
+    *fields(structural_schema(EvictionRequest)["properties"]["spec"], "spec"),
+    *fields(structural_schema(EvictionRequest)["properties"]["status"], "status"),
 ]
 
 

@@ -10,8 +10,14 @@ from typing import Any
 
 import msgspec
 
+from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
-from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus, RequestCondition
+from vacate.api.types.evictionrequest import (
+    COMPLETE,
+    EvictionRequest,
+    EvictionRequestStatus,
+    RequestCondition,
+)
 from vacate.api.types.meta import ObjectMeta
 
 UNREADABLE = "Unreadable"
@@ -23,6 +29,14 @@ _MISFITS = (ValueError, OverflowError)
 def decodes(obj: Any, shape: type = EvictionRequest) -> bool:
     """Whether the whole request can be decoded."""
     return _fits(obj, shape)
+
+
+def is_complete(obj: Obj) -> bool:
+    """Whether the request has ended."""
+    return any(
+        one.get("type") == COMPLETE and one.get("status") == "True"
+        for one in maps(mapping(obj.get("status")).get("conditions"))
+    )
 
 
 def readable_part(obj: Obj) -> EvictionRequest:

@@ -14,10 +14,10 @@ from vacate.api.options import ListOptions
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.readable import is_complete
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import not_found_in
 from vacate.client.codec import codec_for
-from vacate.crds.evictionrequest.status import is_complete
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION

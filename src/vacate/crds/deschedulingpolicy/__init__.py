@@ -31,18 +31,11 @@ RULES: tuple[CelRule, ...] = (
     *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
 )
 
-
-class DeschedulingPolicyStrategy(DeclaredStrategy):
-    """Admits DeschedulingPolicies."""
-
-    cel_rules = RULES
-
-
 DESCHEDULINGPOLICY = Declaration(
     kind=DESCHEDULINGPOLICIES,
     struct=DeschedulingPolicy,
     columns=_COLUMNS,
-    strategy=DeschedulingPolicyStrategy,
+    strategy=DeclaredStrategy,
     rules=RULES,
     name_schema={
         "type": "string",

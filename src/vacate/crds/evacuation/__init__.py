@@ -5,6 +5,7 @@ from __future__ import annotations
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.types.evacuation import Evacuation
 from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.evacuation.celrules import add_rules
 from vacate.crds.evacuation.strategy import EvacuationStrategy
 
 _COLUMNS = (
@@ -30,7 +31,7 @@ EVACUATION = Declaration(
     struct=Evacuation,
     columns=_COLUMNS,
     strategy=EvacuationStrategy,
-    # Its rules in CEL depend on settings of the installation: `vacate.crds.evacuation.celrules`.
+    add_rules=add_rules,
     annotations={
         "api-approved.kubernetes.io": "unapproved, the kind of KEP-4563 as it was first proposed, in a group "
         "of its own"

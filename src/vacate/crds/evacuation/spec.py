@@ -10,7 +10,7 @@ from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig, metadata, name_of, namespace_of
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, MAX_NAME_PREFIX
-from vacate.crds.evictionrequest.status import is_complete
+from vacate.api.types.readable import is_complete
 from vacate.eviction.dialects.evacuation.translation import evacuation_name, instigators
 from vacate.eviction.registration import RESERVED, Registration, reserved_name
 

@@ -10,13 +10,13 @@ from vacate.api.fielderrors import FieldError
 from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID, IGNORED_REGISTRATION
+from vacate.api.types.readable import is_complete
 from vacate.crds.evacuation.spec import change_errors, creation_errors, merged_evacuators
 from vacate.crds.evictionrequest import status
 from vacate.crds.evictionrequest.authority import keep_controller_conditions
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.strategy import ignored_registration, set_annotation, take_labels
 from vacate.crds.evictionrequest.target import live_pod, named_pod, require_right_to_delete
-from vacate.crds.schema import structure
 from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.dialects.evacuation.dialect import ENDINGS
 from vacate.eviction.dialects.evacuation.translation import (
@@ -52,7 +52,7 @@ class EvacuationStrategy(DeclaredStrategy):
         super().prepare_spec(new, old, ctx)
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
-        if not status.is_complete(old) and named_pod(record_object(new)) == named_pod(record):
+        if not is_complete(old) and named_pod(record_object(new)) == named_pod(record):
             take_labels(new, live_pod(record, ctx))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
@@ -70,7 +70,7 @@ class EvacuationStrategy(DeclaredStrategy):
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema, and then the step as that of a record."""
-        schema = structure(self.kind).status_errors(new.get("status"))
+        schema = self.declaration.structure.status_errors(new.get("status"))
         known = [replace(one, path=record_path(one.path)) for one in schema]
         found = status.status_errors(record_object(new), record_object(old), known, ctx, ENDINGS)
         return [*step, *map(_as_evacuation, found)]

@@ -1,38 +1,38 @@
-"""Eviction requests: how far each has come, at a glance. The CRD's printer columns are these columns."""
+"""The printer columns of EvictionRequests: how far each has come, at a glance."""
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import Any
-
-from vacate.api.ages import age
-from vacate.api.columns import AGE, NAME, Column, Printer
-from vacate.api.objects import Obj, dig, name_of
+from vacate.api.objects import Obj
 from vacate.api.types.readable import UNREADABLE, decodes, readable_part
+from vacate.crds.declaration import PrinterColumn
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 
 
-def _request(obj: Obj, now: dt.datetime) -> list[Any]:
-    return [
-        name_of(obj),
-        dig(obj, "spec", "target", "podRef", "name"),
-        shown_stage(readable_part(obj)).value if decodes(obj) else UNREADABLE,
-        dig(obj, "status", "activeInterceptorName"),
-        dig(obj, "status", "expectedInterceptorFinishTime"),
-        dig(obj, "status", "podEvictionStatus", "failedAPIEvictionCounter"),
-        age(obj, now),
-    ]
+def _stage(obj: Obj) -> str:
+    """The stage also before the controller has recorded one."""
+    return shown_stage(readable_part(obj)).value if decodes(obj) else UNREADABLE
 
 
-EVICTIONREQUESTS = Printer(
-    (
-        NAME,
-        Column("Pod", "The pod to evict."),
-        Column("Stage", "The progress of the eviction."),
-        Column("Interceptor", "The interceptor whose turn it is."),
-        Column("Expected Finish", "When the active interceptor expects to be done."),
-        Column("Failed Evictions", "How many evictions were refused.", type="integer"),
-        AGE,
+COLUMNS = (
+    PrinterColumn("Pod", "The pod to evict.", ".spec.target.podRef.name"),
+    PrinterColumn(
+        "Stage",
+        "The progress of the eviction.",
+        '.status.conditions[?(@.type=="Progressing")].reason',
+        shown=_stage,
     ),
-    _request,
+    PrinterColumn("Interceptor", "The interceptor whose turn it is.", ".status.activeInterceptorName"),
+    # A column of the type date shows a time to come as invalid.
+    PrinterColumn(
+        "Expected Finish",
+        "When the active interceptor expects to be done.",
+        ".status.expectedInterceptorFinishTime",
+    ),
+    PrinterColumn(
+        "Failed Evictions",
+        "How many evictions were refused.",
+        ".status.podEvictionStatus.failedAPIEvictionCounter",
+        "integer",
+    ),
+    PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )

@@ -6,7 +6,7 @@ from vacate.admission.context import Context
 from vacate.api import status as refusals
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj, name_of
-from vacate.crds.evictionrequest.status import is_complete
+from vacate.api.types.readable import is_complete
 from vacate.crds.evictionrequest.target import named_pod
 from vacate.eviction.dialects.evacuation.translation import evacuation_name
 

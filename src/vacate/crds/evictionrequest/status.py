@@ -14,7 +14,7 @@ from vacate.api.lenient import integer, mapping, maps, sequence
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import COMPLETE, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
-from vacate.api.types.readable import readable_part
+from vacate.api.types.readable import is_complete, readable_part
 from vacate.crds.evictionrequest.authority import authority_errors
 from vacate.crds.evictionrequest.target import live_pod
 from vacate.crds.evictionrequest.turns import turn_errors
@@ -79,14 +79,6 @@ RULES = table(
     ("status.conditions[].message", ErrorType.REQUIRED, "may be empty, but must be there"),
     ("status.conditions[].message", ErrorType.TOO_LONG, "at most 32768 characters"),
 )  # fmt: skip
-
-
-def is_complete(obj: Obj) -> bool:
-    """Whether the request has ended."""
-    return any(
-        one.get("type") == COMPLETE and one.get("status") == "True"
-        for one in maps(mapping(obj.get("status")).get("conditions"))
-    )
 
 
 def status_errors(

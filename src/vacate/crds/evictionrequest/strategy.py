@@ -9,6 +9,7 @@ from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
+from vacate.api.types.readable import is_complete
 from vacate.crds.evictionrequest import authority, spec, status
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.target import (
@@ -17,7 +18,6 @@ from vacate.crds.evictionrequest.target import (
     registration_of,
     require_right_to_delete,
 )
-from vacate.crds.schema import structure
 from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.callers import CALLERS, POD_LABEL
 from vacate.eviction.registration import Registration
@@ -80,7 +80,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
         keep_callers(new, old, ctx)
-        if not status.is_complete(old) and named_pod(new) == named_pod(old):
+        if not is_complete(old) and named_pod(new) == named_pod(old):
             take_labels(new, live_pod(new, ctx))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
@@ -95,18 +95,18 @@ class EvictionRequestStrategy(DeclaredStrategy):
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, and what must stay."""
         found = [*step, *self._spec_errors(new), *spec.requester_errors(mapping(new.get("spec")))]
-        return found + spec.change_errors(new, old, complete=status.is_complete(old))
+        return found + spec.change_errors(new, old, complete=is_complete(old))
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema, and then the step, if it can be read."""
-        found = structure(self.kind).status_errors(new.get("status"))
+        found = self.declaration.structure.status_errors(new.get("status"))
         return [*step, *status.status_errors(new, old, found, ctx)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Who may delete the pod may cancel, unless an interceptor has forbidden it."""
         require_right_to_delete(obj, ctx)
         policy = mapping(obj.get("status")).get("evictionRequestCancellationPolicy")
-        if policy != FORBID or status.is_complete(obj):
+        if policy != FORBID or is_complete(obj):
             return
         pod = live_pod(obj, ctx)
         if pod is not None and dig(pod, "status", "phase") not in status.TERMINAL:

@@ -26,18 +26,11 @@ _COLUMNS = (
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
-
-class FencingPolicyStrategy(DeclaredStrategy):
-    """Admits FencingPolicies."""
-
-    cel_rules = RULES
-
-
 FENCINGPOLICY = Declaration(
     kind=FENCINGPOLICIES,
     struct=FencingPolicy,
     columns=_COLUMNS,
-    strategy=FencingPolicyStrategy,
+    strategy=DeclaredStrategy,
     rules=RULES,
     name_schema={"type": "string", "description": "The name of the policy.", "maxLength": 253},
 )

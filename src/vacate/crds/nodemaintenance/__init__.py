@@ -20,18 +20,11 @@ _COLUMNS = (
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
-
-class NodeMaintenanceStrategy(DeclaredStrategy):
-    """Admits NodeMaintenances."""
-
-    cel_rules = RULES
-
-
 NODEMAINTENANCE = Declaration(
     kind=NODEMAINTENANCES,
     struct=NodeMaintenance,
     columns=_COLUMNS,
-    strategy=NodeMaintenanceStrategy,
+    strategy=DeclaredStrategy,
     rules=RULES,
     name_schema={
         "type": "string",

@@ -1,7 +1,8 @@
 """Structural schemas: what a CustomResourceDefinition says about a kind, and what a server does with it.
 
-The schema of a kind is made from its typed structs (`model`). Its `structure` prunes and fills in objects
-(`settle`) and checks them (`looks`, `errors`) as kube-apiserver does with custom resources, in its words.
+The schema of a kind is made from its typed structs (`generate`). Its `structure` (`compiled`) prunes objects,
+fills in defaults (`prune`) and checks them (`fastcheck`, `validation`) as kube-apiserver does with custom
+resources, in its words.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from vacate.api.fielderrors import FieldError
-from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.schema.fastcheck import fits, knows
 from vacate.crds.schema.generate import structural_schema
@@ -51,6 +52,6 @@ class Structure:
 
 
 @cache
-def structure(kind: Kind) -> Structure:
-    """The structure of a kind's objects."""
-    return Structure(structural_schema(kind))
+def structure(struct: type[msgspec.Struct]) -> Structure:
+    """The structure of the objects of this struct."""
+    return Structure(structural_schema(struct))

@@ -5,37 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import types
 import typing
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from vacate.api.kinds import (
-    DESCHEDULINGPOLICIES,
-    EVACUATIONS,
-    EVICTIONREQUESTS,
-    FENCINGPOLICIES,
-    NODEMAINTENANCES,
-    Kind,
-)
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN
-from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
-from vacate.api.types.evacuation import Evacuation
-from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.meta import ObjectMeta
-from vacate.api.types.nodemaintenance import NodeMaintenance
-
-STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {
-    EVICTIONREQUESTS: EvictionRequest,
-    EVACUATIONS: Evacuation,
-    NODEMAINTENANCES: NodeMaintenance,
-    FENCINGPOLICIES: FencingPolicy,
-    DESCHEDULINGPOLICIES: DeschedulingPolicy,
-}
-"""The struct of each kind that is served as a custom resource."""
 
 _SCALARS: dict[Any, Obj] = {
     str: {"type": "string"},
@@ -53,9 +30,8 @@ _IDENTITY: Obj = {
 
 
 @cache
-def structural_schema(kind: Kind) -> Obj:
-    """The schema of a kind's objects. It is shared: copy it before changing anything."""
-    struct = STRUCTS[kind]
+def structural_schema(struct: type[msgspec.Struct]) -> Obj:
+    """The schema of the objects of this struct. It is shared: copy it before changing anything."""
     made = _of_struct(struct)
     made["properties"] = {**_IDENTITY, **made["properties"]}
     # What is not said is filled in, so that defaults below it are seen from the beginning. API servers want

@@ -14,7 +14,7 @@ import orjson
 from vacate.api import fielderrors, status
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, dig
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import declaration_of
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.fieldvalidation import strict_error, warning_header
 from vacate.embedded.apiserver.patch import refusals
@@ -96,7 +96,7 @@ def unknown_fields(kind: Kind, obj: Any) -> list[str]:
     known = table().structs["meta.v1.ObjectMeta"].fields
     meta = obj.get("metadata")
     found = [f"metadata.{key}" for key in meta if key not in known] if isinstance(meta, dict) else []
-    return sorted(found) + sorted(structure(kind).unknown(obj))
+    return sorted(found) + sorted(declaration_of(kind).structure.unknown(obj))
 
 
 def _parsed(body: bytes) -> Any:

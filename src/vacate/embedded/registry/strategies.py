@@ -82,7 +82,7 @@ def warnings_for(kind: Kind, obj: Obj) -> list[str]:
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, in the order of the kinds."""
     found = dict.fromkeys((*metadata.RULES, *ownerreferences.RULES))
-    for strategy in (*_STRATEGIES.values(), STRATEGIES[kinds.EVICTIONREQUESTS]):
+    for strategy in (*_STRATEGIES.values(), *STRATEGIES.values()):
         found.update(dict.fromkeys(strategy.rules))
     found.update(dict.fromkeys(scale.RULES))
     return tuple(found)

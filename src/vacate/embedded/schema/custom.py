@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.crds.schema import structure
+from vacate.crds.catalogue import declaration_of
 from vacate.embedded.schema.normalize import normalise_struct
 from vacate.embedded.schema.scan import CLEAN, WRONG, scanner
 from vacate.embedded.schema.table import table
@@ -18,7 +18,7 @@ _METADATA = "meta.v1.ObjectMeta"
 
 def settle_custom(kind: Kind, obj: Obj) -> list[str]:
     """Check and normalise metadata, prune what is unknown; what is wrong with metadata, in Go's words."""
-    structure(kind).prune(obj)
+    declaration_of(kind).structure.prune(obj)
     meta = obj.get("metadata")
     if meta is None:
         obj.pop("metadata", None)

@@ -8,7 +8,6 @@ from vacate.api.kinds import (
     DESCHEDULINGPOLICIES,
     EVACUATIONS,
     EVICTIONREQUESTS,
-    FENCINGPOLICIES,
     NODEMAINTENANCES,
 )
 from vacate.api.objectnames import (
@@ -27,6 +26,7 @@ from vacate.api.objectnames import (
     labels,
 )
 from vacate.api.objects import Obj
+from vacate.crds.catalogue import DECLARATIONS
 from vacate.install.manifests.shutdownagent import REQUEST_VERBS
 from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules
@@ -37,7 +37,6 @@ _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status
 _GROUP = EVICTIONREQUESTS.group
 _EVACUATIONS, _EVACUATION_STATUS = EVACUATIONS.plural, f"{EVACUATIONS.plural}/status"
 _MAINTENANCES = NODEMAINTENANCES.plural
-_POLICIES = FENCINGPOLICIES.plural
 _DESCHEDULING = DESCHEDULINGPOLICIES.plural
 _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
@@ -78,13 +77,8 @@ def user_roles() -> list[Obj]:
 
 
 def _viewing() -> list[Obj]:
-    return [
-        role_rule(_GROUP, [_REQUESTS, _STATUS], _READ),
-        role_rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
-        role_rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
-        role_rule(FENCINGPOLICIES.group, [_POLICIES, f"{_POLICIES}/status"], _READ),
-        role_rule(DESCHEDULINGPOLICIES.group, [_DESCHEDULING, f"{_DESCHEDULING}/status"], _READ),
-    ]
+    kinds = [one.kind for one in DECLARATIONS]
+    return [role_rule(one.group, [one.plural, f"{one.plural}/status"], _READ) for one in kinds]
 
 
 def _maintaining() -> list[Obj]:

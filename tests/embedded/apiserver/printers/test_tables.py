@@ -63,7 +63,9 @@ COLUMNS = {
         "Name:name Unreachable=integer Fenced=integer Failing Approval Message* Age=date"
     ),
     kinds.EVACUATIONS: "Name:name Pod Stage Evacuator Expected_Finish Failed_Evictions=integer Age=date",
-    kinds.EVICTIONREQUESTS: "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age",
+    kinds.EVICTIONREQUESTS: (
+        "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age=date"
+    ),
 }
 
 

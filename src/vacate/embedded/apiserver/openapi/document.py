@@ -8,6 +8,7 @@ from typing import Any
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.crds.catalogue import declaration_of
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.limitsentences import describe_limits
 from vacate.embedded.apiserver.openapi.metadata import METADATA_SCHEMAS, OBJECT_META
@@ -37,7 +38,7 @@ def document(kinds: Iterable[Kind]) -> Obj:
 
 
 def _schema(kind: Kind) -> Obj:
-    schema = copy.deepcopy(structural_schema(kind))
+    schema = copy.deepcopy(structural_schema(declaration_of(kind).struct))
     describe_limits(schema)
     description = schema["properties"]["metadata"].get("description", "")
     schema["properties"]["metadata"] = {"allOf": [_ref(OBJECT_META)], "description": description}

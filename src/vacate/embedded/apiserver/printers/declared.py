@@ -28,6 +28,8 @@ def printer_of_declaration(declaration: Declaration) -> Printer:
 
 
 def _cell(column: PrinterColumn, obj: Obj, now: dt.datetime) -> Any:
+    if column.shown is not None:
+        return column.shown(obj)
     value: Any = obj
     for name, key, wanted in _STEP.findall(column.json_path):
         value = mapping(value).get(name)

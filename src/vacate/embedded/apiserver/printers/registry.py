@@ -5,11 +5,7 @@ from __future__ import annotations
 from vacate.api import kinds
 from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
-from vacate.crds.deschedulingpolicy import DESCHEDULINGPOLICY
-from vacate.crds.evacuation import EVACUATION
-from vacate.crds.evictionrequest import columns as evictionrequests
-from vacate.crds.fencingpolicy import FENCINGPOLICY
-from vacate.crds.nodemaintenance import NODEMAINTENANCE
+from vacate.crds.catalogue import DECLARATIONS
 from vacate.embedded.apiserver.printers import (
     autoscaling,
     batch,
@@ -57,11 +53,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.CLUSTERROLES.resource: DEFAULT,
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
-    kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
-    kinds.EVACUATIONS.resource: printer_of_declaration(EVACUATION),
-    kinds.FENCINGPOLICIES.resource: printer_of_declaration(FENCINGPOLICY),
-    kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
-    kinds.DESCHEDULINGPOLICIES.resource: printer_of_declaration(DESCHEDULINGPOLICY),
+    **{one.kind.resource: printer_of_declaration(one) for one in DECLARATIONS},
 }
 
 
