@@ -26,8 +26,8 @@ from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-MOST_CALLS, MOST_WRITES, MOST_GROWTH = 5.0, 3.0, 1.25
-MOST_FOR_A_NODE = 12
+MAX_CALLS, MAX_WRITES, MAX_GROWTH = 5.0, 3.0, 1.25
+MAX_FOR_A_NODE = 12
 OF_PODS = ("evictionrequests", "pods")
 REST_SECONDS = 600.0
 WAVE = "10%"
@@ -65,7 +65,7 @@ def _resource(path: str) -> str:
     return "/".join([rest[0], *rest[2:]])
 
 
-MOST_MORE_CALLS = 1.1
+MAX_MORE_CALLS = 1.1
 """Calls for each pod of the largest cluster against those of one ten times smaller."""
 
 
@@ -103,7 +103,7 @@ def drained(nodes: int, pods: int) -> tuple[float, float, float]:
             f"{nodes} nodes, {pods} pods: {sum(own.values()) / pods:.2f} calls for each pod; "
             f"{writes / pods:.2f} writes for each pod and {others:.1f} for each node"
         )
-        assert others <= MOST_FOR_A_NODE
+        assert others <= MAX_FOR_A_NODE
         for name, count in sorted(own.items()):
             print(f"  {name:<45} {count:>7,}  {count / pods:.2f}")
         return sum(own.values()) / pods, writes / pods, cpu / pods
@@ -136,16 +136,16 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="without the 100 nodes")
     options = parser.parse_args()
     calls, writes, _ = drained(1, 50)
-    assert calls <= MOST_CALLS, calls
-    assert writes <= MOST_WRITES, writes
+    assert calls <= MAX_CALLS, calls
+    assert writes <= MAX_WRITES, writes
     few, _, small = drained(10, 300)
     print(f"{small * 1e3:.1f} ms of CPU for each pod")
     if not options.small:
         many, _, large = drained(100, 3000)
         print(f"{many:.2f} calls for each pod, x {many / few:.2f} of ten times fewer")
-        assert many <= MOST_MORE_CALLS * few
+        assert many <= MAX_MORE_CALLS * few
         print(f"{large * 1e3:.1f} ms of CPU for each pod, x {large / small:.2f} of ten times fewer")
-        assert large <= MOST_GROWTH * small
+        assert large <= MAX_GROWTH * small
 
 
 if __name__ == "__main__":

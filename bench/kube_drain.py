@@ -26,7 +26,7 @@ from bench.kube import alive, gone, make_pods
 from bench.kube_cluster import Kube, cluster, managed
 
 NODES, ROUNDS, PODS_OF_A_NODE = 2, 3, 50
-LEAST_RATIO, MOST_CALLS, MOST_WRITES = 5.0, 5.0, 3.0
+MIN_RATIO, MAX_CALLS, MAX_WRITES = 5.0, 5.0, 3.0
 BUSY_LOAD = 4.0  # from there on times say nothing: kubectl waits by the clock, all others for the processor
 OF_PODS = ("pods", "evictionrequests", "subjectaccessreviews")
 REST_SECONDS = 30.0
@@ -91,8 +91,8 @@ def report(found: Counter[str], count: int) -> None:
         f"{calls_of_pods / count:.2f} calls for each pod, {webhook / count:.2f} of them by the webhook, "
         f"{writes / count:.2f} writes; and {others} calls for the node and its maintenance"
     )
-    assert calls_of_pods <= MOST_CALLS * count
-    assert writes <= MOST_WRITES * count
+    assert calls_of_pods <= MAX_CALLS * count
+    assert writes <= MAX_WRITES * count
 
 
 def measure(kube: Kube, node: str, count: int) -> None:
@@ -123,7 +123,7 @@ def measure(kube: Kube, node: str, count: int) -> None:
     if os.getloadavg()[1] > BUSY_LOAD:
         print("this machine is busy with other work: the times say nothing")
     elif count >= PODS_OF_A_NODE:
-        assert statistics.median(ratios) >= LEAST_RATIO
+        assert statistics.median(ratios) >= MIN_RATIO
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ python -m bench.moves            # 1,000 Deployments of 3 replicas on 100 nodes,
 python -m bench.moves --small    # 100 on 10 nodes
 
 Vacate's controllers are a process of their own, and what they send is counted by verb and resource. At every
-revision of the server each Deployment must have all of its replicas healthy. The limit is MOST_WRITES.
+revision of the server each Deployment must have all of its replicas healthy. The limit is MAX_WRITES.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
 REPLICAS = 3
-MOST_WRITES = 17.0
+MAX_WRITES = 17.0
 QUIET = NodeSettings(heartbeat_seconds=300.0)
 _LIMIT = 10 * 86400.0
 
@@ -168,7 +168,7 @@ def main() -> None:
         print(f"  {name:<45} {count:>8,}  {count / found.pods:.2f}")
     assert not found.left, found.left
     assert found.fewest >= REPLICAS
-    assert found.writes <= MOST_WRITES
+    assert found.writes <= MAX_WRITES
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 from hack.rules.table import ROOT, Rule, load
 
 _TESTS_FAILED = 1
-_LONGEST = 600
+_TIMEOUT_SECONDS = 600
 _TIMED_OUT = 124
 
 
@@ -76,11 +76,11 @@ def _run(rule: Rule, copy: Path) -> tuple[int, str]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_LONGEST,
+            timeout=_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
         # A test that hangs says nothing about its rule, and must not keep the others from being checked.
-        return _TIMED_OUT, f"its tests did not end within {_LONGEST} s"
+        return _TIMED_OUT, f"its tests did not end within {_TIMEOUT_SECONDS} s"
     return done.returncode, done.stdout + done.stderr
 
 

@@ -7,7 +7,7 @@ from bench.moves import REPLICAS, moves
 
 pytestmark = pytest.mark.sim
 
-MOST_WRITES = 20.0
+MAX_WRITES = 20.0
 """For each pod. On so few nodes most pods of a Deployment wait for each other, and say so."""
 
 
@@ -21,4 +21,4 @@ def test_drained_node_by_node_no_deployment_ever_lacks_a_replica() -> None:
     written = found.calls["PATCH pods"] - found.refused.get("PATCH pods", 0)
     assert written == 2 * found.pods  # when it is requested, and when it is due
     assert "POST pods/eviction" not in found.calls  # scaling back removes them
-    assert found.writes <= MOST_WRITES
+    assert found.writes <= MAX_WRITES

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from vacate.httpclient.service import LONGEST_ANSWER, Answer, CallFailed, post_json
+from vacate.httpclient.service import MAX_ANSWER_BYTES, Answer, CallFailed, post_json
 
 pytestmark = pytest.mark.process
 
@@ -70,7 +70,7 @@ async def test_a_redirect_is_not_followed(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("talk", "why"),
     [
-        (saying(b"HTTP/1.1 200 x\r\n\r\n" + b"x" * (LONGEST_ANSWER + 1)), "longer than 65536 bytes"),
+        (saying(b"HTTP/1.1 200 x\r\n\r\n" + b"x" * (MAX_ANSWER_BYTES + 1)), "longer than 65536 bytes"),
         (saying(b"no HTTP at all\x1b[2J\r\n\r\n"), "the answer is not valid HTTP"),
         (saying(b"HTTP/1.1 200 x\r\nA: " + b"x" * 100_000 + b"\r\n\r\n"), "the answer is not valid HTTP"),
         (saying(b"HTTP/1.1 200 x\r\nContent-Length: 10\r\n\r\nshort"), "the connection was lost"),

@@ -13,7 +13,7 @@ from vacate.cache.reader import Reader
 from vacate.cache.store import Table
 from vacate.client.codec import codec_for
 from vacate.controllers.eviction.metrics import OpenRequests
-from vacate.controllers.eviction.totals import MOST_NAMES, OTHERS, RequestTotals
+from vacate.controllers.eviction.totals import MAX_NAMES, OTHERS, RequestTotals
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.metrics import Metrics, exposition
 
@@ -112,10 +112,10 @@ def test_totals_name_no_pod_no_request_and_no_namespace() -> None:
 def test_many_names_share_a_series() -> None:
     """Requesters choose names: they must not make every scrape endless."""
     obj = request(FIRST)
-    many = [{"name": f"r{number}.example.com"} for number in range(MOST_NAMES + 20)]
+    many = [{"name": f"r{number}.example.com"} for number in range(MAX_NAMES + 20)]
     flood = {**obj, "spec": {**obj["spec"], "requesters": many}}
     found = totals(flood, named("plain", obj))["vacate_requester_requests"]
-    assert len(found) == MOST_NAMES + 1
+    assert len(found) == MAX_NAMES + 1
     assert ({"requester": OTHERS}, 21.0) in found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.runtime.slowstart import PATIENCE, WIDE, SlowStart
+from vacate.runtime.slowstart import SUCCESSES_PER_STEP, WIDE, SlowStart
 
 pytestmark = pytest.mark.unit
 
@@ -54,7 +54,7 @@ def test_it_grows_with_each_answer_to_half_of_what_was_too_much_and_slowly_from_
     refuse(slow, 8)
     good(slow, 3)
     assert slow.width == 4
-    good(slow, PATIENCE - 1)
+    good(slow, SUCCESSES_PER_STEP - 1)
     assert slow.width == 4
     good(slow, 1)
     assert slow.width == 5
@@ -65,7 +65,7 @@ def test_where_there_is_room_for_one_two_are_tried_seldom() -> None:
     refuse(slow, 25)
     good(slow, 1)
     refuse(slow, 2)
-    good(slow, PATIENCE - 1)
+    good(slow, SUCCESSES_PER_STEP - 1)
     assert slow.width == 1
     good(slow, 1)
     assert slow.width == 2
@@ -95,5 +95,5 @@ def test_answers_to_what_was_sent_before_the_refusal_say_nothing_about_the_time_
 def test_in_the_end_the_limit_is_lifted() -> None:
     slow = SlowStart()
     refuse(slow, 2)
-    good(slow, WIDE * PATIENCE)
+    good(slow, WIDE * SUCCESSES_PER_STEP)
     assert slow.width is None

@@ -1,4 +1,4 @@
-"""The manager beside a cluster, in virtual time: its lease, its patience, its health."""
+"""The manager beside a cluster, in virtual time: its lease, its retries, its health."""
 
 from __future__ import annotations
 

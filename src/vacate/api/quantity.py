@@ -19,7 +19,7 @@ _DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _NANO = -9
 _LARGEST = 2**63 - 1
 # Beyond any quantity that means something; it keeps hostile exponents from becoming gigabytes of digits.
-_MOST_DIGITS = 1000
+_MAX_DIGITS = 1000
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMBER_WRONG = "unable to parse numeric part of quantity"
@@ -112,10 +112,10 @@ def _parse(text: str) -> Quantity:
     if not found or not text:
         raise ValueError(FORMAT_WRONG)
     sign, whole, fraction, suffix = found[1], found[2].lstrip("0") or "0", found[3] or "", found[4]
-    if len(whole) + len(fraction) > _MOST_DIGITS:
+    if len(whole) + len(fraction) > _MAX_DIGITS:
         raise ValueError(NUMBER_WRONG)
     family, power = _interpret(suffix)
-    if family is Format.DECIMAL_EXPONENT and len(whole) + power > _MOST_DIGITS:
+    if family is Format.DECIMAL_EXPONENT and len(whole) + power > _MAX_DIGITS:
         raise ValueError(SUFFIX_WRONG)  # its canonical form would have a larger exponent than is read
     number = int(whole + fraction) * (-1 if sign == "-" else 1)
     if family is Format.BINARY_SI:
@@ -134,7 +134,7 @@ def _interpret(suffix: str) -> tuple[Format, int]:
         return Format.BINARY_SI, _BINARY[suffix]
     if suffix[:1] in ("e", "E") and re.fullmatch("[+-]?[0-9]{1,18}", suffix[1:]):
         power = int(suffix[1:])
-        if abs(power) <= _MOST_DIGITS:
+        if abs(power) <= _MAX_DIGITS:
             return Format.DECIMAL_EXPONENT, power
     raise ValueError(SUFFIX_WRONG)
 

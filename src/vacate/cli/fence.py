@@ -35,7 +35,7 @@ from vacate.fencing.limits import FencingLimits
 from vacate.fencing.marks import approval_patch, request_patch
 from vacate.kube.nodes import readiness
 
-_LONGEST_FILE = 65_536
+_MAX_FILE_BYTES = 65_536
 _SHARE = re.compile(r"[0-9]{1,4}|[0-9]{1,2}%|100%")
 
 
@@ -259,8 +259,8 @@ def _from_file(file: Path) -> dict[str, str]:
     source = f"--options: {file}"
     try:
         if str(file) == "-":
-            return read_options(sys.stdin.read(_LONGEST_FILE), source)
-        return read_options(file.read_bytes()[:_LONGEST_FILE].decode(), source)
+            return read_options(sys.stdin.read(_MAX_FILE_BYTES), source)
+        return read_options(file.read_bytes()[:_MAX_FILE_BYTES].decode(), source)
     except UnicodeDecodeError:
         raise ConfigError(f"{source}: is not UTF-8 text") from None
     except OSError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections, and how much patience in seconds."""
+    """How many connections, and the timeouts in seconds."""
 
     connections: int = 256  # each open watch holds one
     connect_seconds: float = 10.0

@@ -57,7 +57,7 @@ from vacate.eviction.registration import registering
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
-_MANY = 16_384
+_MAX_INTERNED = 16_384
 _KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS, SHUTDOWN_DEADLINE)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
@@ -97,18 +97,18 @@ def project_request(request: EvictionRequest) -> EvictionRequest:
     )
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def shared(text: str) -> str:
     """One string for all that are equal, as long as they are not too many."""
     return text
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def _labels(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(pairs)
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def _owner(version: str, kind: str, name: str, uid: str) -> list[OwnerReference]:
     return [OwnerReference(api_version=version, kind=kind, name=name, uid=uid, controller=True)]
 
@@ -119,7 +119,7 @@ def _daemon_tolerations(pod: Pod) -> tuple[Toleration, ...]:
     return tuple(pod.spec.tolerations) if owner is not None and owner.kind == DAEMON_SET else ()
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def _spec(
     node: str,
     priority: int | None,
@@ -228,12 +228,12 @@ def _request_meta(meta: ObjectMeta) -> ObjectMeta:
     )
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def _requesters(names: tuple[str, ...]) -> list[Requester]:
     return [Requester(name=name) for name in names]
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_INTERNED)
 def _interceptors(names: tuple[str, ...]) -> list[Interceptor]:
     return [Interceptor(name=name) for name in names]
 

@@ -29,7 +29,7 @@ from vacate.fencing.agents import Answer
 _NAME = re.compile(r"fence_[a-z0-9_]{1,60}")
 _PLACES = "/usr/sbin:/sbin:/usr/local/sbin"
 _TIMED_OUT, _NOT_STARTED = -1, 127  # as a shell says it
-_LONGEST_OUTPUT = 2000
+_MAX_OUTPUT = 2000
 _KEPT = 65_536
 
 
@@ -80,7 +80,7 @@ class FenceAgent:
             finally:
                 await _end(process)
         text = redacted(printed.decode(errors="replace"), self.options, self.hidden)
-        return AgentResult(code, text[-_LONGEST_OUTPUT:])
+        return AgentResult(code, text[-_MAX_OUTPUT:])
 
     async def off(self) -> Answer:
         """Switch the machine off, as far as the agent says; `status` reads it back."""

@@ -13,10 +13,10 @@ from vacate.errors import ConfigError
 
 OFF, ON, STATUS = "off", "on", "status"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-LONGEST_INPUT = 32_768
+MAX_INPUT = 32_768
 """Bytes. A pipe takes them at once, so that an agent that reads nothing holds up nobody."""
 _SECRET = ("pass", "secret", "token", "key")
-_SHORTEST_HIDDEN = 6
+_MIN_HIDDEN = 6
 _STATUS_CODES = {0: "on", 2: "off"}
 
 
@@ -51,8 +51,8 @@ def check_options(options: Mapping[str, str], source: str) -> None:
             raise ConfigError(f"{source}: leave {name} out; it is set for each call of the agent")
         if any(one in value for one in "\n\r\0"):
             raise ConfigError(f"{source}: the value of {name} contains a line break or a null character")
-    if len(standard_input(options, STATUS)) > LONGEST_INPUT:
-        raise ConfigError(f"{source}: the options are longer than {LONGEST_INPUT} bytes")
+    if len(standard_input(options, STATUS)) > MAX_INPUT:
+        raise ConfigError(f"{source}: the options are longer than {MAX_INPUT} bytes")
 
 
 def standard_input(options: Mapping[str, str], action: str) -> bytes:
@@ -74,8 +74,7 @@ def redacted(text: str, options: Mapping[str, str], hidden: Collection[str] = ()
     secrets = [
         value
         for name, value in options.items()
-        if any(part in name.lower() for part in _SECRET)
-        or (name in hidden and len(value) >= _SHORTEST_HIDDEN)
+        if any(part in name.lower() for part in _SECRET) or (name in hidden and len(value) >= _MIN_HIDDEN)
     ]
     for value in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(value, "***")

@@ -14,7 +14,7 @@ from vacate.errors import TransportError
 from vacate.httpclient.addresses import is_ordinary
 from vacate.wire.failures import failure_reason
 
-LONGEST_ANSWER = 65_536
+MAX_ANSWER_BYTES = 65_536
 """Bytes. A longer answer is none: what was cut off could have said the opposite."""
 _SHOWN = 200
 
@@ -78,10 +78,10 @@ def _tls(authorities: str) -> Any:
 
 async def _read(content: Any) -> bytes:
     read = bytearray()
-    while chunk := await content.read(LONGEST_ANSWER + 1 - len(read)):
+    while chunk := await content.read(MAX_ANSWER_BYTES + 1 - len(read)):
         read += chunk
-        if len(read) > LONGEST_ANSWER:
-            raise CallFailed(f"the answer is longer than {LONGEST_ANSWER} bytes")
+        if len(read) > MAX_ANSWER_BYTES:
+            raise CallFailed(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
     return bytes(read)
 
 

@@ -14,7 +14,7 @@ NOTICEABLE = 0.1
 """Estimates that moved by less than this part of the time left are not worth a write."""
 
 
-MOST_PODS = 1_000_000
+MAX_PODS = 1_000_000
 """More pods than any node has had: the sum over all nodes of a maintenance is still a number of 32 bits."""
 
 
@@ -29,8 +29,8 @@ def plausible(row: NodeProgress, created: dt.datetime | None, now: dt.datetime) 
         start = min(start if created is None else max(start, created), now).replace(microsecond=0)
     return replace(
         row,
-        pods_total=_within(row.pods_total, MOST_PODS),
-        pods_evicted=_within(row.pods_evicted, MOST_PODS),
+        pods_total=_within(row.pods_total, MAX_PODS),
+        pods_evicted=_within(row.pods_evicted, MAX_PODS),
         percent=_within(row.percent, 100),
         start_time=start,
     )

@@ -33,7 +33,7 @@ LEASE_NAMESPACE = "kube-node-lease"
 log = logging.getLogger(__name__)
 
 _GOING_DOWN = "node is shutting down"
-_LOOK_AGAIN = dt.timedelta(seconds=2)
+_RECHECK_INTERVAL = dt.timedelta(seconds=2)
 """After so long a node looks again whether what was removed while it was away has ended."""
 
 
@@ -119,7 +119,7 @@ class NodeReconciler:
         if not self.leased:
             await self._lease(uid, now)
             self.leased = True
-        return Done() if clear else Later(now + _LOOK_AGAIN)
+        return Done() if clear else Later(now + _RECHECK_INTERVAL)
 
     async def _register(self, now: dt.datetime) -> str:
         left = why_not_ready(await self._leftovers.find())

@@ -1,4 +1,4 @@
-"""How work is brought to its end, whoever loses patience meanwhile."""
+"""Awaits work to its end, also while the caller is cancelled."""
 
 from __future__ import annotations
 

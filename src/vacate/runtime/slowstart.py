@@ -10,7 +10,7 @@ from __future__ import annotations
 WIDE = 64
 """With room for more than so many there is no limit any more."""
 
-PATIENCE = 10
+SUCCESSES_PER_STEP = 10
 """So many good answers make room for one more, where there is a reason for care."""
 
 
@@ -51,7 +51,7 @@ class SlowStart:
         if self._width is None or sent != self._round:
             return
         self._good += 1
-        if self._good >= (1 if self._width < self._careful_from else PATIENCE):
+        if self._good >= (1 if self._width < self._careful_from else SUCCESSES_PER_STEP):
             self._good = 0
             self._width = self._width + 1 if self._width < WIDE else None
 

@@ -41,7 +41,7 @@ class ContractError(VacateError):
 
 
 class EvictionRefused(VacateError):
-    """The eviction was refused until the handler's patience was over; the message has the last refusal."""
+    """The eviction was refused until `give_up_after` had passed; the message has the last refusal."""
 
 
 class CancellationForbidden(VacateError):

@@ -15,7 +15,7 @@ from vacate.sim.trace import Trace
 
 LOST_AFTER = 30.0
 """Seconds after which a write to a store that does not answer has failed."""
-_LOOK_EVERY = 0.25
+_POLL_INTERVAL = 0.25
 
 
 @dataclass(slots=True)
@@ -99,8 +99,8 @@ class SimDisk:
         """Whether the store did not answer for too long."""
         waited = 0.0
         while self._condition.unreachable and waited < LOST_AFTER:
-            await self._clock.sleep(_LOOK_EVERY)
-            waited += _LOOK_EVERY
+            await self._clock.sleep(_POLL_INTERVAL)
+            waited += _POLL_INTERVAL
             self._check_power()
         return self._condition.unreachable
 

@@ -13,7 +13,7 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.views.phrases import ago, ahead, command_line, sentence, span
 
-_LONGEST = 300
+_MAX_MESSAGE = 300
 
 
 def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "vacate") -> str:
@@ -93,4 +93,5 @@ def _progress(request: EvictionRequest) -> str:
         or (written is not None and written.message == status.message)
     ):
         return ""
-    return f" It says: {sentence(message if len(message) <= _LONGEST else message[: _LONGEST - 1] + '…')}"
+    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+    return f" It says: {sentence(short)}"

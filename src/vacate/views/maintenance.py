@@ -20,7 +20,7 @@ from vacate.views.phrases import counted, span
 FULL, EMPTY = "█", "░"
 _BAR, _PHASE = 20, 8
 _BARS = (_BAR, 10, 0)
-_SHORTEST_NAME = 8
+_MIN_NAME = 8
 _COUNTED = (DRAINING, BLOCKED, DRAINED)
 _NARROW = 60
 _SHOWN_BLOCKERS = 10
@@ -48,7 +48,7 @@ def node_lines(rows: Sequence[NodeProgress], now: dt.datetime, width: int) -> li
         return max((len("  ".join(["", *_columns(row, now, size)])) for row in counted_rows), default=0)
 
     size = next((one for one in sizes if longest + needed(one) <= width), 0)
-    names = max(min(longest, width - needed(size)), _SHORTEST_NAME)
+    names = max(min(longest, width - needed(size)), _MIN_NAME)
     return [
         _fit("  ".join([f"{_fit(row.name, names):<{names}}", *_columns(row, now, size)]), width)
         for row in rows

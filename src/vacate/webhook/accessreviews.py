@@ -20,7 +20,7 @@ from vacate.client.client import Client
 from vacate.clock import PassiveClock
 
 SECONDS = 5.0
-_MOST = 1_000  # users and namespaces
+_MAX_ANSWERS = 1_000  # users and namespaces
 
 _Key = tuple[object, ...]
 
@@ -67,7 +67,7 @@ class AccessReviews:
         self._answers[key] = (now, allowed)
         while self._answers:
             oldest = next(iter(self._answers))
-            if now - self._answers[oldest][0] <= SECONDS and len(self._answers) <= _MOST:
+            if now - self._answers[oldest][0] <= SECONDS and len(self._answers) <= _MAX_ANSWERS:
                 return
             del self._answers[oldest]
 

@@ -31,7 +31,7 @@ from vacate.wire.message import Request, Response
 
 PATH = "/reason"
 ANSWER_SECONDS = 5.0
-_LONGEST_TOKEN = 16 * 1024
+_MAX_TOKEN = 16 * 1024
 _ACCOUNT = "system:serviceaccount:"
 _POD_NAME, _POD_UID = "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/pod-uid"
 
@@ -105,7 +105,7 @@ def reason_of(pod: Obj) -> str:
 
 def _token(request: Request) -> str:
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() != "bearer" or len(token) > _LONGEST_TOKEN or token.count(".") != 2:
+    if kind.lower() != "bearer" or len(token) > _MAX_TOKEN or token.count(".") != 2:
         raise Unauthorized("present a service account token: Authorization: Bearer TOKEN")
     return token.strip()
 

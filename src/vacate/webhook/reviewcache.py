@@ -15,7 +15,7 @@ from vacate.clock import PassiveClock
 from vacate.webhook.admissionreview import AdmissionRequest, ReviewResult
 
 SECONDS = 10.0
-_MOST = 10_000
+_MAX_REVIEWS = 10_000
 # What the API server adds between the two.
 _ADDED = ("uid", "creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink")
 
@@ -47,7 +47,7 @@ class ReviewCache:
     def _forget(self, now: float) -> None:
         while self._passed:
             oldest = next(iter(self._passed))
-            if now - self._passed[oldest] <= SECONDS and len(self._passed) < _MOST:
+            if now - self._passed[oldest] <= SECONDS and len(self._passed) < _MAX_REVIEWS:
                 return
             del self._passed[oldest]
 

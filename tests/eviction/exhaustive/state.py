@@ -20,7 +20,7 @@ DEADLINE = dt.timedelta(seconds=600)
 UID = "11111111-1111-1111-1111-111111111111"
 NAMES = ("c.example.com", "b.example.com", "a.example.com")  # as listed: the last has the first turn
 REQUESTERS = ("x.example.com", "y.example.com")
-MOST_REFUSALS = 1  # how many there were decides how long to wait, and nothing else
+MAX_REFUSALS = 1  # how many there were decides how long to wait, and nothing else
 
 
 class Beat(Enum):
@@ -117,7 +117,7 @@ class State(NamedTuple):
             beat=_beat_of(status.get("heartbeatTime")),
             forbids=status.get("evictionRequestCancellationPolicy") == "Forbid",
             deleted="deletionTimestamp" in obj["metadata"],
-            refusals=min(counter, MOST_REFUSALS),
+            refusals=min(counter, MAX_REFUSALS),
             stage=reasons.get("Progressing", ""),
             ended=reasons.get("Complete", ""),
         )

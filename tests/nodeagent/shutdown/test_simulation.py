@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 SEEDS = int(os.environ.get("VACATE_SHUTDOWN_SEEDS") or (200 if THOROUGH else 25))
-MOST_SEEDS = 120
+MAX_SEEDS = 120
 """How many a planted fault may take to be found."""
 FEW_PODS = 15
 
@@ -199,7 +199,7 @@ PLANTS: list[tuple[Plant, int]] = [
 def test_a_rule_that_is_missing_is_found(plant: Plant, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _fails(first)
     plant(monkeypatch)
-    assert any(_fails(seed) for seed in (first, *range(MOST_SEEDS)))
+    assert any(_fails(seed) for seed in (first, *range(MAX_SEEDS)))
 
 
 def _fails(seed: int) -> bool:

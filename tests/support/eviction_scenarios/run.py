@@ -21,7 +21,7 @@ from vacate.sim.run import reproduction
 
 TEST = "tests/sim/eviction/test_seeds.py"
 BETWEEN_LINES = 10.0
-_MOST_PROBLEMS = 5
+_MAX_PROBLEMS = 5
 
 
 class SeedResult(NamedTuple):
@@ -77,7 +77,7 @@ def _options() -> argparse.Namespace:
 
 def _report(verdict: SeedResult, *, mixed: bool) -> None:
     print(f"seed {verdict.seed}:")
-    for line in verdict.problems[:_MOST_PROBLEMS]:
+    for line in verdict.problems[:_MAX_PROBLEMS]:
         print(f"  {line}")
     if mixed:
         print(f"  run_seed({verdict.seed}, mixed=True)", flush=True)

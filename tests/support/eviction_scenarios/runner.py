@@ -24,7 +24,7 @@ from vacate.errors import ApiError, OutOfTime, TransportError
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sim.run import Sim, make_sim, run_sim
 
-LONGEST_END = 4 * 3600.0
+MAX_SCENARIO_SECONDS = 4 * 3600.0
 """Virtual seconds from the calm until all must be over."""
 AFTERWARDS = 60.0
 CLOSED = 10
@@ -169,7 +169,7 @@ class ScenarioRunner:
     async def _end(self) -> None:
         """Whatever was asked for and not cancelled comes to its end."""
         try:
-            await self._world.until(self._all_over, timeout=LONGEST_END)
+            await self._world.until(self._all_over, timeout=MAX_SCENARIO_SECONDS)
         except OutOfTime:
             self._cluster.problems += [f"still open at the end: {_described(one)}" for one in self._open()]
         await self._world.sim.clock.sleep(AFTERWARDS)

@@ -40,7 +40,7 @@ EXTRA = 3
 SKEW = 5.0
 STREAM = "laboratory"
 PARTS = ("controllers", "scheduler", "server", *MANAGERS, *NODES)
-LONGEST_END = 4 * 3600.0
+MAX_SCENARIO_SECONDS = 4 * 3600.0
 """Virtual seconds from the end of the faults until all must be well."""
 
 
@@ -52,7 +52,7 @@ class Scenario:
     gates: FeatureGates = GATES
     stops: bool = False
     beginning: int | None = None  # play only so many faults of the hand
-    patience: float | None = LONGEST_END  # wait so long for the end; None does not wait for it
+    wait_seconds: float | None = MAX_SCENARIO_SECONDS  # wait so long for the end; None does not wait for it
 
     def play(self) -> Outcome:
         """From beginning to end."""
@@ -100,13 +100,13 @@ class Scenario:
                     one.active = True
                 async with beside(lab.keep_server_running()), beside(keep_restarting(lab)):
                     await self._break(lab, entropy)
-                    if self.patience is None:
+                    if self.wait_seconds is None:
                         return
                     outcome.note("all faults stop")
                     started = False
                     for one in plans:
                         one.active = False
-                    await self._end(lab, self.patience)
+                    await self._end(lab, self.wait_seconds)
             finally:
                 await lab.close()
                 for one in plans:
@@ -129,10 +129,10 @@ class Scenario:
 
         lab.spawn(work())
 
-    async def _end(self, lab: LaboratoryCluster, patience: float) -> None:
+    async def _end(self, lab: LaboratoryCluster, wait_seconds: float) -> None:
         """Everything must end well. What does not is a breach of its own invariant."""
         try:
-            await self._heal(lab, patience)
+            await self._heal(lab, wait_seconds)
         except OutOfTime:
             for text in open_matters(lab):
                 lab.outcome.note(text)
@@ -141,17 +141,17 @@ class Scenario:
             for breach in found:
                 lab.outcome.breach(*breach)
 
-    async def _heal(self, lab: LaboratoryCluster, patience: float) -> None:
+    async def _heal(self, lab: LaboratoryCluster, wait_seconds: float) -> None:
         """All faults stop."""
         await lab.mend()
         await untaint(lab)
         await remove_extra_user(lab)
-        await lab.until(lambda: all_drained(lab), patience, "every maintenance is drained")
+        await lab.until(lambda: all_drained(lab), wait_seconds, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])
         end = "all workloads run, all nodes are ready, and no request, maintenance, shutdown or fence is open"
         async with beside(keep_untainted(lab)):
-            await lab.until(lambda: _has_ended(lab), patience, end)
+            await lab.until(lambda: _has_ended(lab), wait_seconds, end)
 
 
 def _has_ended(lab: LaboratoryCluster) -> bool:

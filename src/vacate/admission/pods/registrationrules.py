@@ -25,7 +25,7 @@ from vacate.api.selectors.labels import EVERYTHING, Selector, selector_of
 from vacate.errors import BadRequest, ConfigError
 from vacate.eviction.registration import PREFIXES, annotation_errors
 
-_LONGEST_KEY = 54
+_MAX_KEY = 54
 _FIELDS = "name, namespaceSelector, podSelector, ownerKinds and interceptors"
 
 
@@ -103,9 +103,9 @@ def _rule(one: _Rule, source: str, allowed: tuple[str, ...]) -> PodRule:
 def _annotations(one: _Interceptor) -> dict[str, str]:
     """A name that is too long for a key goes into a value, under a key of its own."""
     value = f"{one.priority}/{one.role}" if one.role else str(one.priority)
-    if len(one.name) <= _LONGEST_KEY:
+    if len(one.name) <= _MAX_KEY:
         return {f"{PREFIXES[0]}/priority_{one.name}": value}
-    key = hashlib.sha256(one.name.encode()).hexdigest()[:_LONGEST_KEY]
+    key = hashlib.sha256(one.name.encode()).hexdigest()[:_MAX_KEY]
     return {f"{PREFIXES[0]}/hash_{key}": one.name, f"{PREFIXES[0]}/priority_{key}": value}
 
 

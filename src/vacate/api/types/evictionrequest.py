@@ -31,7 +31,7 @@ MAX_REQUESTERS = 100
 MAX_CONDITIONS = 100
 MAX_MESSAGE = 32_768
 MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS, DEFAULT_DEADLINE_SECONDS = 600, 86_400, 1_800
-_SHORTEST_DEADLINE = 60
+_MIN_DEADLINE = 60
 ADMITTED_STAMP = "vacate.dev/admitted"
 """The annotation that admission leaves on every request that passed it."""
 IGNORED_REGISTRATION = "vacate.dev/ignored-registration"
@@ -153,7 +153,7 @@ class EvictionRequestSpec(Projection, frozen=True):
     @property
     def heartbeat_deadline(self) -> dt.timedelta:
         """The deadline as a duration, however large a number a server without our limits has stored."""
-        return span(self.heartbeat_deadline_seconds, _SHORTEST_DEADLINE, MAX_DEADLINE_SECONDS)
+        return span(self.heartbeat_deadline_seconds, _MIN_DEADLINE, MAX_DEADLINE_SECONDS)
 
 
 class RequestCondition(Projection, frozen=True):

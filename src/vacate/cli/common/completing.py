@@ -8,7 +8,7 @@ import contextlib
 import click
 
 _SECONDS = 2.0
-_MOST = 500
+_MAX_PODS = 500
 
 
 def complete_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -31,7 +31,7 @@ async def _names(ctx: click.Context) -> list[str]:
 
     given = {name: ctx.params.get(name) or "" for name in ("kubeconfig", "context", "namespace")}
     async with asyncio.timeout(_SECONDS), connected(Connection(**given)) as cluster:
-        pods = await cluster.client.list(PODS, cluster.namespace, ListOptions(limit=_MOST), into=Pod)
+        pods = await cluster.client.list(PODS, cluster.namespace, ListOptions(limit=_MAX_PODS), into=Pod)
     # Names only of the form that API servers accept: the shell splits what it is given.
     return sorted(pod.metadata.name for pod in pods.items if _is_plain(pod.metadata.name))
 

@@ -15,7 +15,7 @@ from vacate.runtime.recorder import EventRecorder
 REQUESTED, OVERRIDDEN = "EvictionRequested", "CancellationOverridden"
 FORCE_CONFIRMED = "ForceDeletionConfirmed"
 _SECONDS = 5.0
-_LONGEST = 1024  # longer messages of events are refused by API servers
+_MAX_MESSAGE = 1024  # longer messages of events are refused by API servers
 
 
 async def note(
@@ -42,7 +42,7 @@ async def note_volume(cluster: Cluster, volume: PersistentVolume, reason: str, m
 
 async def _write(cluster: Cluster, about: Regarding, reason: str, message: str, *, warning: bool) -> bool:
     recorder = EventRecorder(cluster.client, cluster.clock, system_entropy(), component="vacate-cli")
-    recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message[:_LONGEST]))
+    recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message[:_MAX_MESSAGE]))
     try:
         async with asyncio.timeout(_SECONDS):
             await recorder.flush()

@@ -17,7 +17,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.requesternames import fitted_requester
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
-_LONGEST_SECONDS = 30 * 86400.0
+_MAX_SECONDS = 30 * 86400.0
 _VERY_LONG = re.compile(r"([0-9]+(\.[0-9]+)?[hms])+|[0-9]+(\.[0-9]+)?")  # of more digits than are read
 CLI_SUFFIX = "cli.vacate.dev"
 
@@ -61,7 +61,7 @@ def label_name(text: str) -> str:
     return text
 
 
-def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Callable[[str], dt.timedelta]:
+def span_between(shortest: float = 0.0, longest: float = _MAX_SECONDS) -> Callable[[str], dt.timedelta]:
     """A span of time within bounds: 90s, 30m, 1h30m, or seconds as a number."""
 
     def read(text: str) -> dt.timedelta:

@@ -16,7 +16,7 @@ from vacate.cli.demo.workloads import deployment_of
 WEB, REPLICAS = "web", 2
 REASON = "resolve issue 354961"
 _TERMINATED = re.compile(rf"(\S+) {TERMINATED} ([^:]*): (.*)")
-_LONGEST_NAME = 11  # of a pod, shortened
+_MAX_NAME = 11  # of a pod, shortened
 _GRACE_SECONDS = 5
 
 
@@ -51,12 +51,12 @@ class PodLog:
 
 def log_line(pod: str, line: str) -> str:
     """A line of a pod's log, below the step that caused it."""
-    return f"  {short(pod).ljust(_LONGEST_NAME)} | {line}"
+    return f"  {short(pod).ljust(_MAX_NAME)} | {line}"
 
 
 def fitted(line: str, width: int) -> list[str]:
     """The line on as many lines as the width needs."""
-    indent = " " * min(_LONGEST_NAME + 5 if line.startswith("  ") else 3, width // 3)
+    indent = " " * min(_MAX_NAME + 5 if line.startswith("  ") else 3, width // 3)
     return textwrap.wrap(line, max(width, 20), subsequent_indent=indent, drop_whitespace=True) or [""]
 
 

@@ -10,7 +10,7 @@ from vacate.cli.demo.timeline import LEGEND, Timeline, bar, steps_of
 from vacate.views.phrases import counted
 
 _STEPS_WIDTH = 36  # of the column beside the strip
-_SHORTEST_BAR, _LONGEST_BAR = 12, 48
+_MIN_BAR, _MAX_BAR = 12, 48
 
 
 @dataclass
@@ -32,7 +32,7 @@ def timeline_lines(timeline: Timeline, width: int) -> list[str]:
     """Each pod beside a strip of the time that its eviction took, and the steps that it went through."""
     names = sorted(timeline.pods)
     widest = max(map(len, names), default=0)
-    size = min(max(width - widest - _STEPS_WIDTH - 6, _SHORTEST_BAR), _LONGEST_BAR)
+    size = min(max(width - widest - _STEPS_WIDTH - 6, _MIN_BAR), _MAX_BAR)
     lines = [f"Timeline, 0 s to {timeline.length:.1f} s   {LEGEND}"]
     for name in names:
         pod_timeline = timeline.pods[name]

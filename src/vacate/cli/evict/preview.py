@@ -19,7 +19,7 @@ from vacate.sdk import Requester
 from vacate.sdk.requesters.requests import Step, new_request, next_step
 from vacate.views.budgets import covering, would_refuse
 
-_SAID = {
+_STEP_TEXTS = {
     Step.CREATE: "eviction would be requested",
     Step.REPLACE: "has an eviction request that is over; it would be replaced by a new one",
     Step.JOIN: "has an eviction request, which would be joined",
@@ -64,12 +64,12 @@ class Preview:
         pod = self._found.get(name) or await self._named(name)
         meta, dialect = pod.metadata, self._requester.dialect
         made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
-        sentence = _SAID[Step.CREATE]
+        sentence = _STEP_TEXTS[Step.CREATE]
         try:
             await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
         except AlreadyExists:
             step = next_step(await self._requester.find(pod), self._requester.name)
-            sentence = dialect.phrase(_SAID[step])
+            sentence = dialect.phrase(_STEP_TEXTS[step])
         registered = dialect.registration(msgspec.to_builtins(pod))
         interceptors = tuple(reversed(registered.interceptors))
         after = f"; {dialect.terms.interceptor}s: {', then '.join(interceptors)}" if interceptors else ""

@@ -28,7 +28,7 @@ from vacate.install.settings import (
 from vacate.interceptors.hooks.targets import read_allow_list
 from vacate.nodeagent.shutdown.config import read_config
 
-_LONGEST_FILE = 900_000  # what fits into a ConfigMap, with room for the rest of it
+_MAX_FILE_BYTES = 900_000  # what fits into a ConfigMap, with room for the rest of it
 
 
 def settings_of(
@@ -192,9 +192,9 @@ def _rules(file: Path | None, allowed: tuple[str, ...]) -> str:
 def _bytes(file: Path) -> bytes:
     try:
         with file.open("rb") as opened:
-            found = opened.read(_LONGEST_FILE + 1)
+            found = opened.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
-    if len(found) > _LONGEST_FILE:
-        raise ConfigError(f"{file}: larger than {_LONGEST_FILE} bytes")
+    if len(found) > _MAX_FILE_BYTES:
+        raise ConfigError(f"{file}: larger than {_MAX_FILE_BYTES} bytes")
     return found

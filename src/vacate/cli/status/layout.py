@@ -15,7 +15,7 @@ from vacate.views.phrases import NOTHING
 from vacate.views.statusrows import NAMESPACE, Row, header_of
 
 _GAP = "  "
-_SHORTEST_DETAIL = 24
+_MIN_DETAIL = 24
 _INDENT = "  "
 
 
@@ -52,7 +52,7 @@ def fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
     cells = [[*map(safe, row)] for row in table]
     first = [max(map(columns_of, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
     left = width - sum(first) - len(_GAP) * len(first)
-    if left < min(_SHORTEST_DETAIL, max(columns_of(row[-1]) for row in cells)):
+    if left < min(_MIN_DETAIL, max(columns_of(row[-1]) for row in cells)):
         return []
     return [
         _GAP.join(

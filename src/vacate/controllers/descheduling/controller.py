@@ -33,7 +33,7 @@ from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
 QUEUE = "deschedulingpolicies"
-SHORTEST_PAUSE = dt.timedelta(seconds=5)
+MIN_PAUSE = dt.timedelta(seconds=5)
 """Between two looks of one policy, whatever happens."""
 
 CACHE_LAG = dt.timedelta(seconds=30)
@@ -144,8 +144,8 @@ class Descheduling:
                 memory.pop(key.name, None)
             return Done()
         now, last = self._deps.clock.now(), self._looked.get(key.name)
-        if last is not None and now - last < SHORTEST_PAUSE:
-            return Later(last + SHORTEST_PAUSE)
+        if last is not None and now - last < MIN_PAUSE:
+            return Later(last + MIN_PAUSE)
         self._looked[key.name] = now
         await self._look(policy, now)
         return Later(now + dt.timedelta(seconds=max(policy.spec.interval_seconds, 1)))

@@ -19,7 +19,7 @@ from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import has_ended
 from vacate.metrics import LazyFamily, Point
 
-MOST_NAMES = 50
+MAX_NAMES = 50
 OTHERS = "other"
 
 
@@ -108,8 +108,8 @@ class _Totals:
 
 def _frequent(counts: Counter[str]) -> dict[str, float]:
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    found: dict[str, float] = dict(ordered[:MOST_NAMES])
-    rest = sum(count for _, count in ordered[MOST_NAMES:])
+    found: dict[str, float] = dict(ordered[:MAX_NAMES])
+    rest = sum(count for _, count in ordered[MAX_NAMES:])
     return {**found, OTHERS: rest} if rest else found
 
 

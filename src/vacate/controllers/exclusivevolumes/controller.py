@@ -14,7 +14,7 @@ from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import events
 from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
 from vacate.controllers.exclusivevolumes.decision import next_attachment
-from vacate.controllers.exclusivevolumes.liveusers import LOOK_AGAIN, running_users
+from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import (
@@ -133,7 +133,7 @@ class ExclusiveVolumes:
         elif running:
             uids = sorted(pod.metadata.uid for pod in running)
             self._say(volume, ("contested", *uids), events.contested(volume, running))
-            return Later(self._deps.clock.now() + LOOK_AGAIN)
+            return Later(self._deps.clock.now() + RECHECK_INTERVAL)
         return Done()
 
     async def _running(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.types import PersistentVolume, Pod
-from vacate.controllers.exclusivevolumes.liveusers import LOOK_AGAIN, running_users
+from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import GATE, attachment_of, detached_of, waits_at_gate
@@ -58,7 +58,7 @@ class SchedulingGates:
             if not _is_for(volume, pod):
                 return Done()
             if await self._used_elsewhere(volume, pod):
-                return Later(self._deps.clock.now() + LOOK_AGAIN)
+                return Later(self._deps.clock.now() + RECHECK_INTERVAL)
         await self._open(pod)
         return Done()
 

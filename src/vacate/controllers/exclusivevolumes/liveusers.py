@@ -17,7 +17,7 @@ from vacate.client.codec import codec_for
 from vacate.errors import UnreadableObject
 from vacate.kube.exclusivevolumes import has_started
 
-LOOK_AGAIN = dt.timedelta(seconds=15)
+RECHECK_INTERVAL = dt.timedelta(seconds=15)
 """When a volume is looked at again that pods run with against its record."""
 
 _PAGE = 500

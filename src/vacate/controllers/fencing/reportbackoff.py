@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-FIRST, LONGEST = dt.timedelta(seconds=0.5), dt.timedelta(seconds=30)
+FIRST_BACKOFF, MAX_BACKOFF = dt.timedelta(seconds=0.5), dt.timedelta(seconds=30)
 FORGOTTEN_AFTER = dt.timedelta(seconds=60)
 
 
@@ -25,7 +25,7 @@ class ReportBackoff:
         """One was written."""
         at, pause = self._last.get(policy, (now, dt.timedelta(0)))
         recent = pause and now - at < FORGOTTEN_AFTER
-        self._last[policy] = (now, min(2 * pause, LONGEST) if recent else FIRST)
+        self._last[policy] = (now, min(2 * pause, MAX_BACKOFF) if recent else FIRST_BACKOFF)
 
     def forget(self, policy: str) -> None:
         """It is gone."""

@@ -22,7 +22,7 @@ from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.callers import CALLERS, POD_LABEL
 from vacate.eviction.registration import Registration
 
-_LONGEST_REASON = 4096
+_MAX_REASON = 4096
 
 RULES = table(
     "EvictionRequest",
@@ -140,7 +140,7 @@ def keep_callers(new: Obj, old: Obj, ctx: Context) -> None:
 
 def ignored_registration(found: Registration) -> str | None:
     """Why there are no interceptors although the pod names some."""
-    return "; ".join(map(str, found.field_errors))[:_LONGEST_REASON] if found.field_errors else None
+    return "; ".join(map(str, found.field_errors))[:_MAX_REASON] if found.field_errors else None
 
 
 def set_annotation(obj: Obj, name: str, value: str | None) -> None:

@@ -16,7 +16,7 @@ from vacate.clock import PassiveClock
 from vacate.pki.issue import KeyPair
 from vacate.wire.message import Query, Request, Response, Stream
 
-_SILENCE = 365 * 86_400.0  # a container may print nothing for as long as it likes
+_MAX_SILENT_SECONDS = 365 * 86_400.0  # a container may print nothing for as long as it likes
 
 
 class NodeLogs:
@@ -34,7 +34,7 @@ class NodeLogs:
             client_certificate=self._identity.certificate_pem,
             client_key=self._identity.key_pem,
         )
-        transport = HttpTransport(config, self._clock, ClientLimits(silence_seconds=_SILENCE))
+        transport = HttpTransport(config, self._clock, ClientLimits(silence_seconds=_MAX_SILENT_SECONDS))
         try:
             answer = await transport.send(Request("GET", path, query, CIMultiDict(), b""))
         except BaseException:

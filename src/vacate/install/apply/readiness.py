@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vacate.api.objects import Obj, dig, name_of
 
-_LONGEST = 300
+_MAX_TEXT = 300
 
 
 def rollout_left(deployment: Obj | None) -> str:
@@ -64,7 +64,7 @@ def reason_of(deployment: Obj | None, pods: Sequence[Obj], events: Sequence[Obj]
 
 def _plain(text: str) -> str:
     """One line for a terminal: what others wrote may have many, and signs that are none."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)[:_LONGEST]
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:_MAX_TEXT]
 
 
 def _of_pod(pod: Obj, events: Sequence[Obj]) -> str:

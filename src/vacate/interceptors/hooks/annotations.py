@@ -15,8 +15,8 @@ from vacate.interceptors.hooks.targets import AllowList, Target, allows
 from vacate.sdk.values import OnFailure
 
 _PATH = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
-_LONGEST = 253
-_LONGEST_JOB = 63
+_MAX_REFERENCE = 253
+_MAX_JOB = 63
 
 
 class HookRefused(VacateError):
@@ -64,7 +64,7 @@ def failure_mode(annotations: Mapping[str, str]) -> OnFailure:
 
 def _http(text: str, annotations: Mapping[str, str], namespace: str, allowed: AllowList) -> HttpHook:
     name, slash, path = text.partition("/")
-    if len(text) > _LONGEST or dns1123_label(name):
+    if len(text) > _MAX_REFERENCE or dns1123_label(name):
         raise HookRefused(
             f"annotation {TARGET}: {_shown(text)} names no target; write the name of a target that the "
             "administrator has allowed, and no address"
@@ -89,7 +89,7 @@ def _http(text: str, annotations: Mapping[str, str], namespace: str, allowed: Al
 
 
 def _job(name: str, annotations: Mapping[str, str], namespace: str, allowed: AllowList) -> JobHook:
-    if len(name) > _LONGEST_JOB or dns1123_subdomain(name):
+    if len(name) > _MAX_JOB or dns1123_subdomain(name):
         raise HookRefused(f"annotation {JOB}: {_shown(name)} is not the name of a CronJob")
     if allowed.jobs is None or not allows(allowed.jobs.namespaces, namespace):
         raise HookRefused(

@@ -10,7 +10,7 @@ from vacate.api.times import after
 from vacate.interceptors.hooks.protocol import Done, InProgress, Meaning, Refused, Unavailable
 from vacate.sdk.values import Finished
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 """Seconds after a call without a usable answer, doubled each time."""
 
 
@@ -51,7 +51,7 @@ def decide(target: str, meaning: Meaning, failures: int, now: dt.datetime, deadl
             step = CallAgain(seconds, f"Hook {target}: {message or 'in progress'}", finish)
             why = f"hook {target} was still in progress" + (f": {message}" if message else "")
         case Unavailable(why_not, wished):
-            pause = min(FIRST_PAUSE * 2.0 ** min(failures, 10), LONGEST_PAUSE)
+            pause = min(FIRST_PAUSE * 2.0 ** min(failures, 10), MAX_PAUSE)
             seconds = max(pause, wished or 0.0)
             step = CallAgain(
                 seconds,

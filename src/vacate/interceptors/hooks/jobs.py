@@ -19,7 +19,7 @@ from vacate.sdk.errors import PreparationFailed
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, OnFailure
 
-LOOK_EVERY = 2.0
+POLL_INTERVAL_SECONDS = 2.0
 """Seconds between two looks at the cache."""
 
 
@@ -51,7 +51,7 @@ class JobTurns:
         async def look() -> JobStep:
             return decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline)
 
-        step: Finished | Failed = await decided(context, self._clock, LOOK_EVERY, look, deadline)
+        step: Finished | Failed = await decided(context, self._clock, POLL_INTERVAL_SECONDS, look, deadline)
         if isinstance(step, Finished):
             return step
         raise PreparationFailed(step.why, on_failure=on_failure)

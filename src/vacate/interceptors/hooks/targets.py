@@ -30,9 +30,9 @@ from vacate.api.names import dns1123_label
 from vacate.errors import ConfigError
 
 EVERYWHERE = "*"
-DEFAULT_TIMEOUT, LONGEST_TIMEOUT = 300, 86_400
+DEFAULT_TIMEOUT, MAX_TIMEOUT = 300, 86_400
 """Seconds that a hook may take, unless the file says otherwise; and the most that it may say."""
-_MOST_CALLS = 100
+_MAX_CALLS = 100
 _URL = re.compile(r"[\x21-\x7e]+")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 _FILE = "targets and jobs"
@@ -121,8 +121,8 @@ def _target(one: _Target, where: str) -> Target:
         raise ConfigError(f"{where}.url: {one.url[:80]!r} {wrong_url}")
     if one.token_file and not one.url.startswith("https://"):
         raise ConfigError(f"{where}.tokenFile: a token is sent over https only; change {where}.url")
-    if not 1 <= one.max_calls <= _MOST_CALLS:
-        raise ConfigError(f"{where}.maxCalls: must be between 1 and {_MOST_CALLS}")
+    if not 1 <= one.max_calls <= _MAX_CALLS:
+        raise ConfigError(f"{where}.maxCalls: must be between 1 and {_MAX_CALLS}")
     return Target(
         one.name,
         one.url.rstrip("/"),
@@ -140,8 +140,8 @@ def _jobs(one: _Jobs, where: str) -> JobPermission:
 
 
 def _timeout(seconds: int, where: str) -> float:
-    if not 1 <= seconds <= LONGEST_TIMEOUT:
-        raise ConfigError(f"{where}.timeoutSeconds: must be between 1 and {LONGEST_TIMEOUT}")
+    if not 1 <= seconds <= MAX_TIMEOUT:
+        raise ConfigError(f"{where}.timeoutSeconds: must be between 1 and {MAX_TIMEOUT}")
     return float(seconds)
 
 

@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 WHY = "Vacate terminates the pods of this node in order"
 MARGIN_SECONDS = 1.0
 """What the agent needs itself: to hear of the shutdown, and to release the lock in time."""
-_LOOKS = 6
-_FIRST_LOOK = 0.1
+_MAX_READS = 6
+_FIRST_READ_DELAY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
     except LogindUnavailable as error:
         why = str(error)
     else:
-        pause = _FIRST_LOOK
-        for _ in range(_LOOKS):
+        pause = _FIRST_READ_DELAY
+        for _ in range(_MAX_READS):
             limit = await session.delay_limit()
             if usable(limit) >= wanted:
                 return Grant(usable(limit))

@@ -12,7 +12,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.sim.invariants.history import RequestHistory, Step, Version
 
-SOON = 5.0
+MAX_COMPLETION_DELAY = 5.0
 """Seconds in which a controller that hears of a pod's end has written it down."""
 
 
@@ -33,7 +33,7 @@ def late_endings(history: RequestHistory, since: float) -> Iterator[str]:
     """Requests that went on although their pod had ended, from when on controllers had no excuse."""
     for place in history.places:
         begin = max(history.ended.get(place[1], math.inf), since)
-        end = min(begin + SOON, history.until)
+        end = min(begin + MAX_COMPLETION_DELAY, history.until)
         if begin < history.until and all(_goes_on(one) for one in history.during(place, begin, end)):
             lasted = next((at for at, one in history.of(place) if at > end and not _goes_on(one)), None)
             duration = "without end" if lasted is None else f"for {lasted - begin:.1f} s"
@@ -48,7 +48,7 @@ def late_cancellations(history: RequestHistory, since: float) -> Iterator[str]:
             if version is not None and _goes_on(version) and is_cancelled(version.request):
                 unwanted = max(at, since) if unwanted is None else unwanted
                 continue
-            if unwanted is not None and at - unwanted > SOON:
+            if unwanted is not None and at - unwanted > MAX_COMPLETION_DELAY:
                 lasted = f"{at - unwanted:.1f} s after its cancellation"
                 yield f"request {place[0]}/{place[1]} went on for {lasted}"
             unwanted = None

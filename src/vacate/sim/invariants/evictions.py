@@ -23,7 +23,7 @@ _READS = {
     for kind, dialect in DIALECTS.items()
 }
 Look = tuple[str, Dialect, Place]
-LONGEST_LOOK = 60.0
+MAX_READ_AGE = 60.0
 """Seconds: what was read longer ago is no look before an eviction."""
 
 
@@ -87,7 +87,7 @@ def _look(
     entry: RecordedRequest, look: RecordedRequest | None, history: RequestHistory, place: Place
 ) -> Iterator[str]:
     """Where there are interceptors the request itself is read just before, and must have allowed it."""
-    if look is None or entry.at - look.answered > LONGEST_LOOK:
+    if look is None or entry.at - look.answered > MAX_READ_AGE:
         yield "the request was not read before"
         return
     seen = history.during(place, look.at, look.answered)

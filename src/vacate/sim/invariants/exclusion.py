@@ -7,7 +7,7 @@ from itertools import permutations
 
 from vacate.sim.invariants.history import RequestHistory
 
-MOMENT = 1.0
+CREATION_RACE_SECONDS = 1.0
 """Seconds: requests that are created within one moment may miss each other."""
 
 
@@ -17,7 +17,7 @@ def second_requests(histories: Sequence[RequestHistory]) -> Iterator[str]:
         for step in new.steps:
             if step.before is not None or step.after is None:
                 continue
-            seen = list(other.during(step.place, step.at - MOMENT, step.at))
+            seen = list(other.during(step.place, step.at - CREATION_RACE_SECONDS, step.at))
             if all(one is not None and not one.request.complete for one in seen):
                 kinds = f"{new.dialect.kind.kind} was created while its {other.dialect.kind.kind} went on"
                 yield f"{step}: an {kinds}"

@@ -25,7 +25,7 @@ from vacate.sim.machines.disk import MachineDisk
 from vacate.sim.machines.network import MachineNetwork
 
 KILLED, ENDED = 137, 0
-LONGEST_END = 20.0
+MAX_STOP_SECONDS = 20.0
 """Seconds that a process may take to end when it is asked to."""
 
 
@@ -153,7 +153,7 @@ class Machine:
     # How processes end
 
     async def _end_later(self, container: str) -> None:
-        await self._clock.sleep(self._entropy.uniform(0, LONGEST_END))
+        await self._clock.sleep(self._entropy.uniform(0, MAX_STOP_SECONDS))
         run = self._runs.get(container)
         if run is not None and run.exit is None and self._free(run):
             self._finish(run, ENDED)

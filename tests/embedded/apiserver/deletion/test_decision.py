@@ -29,7 +29,7 @@ from vacate.embedded.apiserver.deletion.decision import (
     deletion_finalizers,
     removed_by_update,
 )
-from vacate.embedded.apiserver.request.integers import LONGEST_SECONDS
+from vacate.embedded.apiserver.request.integers import MAX_SECONDS
 from vacate.errors import Conflict, Forbidden, Invalid
 
 pytestmark = pytest.mark.unit
@@ -140,10 +140,10 @@ def test_a_grace_may_be_shortened_but_not_into_the_past(asked: int, until: str, 
     assert deletion.obj["metadata"]["generation"] == 3
 
 
-@pytest.mark.parametrize("asked", [2**63 - 1, 10**15, LONGEST_SECONDS + 1, LONGEST_SECONDS])
+@pytest.mark.parametrize("asked", [2**63 - 1, 10**15, MAX_SECONDS + 1, MAX_SECONDS])
 def test_a_grace_beyond_292_years_ends_after_292_years(asked: int) -> None:
     first = decide_deletion(PODS, pod(), grace(asked), NOW)
-    assert first.obj["metadata"]["deletionTimestamp"] == later(LONGEST_SECONDS)
+    assert first.obj["metadata"]["deletionTimestamp"] == later(MAX_SECONDS)
     assert first.obj["metadata"]["deletionGracePeriodSeconds"] == asked
     shortened = decide_deletion(PODS, first.obj, grace(20), NOW)
     assert shortened.obj["metadata"]["deletionTimestamp"] == later(20)

@@ -18,7 +18,7 @@ from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
 from vacate.kube.exclusivevolumes import ATTACHMENT, Attachment, Holder
 
-LONGEST_MOVE = 120.0
+MAX_MOVE = 120.0
 
 
 async def remove_the_record(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -72,7 +72,7 @@ async def next_user(lab: LaboratoryCluster, before: Container[str]) -> tuple[str
     changed = asyncio.Event()
     lab.listeners.append(changed.set)
     try:
-        async with asyncio.timeout(LONGEST_MOVE):
+        async with asyncio.timeout(MAX_MOVE):
             while True:
                 if found := [one for one in lab.volume_users().items() if one[0] not in before]:
                     return found[0]

@@ -21,7 +21,7 @@ UNHEARD = "pod comes as an unreported one has the volume"
 FORCED = "user of the volume forced from a silent node"
 BEGINNING = 8
 """So many faults of a seed are played."""
-PATIENCE = 1800.0
+WAIT_SECONDS = 1800.0
 """Virtual seconds after the faults within which all has ended where no rule is missing."""
 TWICE = (Invariant.PROCESSES_FIRST, Invariant.ONE_PROCESS)
 
@@ -35,7 +35,7 @@ class Removal:
     fault: str  # the one that shows it
     seed: int  # one in which it does
     gates: FeatureGates = GATES
-    patience: float | None = None  # how long to wait for the end, where that is what does not come
+    wait_seconds: float | None = None  # how long to wait for the end, where that is what does not come
 
     def seeds(self, count: int) -> Iterator[int]:
         """The known seed, and so many more that begin with the fault."""
@@ -121,17 +121,21 @@ REMOVALS: dict[str, Removal] = {
         (Invariant.REQUESTS_END,),
         "eviction requested",
         42,
-        patience=PATIENCE,
+        wait_seconds=WAIT_SECONDS,
     ),
     "a maintenance that is undone is let go": Removal(
-        endings.what_is_undone_is_kept, (Invariant.MAINTENANCES_END,), "node drained", 0, patience=PATIENCE
+        endings.what_is_undone_is_kept,
+        (Invariant.MAINTENANCES_END,),
+        "node drained",
+        0,
+        wait_seconds=WAIT_SECONDS,
     ),
     "a shutdown that is called off is undone": Removal(
         endings.a_shutdown_is_not_called_off,
         (Invariant.SHUTDOWNS_END,),
         "machine shuts down",
         162,
-        patience=PATIENCE,
+        wait_seconds=WAIT_SECONDS,
     ),
 }
 """Each rule, what takes it out, what breaks, and a seed that finds it."""
@@ -144,7 +148,7 @@ def finds(rule: str, seed: int) -> Breach | None:
         removal.plant(patch)
         try:
             outcome = Scenario(
-                seed, removal.gates, stops=True, beginning=BEGINNING, patience=removal.patience
+                seed, removal.gates, stops=True, beginning=BEGINNING, wait_seconds=removal.wait_seconds
             ).play()
         except Exception as error:  # such as a process that ended
             return Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")

@@ -6,17 +6,17 @@ import datetime as dt
 
 from vacate.api.integers import MAX_INT64, fits, parse_integer, span
 
-LONGEST_SECONDS = MAX_INT64 // 10**9
+MAX_SECONDS = MAX_INT64 // 10**9
 """About 292 years, the longest duration of Kubernetes, which counts nanoseconds in 64 bits."""
 
-_LONGEST_SHOWN = 64
+_MAX_SHOWN = 64
 
 
 def parse_int64(text: str) -> int:
     """A decimal number; ValueError with the reason otherwise."""
     value = parse_integer(text)
     if value is None:
-        raise ValueError(f'expected a 64-bit integer, got "{text[:_LONGEST_SHOWN]}"')
+        raise ValueError(f'expected a 64-bit integer, got "{text[:_MAX_SHOWN]}"')
     return value
 
 
@@ -27,4 +27,4 @@ def is_int64(value: int) -> bool:
 
 def duration_of(seconds: int) -> dt.timedelta:
     """So many seconds, at most 292 years; kube-apiserver lets longer ones wrap around, even into the past."""
-    return span(seconds, -LONGEST_SECONDS, LONGEST_SECONDS)
+    return span(seconds, -MAX_SECONDS, MAX_SECONDS)

@@ -14,7 +14,7 @@ REVISION_HASH = "controller-revision-hash"
 """The label by which a pod tells its revision."""
 HASH = "controller.kubernetes.io/hash"
 """The label by which a revision tells its hash."""
-_LONGEST_PREFIX = 223
+_MAX_PREFIX = 223
 
 
 def revision_data(template: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def new_revision(
         "apiVersion": CONTROLLERREVISIONS.api_version,
         "kind": CONTROLLERREVISIONS.kind,
         "metadata": {
-            "name": f"{owner.name[:_LONGEST_PREFIX]}-{hashed}",
+            "name": f"{owner.name[:_MAX_PREFIX]}-{hashed}",
             "namespace": owner.namespace,
             "labels": {**labels, HASH: hashed},
             "annotations": dict(owner.annotations),

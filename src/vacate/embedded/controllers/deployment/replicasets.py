@@ -55,7 +55,7 @@ class ReplicaSetWriter:
         return True
 
     async def change(self, deployment: Deployment, change: Change) -> None:
-        """Give a replica set its size, annotations and patience."""
+        """Give a replica set its size, annotations and minReadySeconds."""
         meta = change.target.metadata
         patch: Obj = {}
         if change.annotations:

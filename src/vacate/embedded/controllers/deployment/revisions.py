@@ -28,7 +28,7 @@ _NOT_COPIED = (
 )  # fmt: skip
 _HISTORY_CHARACTERS = 2000
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_LONGEST_NAME = 253
+_MAX_NAME = 253
 _UNLIMITED = MAX_INT32
 
 
@@ -119,7 +119,7 @@ def new_replica_set(deployment: Deployment, replicas: int, number: int) -> dict[
 
 
 def _name(deployment: str, hashed: str) -> str:
-    return f"{deployment[: _LONGEST_NAME - 1 - len(hashed)]}-{hashed}"
+    return f"{deployment[: _MAX_NAME - 1 - len(hashed)]}-{hashed}"
 
 
 def size_notes(deployment: Deployment) -> dict[str, str]:

@@ -8,8 +8,8 @@ from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj
 from vacate.api.quantity import parse_quantity
 
-_LONGEST_WINDOW = 3600
-_LONGEST_PERIOD = 1800
+_MAX_WINDOW = 3600
+_MAX_PERIOD = 1800
 _ALL = {"type": "Percent", "value": 100, "periodSeconds": 15}
 _FOUR = {"type": "Pods", "value": 4, "periodSeconds": 15}
 
@@ -41,8 +41,8 @@ def _rules_errors(rules: Obj, path: str) -> list[FieldError]:
     where = f"{path}.stabilizationWindowSeconds"
     if window < 0:
         found.append(invalid(where, window, "must be greater than or equal to zero"))
-    if window > _LONGEST_WINDOW:
-        found.append(invalid(where, window, f"must be less than or equal to {_LONGEST_WINDOW}"))
+    if window > _MAX_WINDOW:
+        found.append(invalid(where, window, f"must be less than or equal to {_MAX_WINDOW}"))
     chosen = text(rules.get("selectPolicy"))
     if chosen not in ("Disabled", "Max", "Min"):
         found.append(unsupported(f"{path}.selectPolicy", chosen, ("Disabled", "Max", "Min")))
@@ -62,7 +62,7 @@ def _policy_errors(policy: Obj, path: str) -> list[FieldError]:
         if integer(policy.get(key)) <= 0:
             found.append(invalid(f"{path}.{key}", integer(policy.get(key)), "must be greater than zero"))
     period = integer(policy.get("periodSeconds"))
-    if period > _LONGEST_PERIOD:
-        detail = f"must be less than or equal to {_LONGEST_PERIOD}"
+    if period > _MAX_PERIOD:
+        detail = f"must be less than or equal to {_MAX_PERIOD}"
         found.append(invalid(f"{path}.periodSeconds", period, detail))
     return found

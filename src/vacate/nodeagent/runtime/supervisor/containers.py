@@ -11,9 +11,9 @@ from vacate.nodeagent.runtime.supervisor import cgroups, procfs, records
 from vacate.nodeagent.runtime.supervisor.logtimes import Marks
 from vacate.nodeagent.runtime.supervisor.records import Record
 
-_EMPTY_LOOKS = 3
+_EMPTY_CHECKS = 3
 """How often in a row nothing must be found: processes fork while one looks."""
-_EXEC_LOOKS = 300
+_MAX_EXEC_CHECKS = 300
 """How many looks in a row may be put off by an exec, which may be a stranger's that never ends."""
 
 
@@ -76,9 +76,9 @@ class Container:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self._empty_looks = 0 if left else self._empty_looks + 1
-        if self._empty_looks < _EMPTY_LOOKS:
+        if self._empty_looks < _EMPTY_CHECKS:
             return False
-        if self._exec_looks < _EXEC_LOOKS and procfs.executing():
+        if self._exec_looks < _MAX_EXEC_CHECKS and procfs.executing():
             self._empty_looks, self._exec_looks = 0, self._exec_looks + 1
             return False
         return True

@@ -23,7 +23,7 @@ from vacate.nodeagent.runtime.supervisor.logrotation import rotate
 RECORDS = "containers"
 
 _POLL = 0.01  # while processes that were killed go away
-_LOOK = 1.0  # how often the size of logs is looked at, and so how exact the times of their lines are
+_LOG_CHECK_SECONDS = 1.0  # how often the size of logs is read; the times of their lines are as exact
 _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
 
 
@@ -41,7 +41,7 @@ class Supervisor:
         self.by_pid: dict[int, Container] = {}
         self.execs: dict[int, Exec] = {}
         self.descriptors = Descriptors()
-        self.next_look = time.monotonic() + _LOOK
+        self.next_look = time.monotonic() + _LOG_CHECK_SECONDS
         self.exit_at = time.monotonic() + _FIRST_CLIENT
 
     def run(self, listener: socket.socket) -> None:
@@ -246,7 +246,7 @@ class Supervisor:
         now = time.monotonic()
         if now < self.next_look:
             return
-        self.next_look = now + _LOOK
+        self.next_look = now + _LOG_CHECK_SECONDS
         for container in self.containers.values():
             if not container.ended:
                 with contextlib.suppress(OSError):  # such as a full disk: the times are the price

@@ -13,7 +13,7 @@ from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
 
 _NAMESERVERS, _SEARCHES, _SEARCH_CHARACTERS = 3, 32, 2048
-_LONGEST_HOSTNAME = 64
+_MAX_HOSTNAME = 64
 _LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = rf"{_LABEL}(\.{_LABEL})*"
 _SEARCH_FORMAT = re.compile(_SEARCH)
@@ -140,6 +140,6 @@ def hostname_override_errors(spec: Obj, path: str) -> list[FieldError]:
         for key in ("setHostnameAsFQDN", "hostNetwork")
         if spec.get(key)
     ]
-    if len(text(name).encode(errors="surrogatepass")) > _LONGEST_HOSTNAME:
-        found.append(too_long(where, _LONGEST_HOSTNAME))
+    if len(text(name).encode(errors="surrogatepass")) > _MAX_HOSTNAME:
+        found.append(too_long(where, _MAX_HOSTNAME))
     return found + complaints(where, name, dns1123_subdomain(text(name)))

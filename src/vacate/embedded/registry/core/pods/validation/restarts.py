@@ -13,7 +13,7 @@ from vacate.api.objects import Obj
 _POLICIES = ("Always", "Never", "OnFailure")
 _ACTIONS = ("Restart", "RestartAllContainers")
 _OPERATORS = ("In", "NotIn")
-_MOST_RULES, _MOST_CODES = 20, 255
+_MAX_RULES, _MAX_CODES = 20, 255
 _RESIZED = ("cpu", "memory")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
@@ -64,7 +64,7 @@ def init_restart_errors(container: Obj, path: str) -> list[FieldError]:
 
 
 def _rules_errors(rules: list[Obj], path: str) -> list[FieldError]:
-    found = [too_many(path, len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
+    found = [too_many(path, len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     for index, rule in enumerate(rules):
         where, codes = f"{path}[{index}]", rule.get("exitCodes")
         if rule.get("action") not in _ACTIONS:
@@ -80,8 +80,8 @@ def _code_errors(codes: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if codes.get("operator") not in _OPERATORS:
         found.append(unsupported(f"{path}.operator", text(codes.get("operator")), _OPERATORS))
-    if (count := len(sequence(codes.get("values")))) > _MOST_CODES:
-        found.append(too_many(f"{path}.values", count, _MOST_CODES))
+    if (count := len(sequence(codes.get("values")))) > _MAX_CODES:
+        found.append(too_many(f"{path}.values", count, _MAX_CODES))
     return found
 
 
