@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVACUATIONS
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.features import parse_feature_gates
 from vacate.install.apply.uninstaller import release_instigators
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = pytest.mark.sim
 
 
 def test_finalizers_of_others_stay_also_where_one_comes_at_the_same_moment() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         registered = {"annotations": {f"{EVACUATIONS.group}/priority_backup.example.com": "2000"}}
-        await stage.pod("web", metadata=registered)
-        requester = stage.requester()
-        requester.dialect = EVACUATION
+        await cluster.pod("web", metadata=registered)
+        requester = cluster.requester(dialect=EVACUATION)
         name = (await requester.request("web")).metadata.name
-        client = stage.world.client
+        client = cluster.client
         seen = await client.get(EVACUATIONS, name, "default")
         both = [*seen["metadata"]["finalizers"], "example.com/audit"]
         await client.patch(EVACUATIONS, name, {"metadata": {"finalizers": both}}, "default")
         for _ in range(2):
             await release_instigators(client, seen)
-            (one,) = stage.world.objects(EVACUATIONS)
+            (one,) = cluster.world.objects(EVACUATIONS)
             assert one["metadata"]["finalizers"] == ["example.com/audit"]
 
-    in_sdk_cluster(body, gates=parse_feature_gates("EvacuationAPI=true"))
+    simulate(body, feature_gates="EvacuationAPI=true")

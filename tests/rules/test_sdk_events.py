@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.sdk import EvictionContext, Interceptor
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = pytest.mark.sim
 
@@ -13,20 +13,20 @@ BACKUP = "backup.example.com"
 
 
 def test_events_of_a_handler_are_about_the_request_and_counted() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def talks(context: EvictionContext) -> None:
             for _ in range(50):
                 context.event("Copied", "One more part is copied.")
 
-        await stage.program(Interceptor(BACKUP, talks))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, talks))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
         await requester.wait(request)
-        await stage.clock.sleep(60)
-        (event,) = stage.events("Copied")
+        await cluster.clock.sleep(60)
+        (event,) = cluster.events("Copied")
         about = event["involvedObject"]
         assert (about["kind"], about["name"]) == ("EvictionRequest", request.metadata.name)
         assert event["count"] > 1
 
-    in_sdk_cluster(body)
+    simulate(body)

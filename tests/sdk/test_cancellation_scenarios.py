@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.errors import Invalid
 from vacate.eviction.dialects.evictionrequest.history import TurnResult
@@ -21,6 +20,7 @@ from vacate.sdk import (
     TurnEndReason,
 )
 from vacate.sdk.requesters.requests import withdrawn
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = pytest.mark.sim
 
@@ -58,40 +58,40 @@ class Actors:
         await context.delete(reason="all users are gone")
 
 
-async def begin(stage: SdkCluster, actors: Actors) -> Requester:
+async def begin(cluster: SimulatedCluster, actors: Actors) -> Requester:
     """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
-    await stage.program(*actors.interceptors())
-    await stage.pod("p-1", ACTOR_A, ACTOR_B)
-    await cordon(stage, unschedulable=True)
-    drain = stage.requester(DRAIN)
+    await cluster.program(*actors.interceptors())
+    await cluster.pod("p-1", ACTOR_B, ACTOR_A)
+    await cordon(cluster, unschedulable=True)
+    drain = cluster.requester(DRAIN)
     await drain.request("p-1")
     return drain
 
 
-async def cordon(stage: SdkCluster, *, unschedulable: bool) -> None:
-    await stage.world.client.patch(NODES, "node-1", {"spec": {"unschedulable": unschedulable}})
+async def cordon(cluster: SimulatedCluster, *, unschedulable: bool) -> None:
+    await cluster.client.patch(NODES, "node-1", {"spec": {"unschedulable": unschedulable}})
 
 
-async def b_is_at_work(stage: SdkCluster, actors: Actors) -> None:
-    await stage.until_active(ACTOR_B)
-    await stage.until(lambda: stage.request.status.message == "Users finish their work")
+async def b_is_at_work(cluster: SimulatedCluster, actors: Actors) -> None:
+    await cluster.until_active(ACTOR_B)
+    await cluster.until(lambda: cluster.request.status.message == "Users finish their work")
     assert actors.told == ["there will be a disruption"]
 
 
 def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
-        drain = await begin(stage, actors)
-        sort = stage.requester(SORT)  # 3. the descheduler joins
+        drain = await begin(cluster, actors)
+        sort = cluster.requester(SORT)  # 3. the descheduler joins
         request = await sort.request("p-1")
         assert [one.name for one in request.spec.requesters] == [DRAIN, SORT]
-        await b_is_at_work(stage, actors)  # 4. to 6.
-        assert stage.request.status.eviction_request_cancellation_policy == "Allow"
-        await cordon(stage, unschedulable=False)  # 7.
+        await b_is_at_work(cluster, actors)  # 4. to 6.
+        assert cluster.request.status.eviction_request_cancellation_policy == "Allow"
+        await cordon(cluster, unschedulable=False)  # 7.
         assert await drain.withdraw("p-1")  # 8.
-        await stage.clock.sleep(60)
-        assert stage.request.status.active_interceptor_name == ACTOR_B  # 9. nothing changes
-        assert [one.name for one in stage.request.spec.requesters] == [SORT]
+        await cluster.clock.sleep(60)
+        assert cluster.request.status.active_interceptor_name == ACTOR_B  # 9. nothing changes
+        assert [one.name for one in cluster.request.spec.requesters] == [SORT]
         actors.users_done.set()  # 10. B completes; 11. A's turn; 12. it allows; 13. it deletes the pod
         result = await sort.wait(request)  # 14.
         assert result.pod_ended
@@ -101,48 +101,48 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         ]
         assert actors.told == ["there will be a disruption"]
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)
 
 
 def test_one_requester_who_cancels(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
-        drain = await begin(stage, actors)
-        await b_is_at_work(stage, actors)  # 3. to 5.
-        await cordon(stage, unschedulable=False)  # 6.
+        drain = await begin(cluster, actors)
+        await b_is_at_work(cluster, actors)  # 3. to 5.
+        await cordon(cluster, unschedulable=False)  # 6.
         assert await drain.withdraw("p-1")  # 7.
-        over = await stage.until_complete()  # 8.
+        over = await cluster.until_complete()  # 8.
         assert over.status.active_interceptor_name is None
         assert over.status.expected_interceptor_finish_time is None
         result = await drain.wait("p-1")
         assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
-        await stage.clock.sleep(5)
+        await cluster.clock.sleep(5)
         assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
-        assert "deletionTimestamp" not in stage.find_pod("p-1")["metadata"]
+        assert "deletionTimestamp" not in cluster.find_pod("p-1")["metadata"]
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)
 
 
 @pytest.mark.parametrize("policy_of_a", list(Cancellation))
 def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         actors = Actors(Cancellation.FORBID, policy_of_a)
-        drain = await begin(stage, actors)
-        await b_is_at_work(stage, actors)  # 3. to 5.
-        request = stage.request
+        drain = await begin(cluster, actors)
+        await b_is_at_work(cluster, actors)  # 3. to 5.
+        request = cluster.request
         assert request.forbids_cancellation
-        await cordon(stage, unschedulable=False)  # 6.
+        await cordon(cluster, unschedulable=False)  # 6.
         with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
             await drain.withdraw("p-1")
         name = request.metadata.name
         with pytest.raises(Invalid, match=r"spec\.requesters"):
-            await stage.world.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), "default")
+            await cluster.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), "default")
         with pytest.raises(Exception, match="Forbid"):
-            await stage.world.client.delete(EVICTIONREQUESTS, name, "default")
+            await cluster.client.delete(EVICTIONREQUESTS, name, "default")
         actors.users_done.set()  # 8. B completes; 9. A's turn; 10. its own policy; 11. it deletes the pod
         result = await drain.wait(request)  # 12.
         assert result.pod_ended
         assert result.history[0].interceptor == ACTOR_B
         assert actors.told == ["there will be a disruption"]
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)

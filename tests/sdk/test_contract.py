@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import RecordingHandler, SdkCluster, in_sdk_cluster, writes
+from support.simulated.handlers import RecordingHandler
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.transport import Transport
 from vacate.sdk import (
@@ -21,6 +21,7 @@ from vacate.sdk import (
     TurnLost,
 )
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
@@ -28,7 +29,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         faults: list[str] = []
         tried = asyncio.Event()
 
@@ -49,10 +50,10 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
             tried.set()
             await context.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, tries))
-        await stage.pod("web", BACKUP)
-        await stage.requester().request("web")
-        await stage.until(tried.is_set, 60.0)  # a breach must fail here, and not wait for ever
+        await cluster.program(Interceptor(BACKUP, tries))
+        await cluster.pod("web", BACKUP)
+        await cluster.requester().request("web")
+        await cluster.until(tried.is_set, 60.0)  # a breach must fail here, and not wait for ever
         assert faults == [
             "condition Complete is the controller's; choose another type",
             "condition Mine: status 'Perhaps' is not one of True, False and Unknown",
@@ -61,11 +62,11 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
             "expected_finish: 2026-01-01 00:00:00 has no time zone; give it one, UTC for example",
         ]
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_nothing_is_written_after_the_turn_is_over() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         caught: list[TurnEndReason] = []
 
         async def late(context: EvictionContext) -> None:
@@ -77,22 +78,22 @@ def test_nothing_is_written_after_the_turn_is_over() -> None:
                 except TurnLost as lost:
                     caught.append(lost.reason)
 
-        await stage.program(Interceptor(BACKUP, late))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, late))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         await requester.request("web")
-        await stage.until_active(BACKUP)
-        await stage.clock.sleep(10)
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(10)
         await requester.withdraw("web")
-        await stage.clock.sleep(10)
+        await cluster.clock.sleep(10)
         assert caught == [TurnEndReason.CANCELLED]
-        assert stage.request.status.message == "The eviction request is cancelled."
+        assert cluster.request.status.message == "The eviction request is cancelled."
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         go_on = asyncio.Event()
 
         async def atomic(context: EvictionContext) -> None:
@@ -102,74 +103,74 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
             await context.report(cancellation="Allow")
             await context.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, atomic))
-        await stage.pod("web", BACKUP)
-        requester, other = stage.requester(), stage.requester("other.example.com")
+        await cluster.program(Interceptor(BACKUP, atomic))
+        await cluster.pod("web", BACKUP)
+        requester, other = cluster.requester(), cluster.requester("other.example.com")
         await requester.request("web")
-        await stage.until(lambda: stage.request.forbids_cancellation)
+        await cluster.until(lambda: cluster.request.forbids_cancellation)
         with pytest.raises(CancellationForbidden, match=rf"Forbid was set by {BACKUP}, whose turn it is"):
             await requester.withdraw("web")
         unjoined = await other.request("web")
         assert [one.name for one in unjoined.spec.requesters] == [requester.name]
         go_on.set()
-        await stage.until(lambda: not stage.request.forbids_cancellation)
+        await cluster.until(lambda: not cluster.request.forbids_cancellation)
         assert await requester.withdraw("web")
-        await stage.until_complete()
+        await cluster.until_complete()
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def waits(context: EvictionContext) -> None:
             assert context.request.forbids_cancellation
             await context.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, waits, cancellation=Cancellation.FORBID))
-        await stage.pod("web", BACKUP)
-        await stage.requester().request("web")
-        await stage.until(lambda: stage.request.forbids_cancellation)
-        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        await cluster.program(Interceptor(BACKUP, waits, cancellation=Cancellation.FORBID))
+        await cluster.pod("web", BACKUP)
+        await cluster.requester().request("web")
+        await cluster.until(lambda: cluster.request.forbids_cancellation)
+        states = cluster.states(EVICTIONREQUESTS)
         assert len(states) == 3  # created, assigned, taken on
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 @pytest.mark.parametrize("skew", [-9.0, 9.0])
 def test_clocks_that_differ(skew: float) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def works(context: EvictionContext) -> None:
             await context.clock.sleep(1000)
 
-        clock = stage.world.sim.skewed_clock(skew)
-        await stage.program(Interceptor(BACKUP, works), clock=clock)
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        clock = cluster.world.sim.skewed_clock(skew)
+        await cluster.program(Interceptor(BACKUP, works), clock=clock)
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
         assert result.history[0].result.value == "completed"
         assert result.pod_ended
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         diary = RecordingHandler()
-        await stage.program(Interceptor(BACKUP, diary), clock=stage.world.sim.skewed_clock(30))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web", deadline_seconds=600)
-        await stage.until_active(CACHE)
+        await cluster.program(Interceptor(BACKUP, diary), clock=cluster.world.sim.skewed_clock(30))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(CACHE)
         assert not diary.lines
-        (event,) = stage.events("InterceptorRefused")[:1]
+        (event,) = cluster.events("InterceptorRefused")[:1]
         assert "may not be more than 10 seconds in the future" in event["message"]
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 @pytest.mark.thorough(beyond=1)
 def test_over_a_bad_network(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def works(context: EvictionContext) -> None:
             for part in range(20):
                 await context.report(f"{part}", conditions=[Condition("Part", True, f"Part{part}")])
@@ -178,14 +179,14 @@ def test_over_a_bad_network(sim_seed: int) -> None:
 
         def bad(link: Transport) -> Transport:
             chances = RequestFaultRates(delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.2, repeat=0.1)
-            return FaultyTransport(link, RandomPlan(chances, stage.world.sim.stream("bad")), stage.clock)
+            return FaultyTransport(link, RandomPlan(chances, cluster.world.sim.stream("bad")), cluster.clock)
 
-        await stage.program(Interceptor(BACKUP, works, attempts=1), through=bad)
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, works, attempts=1), wrap_transport=bad)
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
         assert result.pod_ended
-        assert not stage.events("InterceptorFailed")
+        assert not cluster.events("InterceptorFailed")
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)

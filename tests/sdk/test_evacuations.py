@@ -8,20 +8,18 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, Invalid, NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.features import parse_feature_gates
 from vacate.sdk import Cancellation, CancellationForbidden, Ending, EvictionContext, Interceptor, Requester
-from vacate.sim.cluster import World
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
-OPEN = parse_feature_gates("EvacuationAPI=true")
+OPEN = "EvacuationAPI=true"
 BACKUP, MIGRATE = "backup.example.com", "migrate.example.com"
 BOTH = ("evictionrequest", "evacuation")
 PREFIX = "evacuation.coordination.k8s.io"
@@ -34,14 +32,12 @@ def registered(*classes: str) -> Obj:
     return {"annotations": {f"{PREFIX}/priority_{name}": value for name, value in values.items()}}
 
 
-def instigator(stage: SdkCluster, name: str = "drain.example.com") -> Requester:
-    sim = stage.world.sim
-    client = stage.world.client_of(name)
-    return Requester(client, name, clock=sim.clock, entropy=sim.stream(name), dialect=EVACUATION)
+def instigator(cluster: SimulatedCluster, name: str = "drain.example.com") -> Requester:
+    return cluster.requester(name, dialect=EVACUATION)
 
 
-def evacuations(world: World) -> list[Obj]:
-    return world.objects(EVACUATIONS)
+def evacuations(cluster: SimulatedCluster) -> list[Obj]:
+    return cluster.world.objects(EVACUATIONS)
 
 
 async def work(eviction: EvictionContext) -> None:
@@ -53,51 +49,51 @@ async def an_hour(eviction: EvictionContext) -> None:
 
 
 def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = await stage.pod("web")
-        requester = instigator(stage)
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = await cluster.pod("web")
+        requester = instigator(cluster)
         request = await requester.request("web", reason="kernel update")
         assert request.metadata.name == f"{pod['metadata']['uid']}-web"
         assert request.metadata.finalizers == [DRAIN]
         assert request.metadata.labels["app"] == "web"
         result = await requester.wait(request)
         assert (result.pod_ended, result.ending) == (True, Ending.POD_DELETED)
-        await stage.until(lambda: not evacuations(stage.world))
-        assert not stage.find_pod("web")
+        await cluster.until(lambda: not evacuations(cluster))
+        assert not cluster.find_pod("web")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_the_same_handler_serves_both_apis() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         seen: list[str] = []
 
         async def handler(eviction: EvictionContext) -> None:
             seen.append(eviction.request.kind.kind)
             await eviction.report("Working")
 
-        await stage.program(Interceptor(BACKUP, handler, apis=BOTH))
-        await stage.pod("old", metadata=registered(BACKUP))
-        await stage.pod("new", metadata=registered(BACKUP))
-        first, second = instigator(stage), stage.requester()
+        await cluster.program(Interceptor(BACKUP, handler, apis=BOTH))
+        await cluster.pod("old", metadata=registered(BACKUP))
+        await cluster.pod("new", metadata=registered(BACKUP))
+        first, second = instigator(cluster), cluster.requester()
         results = await asyncio.gather(
             first.wait(await first.request("old")), second.wait(await second.request("new"))
         )
         assert [one.pod_ended for one in results] == [True, True]
         assert sorted(seen) == ["Evacuation", "EvictionRequest"]
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         both = [Interceptor(name, work, apis=("evacuation",)) for name in (BACKUP, MIGRATE)]
-        await stage.program(*both)
-        await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
-        requester = instigator(stage)
+        await cluster.program(*both)
+        await cluster.pod("web", metadata=registered(MIGRATE, BACKUP))
+        requester = instigator(cluster)
         result = await requester.wait(await requester.request("web"))
         assert [turn.interceptor for turn in result.history] == [MIGRATE, BACKUP]
-        states = writes(stage.world, EVACUATIONS.resource)
+        states = cluster.states(EVACUATIONS)
         assert states[0]["spec"]["evacuators"] == [
             {"evacuatorClass": MIGRATE, "priority": 2000},
             {"evacuatorClass": BACKUP, "priority": 1990},
@@ -109,69 +105,69 @@ def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
         assert [name for name in dict.fromkeys(active) if name] == [MIGRATE, BACKUP]
         assert all("activeInterceptorName" not in one["status"] for one in states)
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
-        requester = instigator(stage)
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", metadata=registered(MIGRATE, BACKUP))
+        requester = instigator(cluster)
         request = await requester.request("web", deadline_seconds=600)
-        began = stage.clock.now()
+        began = cluster.clock.now()
         result = await requester.wait(request)
         assert result.pod_ended
         assert [(turn.interceptor, turn.result.value) for turn in result.history] == [
             (MIGRATE, "never-responded"),
             (BACKUP, "never-responded"),
         ]
-        assert 1200 <= (stage.clock.now() - began).total_seconds() < 1300
+        assert 1200 <= (cluster.clock.now() - began).total_seconds() < 1300
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_the_last_instigator_that_goes_cancels() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
-        await stage.pod("web", metadata=registered(BACKUP))
-        first, second = instigator(stage), instigator(stage, "sort.example.com")
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+        await cluster.pod("web", metadata=registered(BACKUP))
+        first, second = instigator(cluster), instigator(cluster, "sort.example.com")
         request = await first.request("web")
         await second.request("web")
         waiting = asyncio.create_task(first.wait(request))
         assert await first.withdraw("web")
-        (found,) = evacuations(stage.world)
+        (found,) = evacuations(cluster)
         assert found["metadata"]["finalizers"] == [f"{PREFIX}/instigator_sort.example.com"]
-        await stage.clock.sleep(60)
-        assert evacuations(stage.world)
+        await cluster.clock.sleep(60)
+        assert evacuations(cluster)
         assert await second.withdraw("web")
         assert (await waiting).ending is Ending.CANCELLED
-        await stage.until(lambda: not evacuations(stage.world))
-        assert stage.find_pod("web")
+        await cluster.until(lambda: not evacuations(cluster))
+        assert cluster.find_pod("web")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_forbid_holds_the_evacuation_until_the_pod_is_removed() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         forbids = Interceptor(BACKUP, an_hour, apis=BOTH, cancellation=Cancellation.FORBID)
-        await stage.program(forbids)
-        await stage.pod("web", metadata=registered(BACKUP))
-        request = await instigator(stage).request("web")
+        await cluster.program(forbids)
+        await cluster.pod("web", metadata=registered(BACKUP))
+        request = await instigator(cluster).request("web")
         policy = "evacuationCancellationPolicy"
-        await stage.until(lambda: evacuations(stage.world)[0]["status"][policy] == "Forbid")
-        client, name = stage.world.client, request.metadata.name
+        await cluster.until(lambda: evacuations(cluster)[0]["status"][policy] == "Forbid")
+        client, name = cluster.client, request.metadata.name
         with pytest.raises(Forbidden, match=r"evacuationCancellationPolicy is Forbid"):
             await client.delete(EVACUATIONS, name, "default")
         await client.patch(EVACUATIONS, name, {"metadata": {"finalizers": []}}, "default")
-        await stage.clock.sleep(120)
-        assert evacuations(stage.world)
+        await cluster.clock.sleep(120)
+        assert evacuations(cluster)
         await client.delete(PODS, "web", "default")
-        await stage.until(lambda: not evacuations(stage.world))
+        await cluster.until(lambda: not evacuations(cluster))
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         allow = asyncio.Event()
 
         async def migrate(eviction: EvictionContext) -> None:
@@ -180,11 +176,11 @@ def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway
             await eviction.report("Migrated", cancellation="Allow")
             await eviction.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, migrate, apis=BOTH))
-        await stage.pod("web", metadata=registered(BACKUP))
-        first, second = instigator(stage), instigator(stage, "sort.example.com")
+        await cluster.program(Interceptor(BACKUP, migrate, apis=BOTH))
+        await cluster.pod("web", metadata=registered(BACKUP))
+        first, second = instigator(cluster), instigator(cluster, "sort.example.com")
         request = await first.request("web")
-        await stage.until(lambda: "Forbid" in str(evacuations(stage.world)[0]["status"]))
+        await cluster.until(lambda: "Forbid" in str(evacuations(cluster)[0]["status"]))
         joined = await second.request("web")
         assert [one.name for one in joined.spec.requesters] == [first.name, second.name]
         with pytest.raises(CancellationForbidden, match="can no longer be cancelled"):
@@ -192,120 +188,120 @@ def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway
         with pytest.raises(CancellationForbidden):
             await second.withdraw("web")
         assert not await second.withdraw("web")  # it is no instigator any more
-        await stage.clock.sleep(120)
-        assert not evacuations(stage.world)[0]["metadata"].get("finalizers")
+        await cluster.clock.sleep(120)
+        assert not evacuations(cluster)[0]["metadata"].get("finalizers")
         async with first.keep_requested("web") as sustained:  # wants it again
             assert len(sustained.request.spec.requesters) == 1
             with pytest.raises(CancellationForbidden):
                 await first.withdraw("web")
-            await stage.until(lambda: sustained.requested_again == 1)
+            await cluster.until(lambda: sustained.requested_again == 1)
         with contextlib.suppress(CancellationForbidden):
             await first.withdraw("web")
         allow.set()  # nobody wants it now, and it may be cancelled again
         assert (await first.wait(request)).ending is Ending.CANCELLED
-        assert stage.find_pod("web")
+        assert cluster.find_pod("web")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_an_instigator_that_asks_again_does_not_hold_what_was_deleted() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", metadata=registered(BACKUP))
-        requester = instigator(stage)
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", metadata=registered(BACKUP))
+        requester = instigator(cluster)
         first = await requester.request("web")
-        await stage.world.client.delete(EVACUATIONS, first.metadata.name, "default")
-        await stage.until(lambda: "Cancelled" in str(evacuations(stage.world)[0]["status"]))
+        await cluster.client.delete(EVACUATIONS, first.metadata.name, "default")
+        await cluster.until(lambda: "Cancelled" in str(evacuations(cluster)[0]["status"]))
         second = await requester.request("web")
         assert second.metadata.uid != first.metadata.uid
         assert not second.complete
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_finalizers_of_others_stay_when_the_pod_is_gone() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web")
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web")
         made = EVACUATION.new_request(
-            codec_for(Pod).convert(stage.find_pod("web")), "drain.example.com", "", None
+            codec_for(Pod).convert(cluster.find_pod("web")), "drain.example.com", "", None
         )
         made["metadata"]["finalizers"].append("example.com/bookkeeping")
-        await stage.world.client.create(EVACUATIONS, made, "default")
-        await stage.until(lambda: not stage.find_pod("web"))
+        await cluster.client.create(EVACUATIONS, made, "default")
+        await cluster.until(lambda: not cluster.find_pod("web"))
         kept = ["example.com/bookkeeping"]
-        await stage.until(lambda: evacuations(stage.world)[0]["metadata"]["finalizers"] == kept)
-        await stage.until(lambda: "deletionTimestamp" in evacuations(stage.world)[0]["metadata"])
-        (found,) = evacuations(stage.world)
+        await cluster.until(lambda: evacuations(cluster)[0]["metadata"]["finalizers"] == kept)
+        await cluster.until(lambda: "deletionTimestamp" in evacuations(cluster)[0]["metadata"])
+        (found,) = evacuations(cluster)
         (over,) = [one for one in found["status"]["conditions"] if one["type"] == "Complete"]
         assert (over["status"], over["reason"]) == ("True", "PodDeleted")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         done = {"restartPolicy": "Never"}
         ends = {"annotations": {"sim.vacate.dev/exit-seconds": "5"}}
-        await stage.pod("job", spec=done, metadata=ends)
-        await stage.world.client.patch(
+        await cluster.pod("job", spec=done, metadata=ends)
+        await cluster.client.patch(
             PODS, "job", {"status": {"phase": "Succeeded"}}, "default", subresource="status"
         )
-        requester = instigator(stage)
+        requester = instigator(cluster)
         request = await requester.request("job")
         result = await requester.wait(request, timeout=dt.timedelta(minutes=10))
         assert result.ending is Ending.POD_DELETED
-        await stage.until(lambda: not stage.find_pod("job"))
+        await cluster.until(lambda: not cluster.find_pod("job"))
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web")
-        await stage.budget("web")
-        requester = instigator(stage)
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web")
+        await cluster.budget("web")
+        requester = instigator(cluster)
         request = await requester.request("web")
-        await stage.until(lambda: evacuations(stage.world)[0]["status"]["failedEvictionCounter"] >= 2)
+        await cluster.until(lambda: evacuations(cluster)[0]["status"]["failedEvictionCounter"] >= 2)
         lower = {"status": {"failedEvictionCounter": 0}}
         with pytest.raises(Invalid, match=r"status\.failedEvictionCounter"):
-            await stage.world.client.patch(
+            await cluster.client.patch(
                 EVACUATIONS, request.metadata.name, lower, "default", subresource="status"
             )
-        await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        await cluster.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
         assert (await requester.wait(request)).pod_ended
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(Interceptor(BACKUP, an_hour, apis=BOTH))
         for name in ("a", "b"):
-            await stage.pod(name, metadata=registered(BACKUP))
-        request = await instigator(stage).request("a")
+            await cluster.pod(name, metadata=registered(BACKUP))
+        request = await instigator(cluster).request("a")
         with pytest.raises(Forbidden, match=f'Evacuation "{request.metadata.name}" already'):
-            await stage.requester().request("a")
-        request = await stage.requester().request("b")
+            await cluster.requester().request("a")
+        request = await cluster.requester().request("b")
         with pytest.raises(Forbidden, match=f'EvictionRequest "{request.metadata.name}" already'):
-            await instigator(stage).request("b")
+            await instigator(cluster).request("b")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_without_the_gate_the_api_is_not_served() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web")
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web")
         with pytest.raises(NotFound):
-            await instigator(stage).request("web")
-        await stage.requester().request("web")
-        assert stage.world.objects(EVICTIONREQUESTS)
+            await instigator(cluster).request("web")
+        await cluster.requester().request("web")
+        assert cluster.world.objects(EVICTIONREQUESTS)
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_names_that_are_not_the_pods_are_refused() -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = codec_for(Pod).convert(await stage.pod("web"))
-        client, made = stage.world.client, EVACUATION.new_request(pod, "drain.example.com", "", None)
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = codec_for(Pod).convert(await cluster.pod("web"))
+        client, made = cluster.client, EVACUATION.new_request(pod, "drain.example.com", "", None)
         for wrong in (pod.metadata.uid, f"{pod.metadata.uid}-we"):
             with pytest.raises(
                 Invalid, match=rf'metadata\.name: Invalid value.*must be "{pod.metadata.uid}-web"'
@@ -320,9 +316,9 @@ def test_names_that_are_not_the_pods_are_refused() -> None:
             spec = {**made["spec"], "progressDeadlineSeconds": seconds}
             with pytest.raises(Invalid, match=r"spec\.progressDeadlineSeconds"):
                 await client.create(EVACUATIONS, {**made, "spec": spec}, "default")
-        assert not evacuations(stage.world)
+        assert not evacuations(cluster)
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 @pytest.mark.parametrize(
@@ -335,10 +331,10 @@ def test_long_names_are_cut(pod_name: str, expected: str) -> None:
 
 
 def test_the_spec_never_changes() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
-        await stage.pod("web", metadata=registered(BACKUP))
-        request = await instigator(stage).request("web")
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+        await cluster.pod("web", metadata=registered(BACKUP))
+        request = await instigator(cluster).request("web")
         changes = (
             {"podRef": {"name": "other"}},
             {"evacuators": [{"evacuatorClass": MIGRATE, "priority": 1}]},
@@ -346,21 +342,19 @@ def test_the_spec_never_changes() -> None:
         )
         for change in changes:
             with pytest.raises(Invalid, match=r"field is immutable"):
-                await stage.world.client.patch(
-                    EVACUATIONS, request.metadata.name, {"spec": change}, "default"
-                )
+                await cluster.client.patch(EVACUATIONS, request.metadata.name, {"spec": change}, "default")
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_evacuators_of_the_creator_are_merged_and_those_of_the_pod_win() -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = codec_for(Pod).convert(await stage.pod("web", metadata=registered(BACKUP)))
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = codec_for(Pod).convert(await cluster.pod("web", metadata=registered(BACKUP)))
         made = EVACUATION.new_request(pod, "drain.example.com", "", None)
         given = [{"evacuatorClass": BACKUP, "priority": 7}, {"evacuatorClass": MIGRATE, "priority": 5}]
         made["spec"]["evacuators"] = given
-        stored = await stage.world.client.create(EVACUATIONS, made, "default")
+        stored = await cluster.client.create(EVACUATIONS, made, "default")
         assert stored["spec"]["evacuators"] == [{"evacuatorClass": BACKUP, "priority": 2000}, given[1]]
         assert stored["spec"]["progressDeadlineSeconds"] == 1800
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.eviction.dialects.turn_conditions import is_held, past_turns
@@ -19,6 +19,7 @@ from vacate.sdk import (
     TurnResult,
 )
 from vacate.sdk.interceptors.turnrunner import retry_pause
+from vacate.testing import ONE_NODE, SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
@@ -26,109 +27,109 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         attempts: list[int] = []
 
         async def fails(context: EvictionContext) -> None:
             attempts.append(context.attempt)
             raise OSError("the backup server is away")
 
-        await stage.program(Interceptor(BACKUP, fails, attempts=3))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web", deadline_seconds=600)
-        await stage.until_active(BACKUP)
-        began = stage.clock.monotonic()
-        await stage.until_active(CACHE)
+        await cluster.program(Interceptor(BACKUP, fails, attempts=3))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(BACKUP)
+        began = cluster.clock.monotonic()
+        await cluster.until_active(CACHE)
         assert attempts == [1, 2, 3]
-        assert 29 < stage.clock.monotonic() - began < 40  # pauses of 10 and 20 seconds
-        messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
+        assert 29 < cluster.clock.monotonic() - began < 40  # pauses of 10 and 20 seconds
+        messages = [dig(one, "status", "message") for one in cluster.states(EVICTIONREQUESTS)]
         assert "Attempt 1 of 3 failed: the backup server is away. Attempt 2 starts in 10 s." in messages
         assert f"{BACKUP} failed: the backup server is away (after 3 attempts)" in messages
-        assert len(stage.events("InterceptorAttemptFailed")) == 3
-        (turn,) = past_turns(stage.request)
+        assert len(cluster.events("InterceptorAttemptFailed")) == 3
+        (turn,) = past_turns(cluster.request)
         assert (turn.result, turn.message) == (
             TurnResult.FAILED,
             "the backup server is away (after 3 attempts)",
         )
-        await stage.until(lambda: len(stage.events("InterceptorFailed")) == 2)
-        about = {one["involvedObject"]["kind"]: one["type"] for one in stage.events("InterceptorFailed")}
+        await cluster.until(lambda: len(cluster.events("InterceptorFailed")) == 2)
+        about = {one["involvedObject"]["kind"]: one["type"] for one in cluster.events("InterceptorFailed")}
         assert about == {"EvictionRequest": "Warning", "Pod": "Warning"}
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_failure_is_no_progress() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise OSError("no")
 
-        await stage.program(Interceptor(BACKUP, fails, attempts=2))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(CACHE)
-        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        await cluster.program(Interceptor(BACKUP, fails, attempts=2))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web")
+        await cluster.until_active(CACHE)
+        states = cluster.states(EVICTIONREQUESTS)
         mine = [one["status"] for one in states if dig(one, "status", "activeInterceptorName") == BACKUP]
         beats = [one["heartbeatTime"] for one in mine]
         assert len(set(beats)) == 2  # the assignment's and the one that took it on
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_handler_that_recovers_goes_on() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def recovers(context: EvictionContext) -> None:
             if context.attempt < 3:
                 raise RuntimeError("not yet")
 
-        await stage.program(Interceptor(BACKUP, recovers))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, recovers))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
         assert result.pod_ended
         assert result.history[0].result is TurnResult.COMPLETED
         assert result.failures == ()
-        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        states = cluster.states(EVICTIONREQUESTS)
         failure = next(one for one in states[-1]["status"]["conditions"] if one["type"] == f"{BACKUP}/Failed")
         assert (failure["status"], failure["reason"]) == ("False", "Recovered")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_handler_that_declines_is_not_called_completed() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def declines(context: EvictionContext) -> Declined:
             return context.declined("it has no data")
 
-        await stage.program(Interceptor(BACKUP, declines))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, declines))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         result = await requester.wait(await requester.request("web"))
         (turn,) = result.history
         assert (turn.result, turn.message) == (TurnResult.DECLINED, "it has no data")
         assert result.failures == ()
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise KeyError("volume")
 
-        await stage.program(Interceptor(BACKUP, fails, attempts=1))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, fails, attempts=1))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         result = await requester.wait(await requester.request("web"))
         assert result.pod_ended
         (turn,) = result.failures
         assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         calls: list[bool] = []
 
         async def fails(context: EvictionContext) -> None:
@@ -136,50 +137,50 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
             raise OSError("the backup server is away")
 
         held = Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD)
-        process = await stage.program(held)
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web", deadline_seconds=600)
-        await stage.until_active(BACKUP)
-        await stage.clock.sleep(60)
-        told = [one for one in stage.events("InterceptorHeld") if one["type"] == "Warning"]
+        process = await cluster.program(held)
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(60)
+        told = [one for one in cluster.events("InterceptorHeld") if one["type"] == "Warning"]
         assert {one["involvedObject"]["kind"] for one in told} == {"EvictionRequest", "Pod"}
-        await stage.clock.sleep(3 * 3600)
-        assert stage.request.status.active_interceptor_name == BACKUP
-        assert is_held(stage.request, BACKUP)
+        await cluster.clock.sleep(3 * 3600)
+        assert cluster.request.status.active_interceptor_name == BACKUP
+        assert is_held(cluster.request, BACKUP)
         assert calls == [False]
         await process.crash()
         await process.start()
-        await stage.clock.sleep(5)
+        await cluster.clock.sleep(5)
         assert calls == [False, True]  # a restart tries again
         done = {"status": {"activeInterceptorCompleted": True}}
-        name = stage.request.metadata.name
-        await stage.world.client.patch(EVICTIONREQUESTS, name, done, "default", subresource="status")
-        await stage.until_active(CACHE)
-        assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.FAILED]
+        name = cluster.request.metadata.name
+        await cluster.client.patch(EVICTIONREQUESTS, name, done, "default", subresource="status")
+        await cluster.until_active(CACHE)
+        assert [turn.result for turn in past_turns(cluster.request)] == [TurnResult.FAILED]
         await process.stop()
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 @pytest.mark.thorough
 def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise OSError("the backup server is away")
 
-        await stage.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web", deadline_seconds=600)
-        await stage.until_active(BACKUP)
-        await stage.clock.sleep(3 * 3600)
-        assert is_held(stage.request, BACKUP)
-        began = stage.clock.monotonic()
-        await stage.until_complete()
-        assert stage.clock.monotonic() - began < 3600 + 600
-        (event,) = stage.events("LimitReached")
+        await cluster.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(3 * 3600)
+        assert is_held(cluster.request, BACKUP)
+        began = cluster.clock.monotonic()
+        await cluster.until_complete()
+        assert cluster.clock.monotonic() - began < 3600 + 600
+        (event,) = cluster.events("LimitReached")
         assert "total time" in event["message"]
 
-    in_sdk_cluster(body, limits=Limits(duration=dt.timedelta(hours=4)))
+    simulate(body, settings=replace(ONE_NODE, limits=Limits(duration=dt.timedelta(hours=4))))
 
 
 def test_any_number_of_attempts_has_a_pause() -> None:

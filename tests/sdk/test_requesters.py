@@ -8,12 +8,12 @@ import datetime as dt
 import pytest
 
 from support.simulated.evictions import put_past_admission
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound
 from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -30,9 +30,11 @@ def named(request: EvictionRequest) -> list[str]:
 
 
 def test_asking_creates_a_request_that_belongs_to_the_pod() -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = await stage.pod("web", BACKUP)
-        request = await stage.requester().request("web", reason="the node is replaced", deadline_seconds=900)
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = await cluster.pod("web", BACKUP)
+        request = await cluster.requester().request(
+            "web", reason="the node is replaced", deadline_seconds=900
+        )
         assert request.metadata.name == pod["metadata"]["uid"]
         assert request.metadata.annotations["vacate.dev/reason"] == "the node is replaced"
         assert request.metadata.labels["app"] == "web"
@@ -43,48 +45,48 @@ def test_asking_creates_a_request_that_belongs_to_the_pod() -> None:
         assert request.spec.heartbeat_deadline_seconds == 900
         assert named(request) == [DRAIN]
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_plain_eviction_vanishes_with_its_pod() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web")
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web")
+        requester = cluster.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
         assert (result.pod_ended, result.history) == (True, ())
-        await stage.until(lambda: not stage.requests())
+        await cluster.until(lambda: not cluster.requests())
         again = await requester.wait("web")  # the pod of that name has left already
         assert again.pod_ended
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web")
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web")
+        requester = cluster.requester()
         request = await requester.request("web")
-        await stage.until(lambda: not stage.find_pod("web"))
-        await stage.until(lambda: not stage.requests())
+        await cluster.until(lambda: not cluster.find_pod("web"))
+        await cluster.until(lambda: not cluster.requests())
         result = await requester.wait(request)
         assert (result.ending, result.pod_ended) == (Ending.POD_DELETED, True)
         assert result.message == "The pod is deleted, and the request with it."
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
     """Written past admission, as by a server without it: a requester must wait while the pod runs."""
 
-    async def body(stage: SdkCluster) -> None:
-        await stage.program(Interceptor(BACKUP, an_hour))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(Interceptor(BACKUP, an_hour))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         await requester.request("web")
-        await stage.until_active(BACKUP)
-        name = stage.request.metadata.name
-        forged = await stage.world.client.get(EVICTIONREQUESTS, name, "default")
+        await cluster.until_active(BACKUP)
+        name = cluster.request.metadata.name
+        forged = await cluster.client.get(EVICTIONREQUESTS, name, "default")
         forged["status"]["conditions"].append(
             {
                 "type": "Complete",
@@ -94,198 +96,198 @@ def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             }
         )
-        await put_past_admission(stage.world, forged)
+        await put_past_admission(cluster.world, forged)
         result = await requester.wait("web")
         assert not result.pod_ended
         assert "is still there: the status was not written by Vacate's controller" in result.message
-        assert stage.find_pod("web")
+        assert cluster.find_pod("web")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_request_that_someone_deletes_is_a_cancellation() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
         waiting = asyncio.create_task(requester.wait(request))
-        await stage.clock.sleep(5)
-        await stage.world.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
+        await cluster.clock.sleep(5)
+        await cluster.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
         result = await waiting
         assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
         assert result.message == "The request was deleted while the pod stayed."
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_request_deleted_while_the_pod_goes_is_awaited_with_the_pod() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         slow = {"annotations": {"sim.vacate.dev/stop-seconds": "20"}}
-        await stage.pod("web", metadata=slow)
-        requester = stage.requester()
+        await cluster.pod("web", metadata=slow)
+        requester = cluster.requester()
         request = await requester.request("web")
         waiting = asyncio.create_task(requester.wait(request))
-        await stage.until(lambda: "deletionTimestamp" in stage.find_pod("web")["metadata"])
-        await stage.world.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
+        await cluster.until(lambda: "deletionTimestamp" in cluster.find_pod("web")["metadata"])
+        await cluster.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
         result = await waiting
         assert result.pod_ended
-        assert not stage.find_pod("web")
+        assert not cluster.find_pod("web")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_waiting_not_for_ever() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
         with pytest.raises(TimeoutError):
             await requester.wait(request, timeout=dt.timedelta(seconds=30))
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_two_join_and_each_withdraws_only_its_own_name() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        drain, sort = stage.requester(DRAIN), stage.requester(SORT)
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        drain, sort = cluster.requester(DRAIN), cluster.requester(SORT)
         await drain.request("web")
         joined = await sort.request("web")
         assert named(joined) == [DRAIN, SORT]
         assert named(await sort.request("web")) == [DRAIN, SORT]  # once is enough
         assert await drain.withdraw("web")
-        assert named(stage.request) == [SORT]
+        assert named(cluster.request) == [SORT]
         assert not await drain.withdraw("web")
-        assert not stage.request.complete
+        assert not cluster.request.complete
         assert await sort.withdraw("web")
-        over = await stage.until_complete()
+        over = await cluster.until_complete()
         assert over.status.message == "The eviction request is cancelled."
         assert not await sort.withdraw("web")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_many_who_join_and_withdraw_at_once_lose_nobody(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requesters = [stage.requester(f"r{number}.example.com") for number in range(12)]
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requesters = [cluster.requester(f"r{number}.example.com") for number in range(12)]
         await asyncio.gather(*(one.request("web") for one in requesters))
-        assert sorted(named(stage.request)) == sorted(one.name for one in requesters)
+        assert sorted(named(cluster.request)) == sorted(one.name for one in requesters)
         await asyncio.gather(*(one.withdraw("web") for one in requesters[1:]))
-        assert named(stage.request) == [requesters[0].name]
-        assert not stage.request.complete
+        assert named(cluster.request) == [requesters[0].name]
+        assert not cluster.request.complete
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)
 
 
 def test_a_cancelled_request_is_replaced_for_a_live_pod() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         first = await requester.request("web")
         await requester.withdraw("web")
-        await stage.until_complete()
+        await cluster.until_complete()
         second = await requester.request("web", reason="again")
         assert second.metadata.uid != first.metadata.uid
         assert not second.complete
         assert second.metadata.annotations["vacate.dev/reason"] == "again"
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_the_finalizer_that_blocks_a_new_request_is_named() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
         hold = {"metadata": {"finalizers": ["audit.example.com/record"]}}
-        await stage.world.client.patch(EVICTIONREQUESTS, request.metadata.name, hold, "default")
+        await cluster.client.patch(EVICTIONREQUESTS, request.metadata.name, hold, "default")
         await requester.withdraw("web")
-        await stage.until_complete()
+        await cluster.until_complete()
         with pytest.raises(HeldByFinalizers, match=r"audit\.example\.com/record") as held:
             await requester.request("web")
         assert held.value.finalizers == ("audit.example.com/record",)
         asking = asyncio.create_task(requester.request("web"))
-        await stage.clock.sleep(5)
+        await cluster.clock.sleep(5)
         free = {"metadata": {"finalizers": None}}
-        await stage.world.client.patch(EVICTIONREQUESTS, request.metadata.name, free, "default")
+        await cluster.client.patch(EVICTIONREQUESTS, request.metadata.name, free, "default")
         assert (await asking).metadata.uid != request.metadata.uid
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_pod_that_has_ended_needs_no_new_request() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         once = {"annotations": {"sim.vacate.dev/run-seconds": "30"}}
-        await stage.pod("web", BACKUP, spec={"restartPolicy": "Never"}, metadata=once)
-        requester = stage.requester()
+        await cluster.pod("web", BACKUP, spec={"restartPolicy": "Never"}, metadata=once)
+        requester = cluster.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
         assert result.ending is Ending.POD_TERMINATED
         assert (await requester.request("web")).metadata.uid == request.metadata.uid
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def works(context: EvictionContext) -> None:
             await context.clock.sleep(60)
 
-        await stage.program(Interceptor(BACKUP, works))
-        await stage.pod("web", BACKUP)
-        requester, meddler = stage.requester(), stage.requester(SORT)
-        client = stage.world.client
+        await cluster.program(Interceptor(BACKUP, works))
+        await cluster.pod("web", BACKUP)
+        requester, meddler = cluster.requester(), cluster.requester(SORT)
+        client = cluster.client
         async with requester.keep_requested("web", reason="really") as context:
             await meddler.request("web")
             name = context.request.metadata.name
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": [{"name": SORT}]}}, "default")
-            await stage.until(lambda: DRAIN in named(stage.request))
+            await cluster.until(lambda: DRAIN in named(cluster.request))
             await client.delete(EVICTIONREQUESTS, name, "default")
-            await stage.until(lambda: [named(one) for one in stage.requests()] == [[DRAIN]])
+            await cluster.until(lambda: [named(one) for one in cluster.requests()] == [[DRAIN]])
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}, "default")
             result = await context.wait(timeout=dt.timedelta(hours=1))
             assert context.requested_again == 3
         # Its containers have terminated a moment before it is removed, and either ends the request.
         assert result.pod_ended
-        await stage.until(lambda: not stage.find_pod("web"))
+        await cluster.until(lambda: not cluster.find_pod("web"))
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_insisting_grows_more_patient_with_each_removal() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         async with requester.keep_requested("web") as context:
             for _ in range(200):
-                await stage.clock.sleep(1)
-                for one in stage.requests():
-                    await stage.world.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
+                await cluster.clock.sleep(1)
+                for one in cluster.requests():
+                    await cluster.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
             assert 4 <= context.requested_again <= 12
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         async with requester.keep_requested("web") as context:
             with pytest.raises(TimeoutError):
                 await context.wait(timeout=dt.timedelta(seconds=10))
-        assert named(stage.request) == [DRAIN]
+        assert named(cluster.request) == [DRAIN]
         assert await requester.withdraw("web")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_what_cannot_be_asked_for() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
         with pytest.raises(ConfigError, match=r"requester 'No Such Name': a lowercase RFC 1123 subdomain"):
-            Requester(stage.world.client, "No Such Name")
-        requester = stage.requester()
+            Requester(cluster.client, "No Such Name")
+        requester = cluster.requester()
         with pytest.raises(NotFound, match=r'pods "nobody" not found'):
             await requester.request("nobody")
         with pytest.raises(ConfigError, match="deadline_seconds must be at least 600, not 5"):
@@ -301,19 +303,19 @@ def test_what_cannot_be_asked_for() -> None:
         assert not await requester.withdraw("nobody")
         assert not await requester.withdraw("web")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_pod_of_the_same_name_is_another_pod() -> None:
-    async def body(stage: SdkCluster) -> None:
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         request = await requester.request("web")
-        await stage.world.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=0))
-        await stage.pod("web", BACKUP)
+        await cluster.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=0))
+        await cluster.pod("web", BACKUP)
         assert (await requester.wait(request)).pod_ended
         with pytest.raises(NotFound, match="another pod has the name now"):
             await requester.request(request)
-        assert stage.find_pod("web")
+        assert cluster.find_pod("web")
 
-    in_sdk_cluster(body)
+    simulate(body)

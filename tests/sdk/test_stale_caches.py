@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.client.transport import Transport
 from vacate.sdk import EvictionContext, Interceptor
+from vacate.testing import SimulatedCluster, simulate
 from vacate.wire.message import Request, Response, Stream
 
 pytestmark = pytest.mark.sim
@@ -51,22 +51,22 @@ class HardOfHearing:
 
 
 def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         link, called = HardOfHearing(), []
 
         async def back_up(context: EvictionContext) -> None:
             called.append(context.name)
             link.hears.clear()
 
-        await stage.program(Interceptor(BACKUP, back_up), through=link)
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(CACHE)
+        await cluster.program(Interceptor(BACKUP, back_up), wrap_transport=link)
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web")
+        await cluster.until_active(CACHE)
         written = link.status_writes
-        await stage.clock.sleep(60)
+        await cluster.clock.sleep(60)
         assert link.status_writes == written
         link.hears.set()
-        await stage.clock.sleep(60)
+        await cluster.clock.sleep(60)
         assert (link.status_writes, called) == (written, [BACKUP])
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.errors import ConfigError
 from vacate.sdk import EvictionContext, Interceptor
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = pytest.mark.sim
 
@@ -16,7 +16,7 @@ SLOW = {"annotations": {"sim.vacate.dev/stop-seconds": "1200"}}
 
 @pytest.mark.parametrize("how", ["evict", "delete", "plain"])
 def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         read: list[str] = []
 
         async def ends(context: EvictionContext) -> None:
@@ -28,11 +28,11 @@ def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
                     await context.evict(reason="moved to\nnode-2")
                 await context.evict(reason="moved to node-2" if how == "evict" else "")
 
-        await stage.program(Interceptor(BACKUP, ends))
-        await stage.pod("web", BACKUP, metadata=SLOW, spec={"terminationGracePeriodSeconds": 1800})
-        await stage.requester().request("web", deadline_seconds=600)
-        await stage.until(lambda: "deletionTimestamp" in stage.find_pod("web")["metadata"])
+        await cluster.program(Interceptor(BACKUP, ends))
+        await cluster.pod("web", BACKUP, metadata=SLOW, spec={"terminationGracePeriodSeconds": 1800})
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until(lambda: "deletionTimestamp" in cluster.find_pod("web")["metadata"])
         given = "Eviction" if how == "plain" else "moved to node-2"
-        assert (read, stage.find_pod("web")["metadata"]["reason"]) == (["Eviction"], given)
+        assert (read, cluster.find_pod("web")["metadata"]["reason"]) == (["Eviction"], given)
 
-    in_sdk_cluster(body)
+    simulate(body)

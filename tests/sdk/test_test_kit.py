@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.errors import ConfigError
-from vacate.sdk import EvictionContext, Interceptor, sync
-from vacate.testing import simulate_eviction
+from vacate.sdk import EVACUATION, EvictionContext, Interceptor, sync
+from vacate.testing import SimulatedCluster, simulate, simulate_eviction
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
@@ -21,14 +22,14 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/test-an-interceptor.md"
 
 def examples() -> dict[str, Callable[[], None]]:
     """The test functions of the page."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    code = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
     names: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), names)
     return {name: made for name, made in names.items() if name.startswith("test_")}
 
 
 def test_the_page_has_examples() -> None:
-    assert len(examples()) == 5
+    assert len(examples()) == 9
 
 
 @pytest.mark.parametrize("name", examples())
@@ -54,6 +55,54 @@ def plain(context: sync.EvictionContext) -> None:
 def test_plain_functions_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"b\.example\.com is a plain function, for which time is real"):
         simulate_eviction(plain)
+
+
+def test_a_program_of_plain_functions_is_refused() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(plain)
+
+    with pytest.raises(ConfigError, match=r"b\.example\.com is a plain function"):
+        simulate(body)
+
+
+def test_an_interceptor_of_another_api_is_refused() -> None:
+    """It would never have its turn, or its program would wait for an API that nobody serves."""
+    with pytest.raises(ConfigError, match=r"a\.example\.com does not serve the API evacuation"):
+        simulate_eviction(Interceptor("a.example.com", hangs), dialect=EVACUATION)
+
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.program(Interceptor("a.example.com", hangs, apis=("evacuation",)))
+
+    with pytest.raises(ConfigError, match="open the feature gate EvacuationAPI"):
+        simulate(body)
+
+
+def test_a_kind_that_is_not_served_is_refused() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.create({"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "b"}})
+
+    with pytest.raises(ConfigError, match=r"the simulated cluster has no Backup example\.com/v1"):
+        simulate(body)
+
+
+def test_an_error_of_a_program_is_raised() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        class Broken:
+            async def run(self) -> None:
+                await cluster.clock.sleep(5)
+                raise RuntimeError("out of memory")
+
+            async def wait_ready(self) -> None:
+                """It is."""
+
+            def stop(self) -> None:
+                """It ends by itself."""
+
+        await cluster.world.start("broken", lambda link, around: Broken(), ADMIN)
+        await cluster.clock.sleep(60)
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        simulate(body)
 
 
 async def test_a_running_loop_is_refused() -> None:

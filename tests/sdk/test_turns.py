@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import dig
 from vacate.api.times import parse_time
@@ -15,6 +14,7 @@ from vacate.api.types.core import Pod
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -26,7 +26,7 @@ async def at_once(context: EvictionContext) -> None:
 
 
 def test_a_handler_works_and_the_pod_leaves() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         called: list[str] = []
 
         @interceptor(BACKUP)
@@ -37,20 +37,20 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
             assert context.request.status.message == "Backing up"
             assert context.request.status.expected_interceptor_finish_time is not None
 
-        await stage.program(back_up)
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(back_up)
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         await requester.request("web", reason="test")
-        result = await requester.wait(stage.request)
+        result = await requester.wait(cluster.request)
         assert result.pod_ended
         assert [(turn.interceptor, turn.result.value) for turn in result.history] == [(BACKUP, "completed")]
         assert called == ["web"]
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         log: list[str] = []
 
         def slow(name: str) -> Interceptor:
@@ -62,53 +62,54 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
 
             return Interceptor(name, handler)
 
-        await stage.program(slow(CACHE), slow(BACKUP))
-        await stage.pod("web", CACHE, BACKUP)
-        requester = stage.requester()
+        await cluster.program(slow(CACHE), slow(BACKUP))
+        await cluster.pod("web", BACKUP, CACHE)
+        requester = cluster.requester()
         request = await requester.request("web")
         assert (await requester.wait(request)).pod_ended
         assert log == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
-    in_sdk_cluster(body, sim_seed)
+    simulate(body, sim_seed)
 
 
 def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> str:
         async def fails_once(context: EvictionContext) -> None:
             await context.report("Working", conditions=[Condition("Begun", True, "Working")])
             if context.attempt == 1:
                 raise OSError("once")
             await context.evict()
 
-        await stage.program(Interceptor(BACKUP, fails_once))
-        await stage.pod("web", BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, fails_once))
+        await cluster.pod("web", BACKUP)
+        requester = cluster.requester()
         async with requester.keep_requested("web") as context:
             assert (await context.wait()).pod_ended
+        return cluster.world.sim.trace.digest
 
-    assert in_sdk_cluster(body, sim_seed) == in_sdk_cluster(body, sim_seed)
+    assert simulate(body, sim_seed) == simulate(body, sim_seed)
 
 
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def an_hour(context: EvictionContext) -> None:
             await context.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, an_hour))
-        await stage.pod("web", CACHE, BACKUP)
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, an_hour))
+        await cluster.pod("web", BACKUP, CACHE)
+        requester = cluster.requester()
         await requester.request("web", deadline_seconds=600)
-        await stage.until_active(BACKUP)
-        await stage.clock.sleep(3600 - 60)
-        assert stage.request.status.active_interceptor_name == BACKUP
-        assert has_responded(stage.request)
-        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(3600 - 60)
+        assert cluster.request.status.active_interceptor_name == BACKUP
+        assert has_responded(cluster.request)
+        states = cluster.states(EVICTIONREQUESTS)
         assert 60 <= len(states) <= 64  # a tenth of the deadline is a minute
         beats = [parse_time(dig(one, "status", "heartbeatTime")) for one in states[1:]]
         assert beats == sorted(set(beats))
-        await stage.until_active(CACHE)
+        await cluster.until_active(CACHE)
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 @pytest.mark.parametrize(
@@ -121,42 +122,44 @@ def test_the_time_between_heartbeats(deadline: int, wanted: int | None, seconds:
 
 
 def test_declining_passes_the_turn_on_and_says_why() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def no(context: EvictionContext) -> Declined:
             return context.declined("it has no data")
 
-        await stage.program(Interceptor(BACKUP, no))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(CACHE)
-        await stage.until(lambda: len(stage.events("InterceptorDeclined")) == 2)
-        told = {one["involvedObject"]["kind"]: one["message"] for one in stage.events("InterceptorDeclined")}
+        await cluster.program(Interceptor(BACKUP, no))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web")
+        await cluster.until_active(CACHE)
+        await cluster.until(lambda: len(cluster.events("InterceptorDeclined")) == 2)
+        told = {
+            one["involvedObject"]["kind"]: one["message"] for one in cluster.events("InterceptorDeclined")
+        }
         declined = f"{BACKUP} has declined: it has no data. {CACHE} is active now."
         assert told == {"EvictionRequest": declined, "Pod": declined}
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         called: list[EvictionContext] = []
 
         async def note(context: EvictionContext) -> None:
             called.append(context)
 
-        await stage.program(Interceptor(BACKUP, note, types=("Hard",)))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(CACHE)
-        messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
+        await cluster.program(Interceptor(BACKUP, note, types=("Hard",)))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web")
+        await cluster.until_active(CACHE)
+        messages = [dig(one, "status", "message") for one in cluster.states(EVICTIONREQUESTS)]
         assert f"{BACKUP} has declined: evictions of type Soft are not supported." in messages
         assert not called
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_only_pods_that_it_cares_for() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         called: list[str] = []
 
         async def note(context: EvictionContext) -> None:
@@ -165,58 +168,58 @@ def test_only_pods_that_it_cares_for() -> None:
         def precious(pod: Pod) -> bool:
             return pod.metadata.annotations.get("precious") == "yes"
 
-        gold = await stage.pod("gold", "picky.example.com", metadata={"annotations": {"precious": "yes"}})
-        await stage.pod("tin", "picky.example.com")
-        await stage.pod("blue", "labels.example.com")
-        await stage.pod("red", "labels.example.com")
-        first = await stage.pod("first", "self.example.com")
-        await stage.pod("second", "self.example.com")
-        await stage.program(
+        gold = await cluster.pod("gold", "picky.example.com", metadata={"annotations": {"precious": "yes"}})
+        await cluster.pod("tin", "picky.example.com")
+        await cluster.pod("blue", "labels.example.com")
+        await cluster.pod("red", "labels.example.com")
+        first = await cluster.pod("first", "self.example.com")
+        await cluster.pod("second", "self.example.com")
+        await cluster.program(
             Interceptor("picky.example.com", note, matches=precious),
             Interceptor("labels.example.com", note, label_selector="app=blue"),
             Interceptor("self.example.com", note, pod_uid=first["metadata"]["uid"]),
         )
-        requester = stage.requester()
+        requester = cluster.requester()
         for name in ("tin", "gold", "red", "blue", "second", "first"):
             await requester.request(name)
-        await stage.until(lambda: len(stage.requests()) == 3)
+        await cluster.until(lambda: len(cluster.requests()) == 3)
         assert sorted(called) == [
             "labels.example.com blue",
             "picky.example.com gold",
             "self.example.com first",
         ]
-        assert gold["metadata"]["uid"] not in [one.metadata.name for one in stage.requests()]
+        assert gold["metadata"]["uid"] not in [one.metadata.name for one in cluster.requests()]
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         def broken(pod: Pod) -> bool:
             raise KeyError("no such label")
 
-        await stage.program(Interceptor(BACKUP, at_once, matches=broken))
-        await stage.pod("web", BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(BACKUP)
-        await stage.clock.sleep(60)
-        assert not has_responded(stage.request)
+        await cluster.program(Interceptor(BACKUP, at_once, matches=broken))
+        await cluster.pod("web", BACKUP)
+        await cluster.requester().request("web")
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(60)
+        assert not has_responded(cluster.request)
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_the_same_interceptor_twice_is_a_mistake() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         one = Interceptor(BACKUP, at_once)
         with pytest.raises(ConfigError, match="is registered twice for the same pods"):
-            await stage.program(one, one)
-        await stage.program(one, replace(one, label_selector="app=other"), name="two")
+            await cluster.program(one, one)
+        await cluster.program(one, replace(one, label_selector="app=other"), name="two")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_no_more_side_by_side_than_allowed() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         now, most = 0, 0
 
         async def count(context: EvictionContext) -> None:
@@ -226,21 +229,21 @@ def test_no_more_side_by_side_than_allowed() -> None:
             await context.clock.sleep(60)
             now -= 1
 
-        await stage.program(Interceptor(BACKUP, count, concurrency=2))
-        requester = stage.requester()
+        await cluster.program(Interceptor(BACKUP, count, concurrency=2))
+        requester = cluster.requester()
         for name in ("a", "b", "c", "d", "e"):
-            await stage.pod(name, BACKUP)
+            await cluster.pod(name, BACKUP)
             await requester.request(name)
-        began = stage.clock.monotonic()
-        await stage.until(lambda: not stage.world.objects(PODS))
+        began = cluster.clock.monotonic()
+        await cluster.until(lambda: not cluster.world.objects(PODS))
         assert most == 2
-        assert stage.clock.monotonic() - began > 120
+        assert cluster.clock.monotonic() - began > 120
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_conditions_of_others_are_never_lost() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def tell(context: EvictionContext) -> None:
             for done in range(5):
                 condition = Condition("DataSafe", done == 4, "BackingUp", f"{done} of 4")
@@ -248,13 +251,13 @@ def test_conditions_of_others_are_never_lost() -> None:
                 await context.clock.sleep(1)
             await context.clock.sleep(3600)
 
-        await stage.program(Interceptor(BACKUP, tell))
-        await stage.pod("web", BACKUP)
-        request = await stage.requester().request("web")
-        await stage.until_active(BACKUP)
+        await cluster.program(Interceptor(BACKUP, tell))
+        await cluster.pod("web", BACKUP)
+        request = await cluster.requester().request("web")
+        await cluster.until_active(BACKUP)
         # Somebody else writes conditions of their own all the while, each time from what they read last.
         for number in range(10):
-            found = await stage.world.client.get(EVICTIONREQUESTS, request.metadata.name, "default")
+            found = await cluster.client.get(EVICTIONREQUESTS, request.metadata.name, "default")
             other = {
                 "type": f"Other{number}",
                 "status": "True",
@@ -268,24 +271,24 @@ def test_conditions_of_others_are_never_lost() -> None:
                 "status": {"conditions": [*found["status"].get("conditions", []), other]},
             }
             try:
-                await stage.world.client.patch(
+                await cluster.client.patch(
                     EVICTIONREQUESTS, request.metadata.name, change, "default", subresource="status"
                 )
             except Exception as error:
                 assert "modified" in str(error)  # noqa: PT017
-            await stage.clock.sleep(0.4)
-        await stage.clock.sleep(10)
-        types = [one.type for one in stage.request.status.conditions]
+            await cluster.clock.sleep(0.4)
+        await cluster.clock.sleep(10)
+        types = [one.type for one in cluster.request.status.conditions]
         assert sum(one.startswith("Other") for one in types) >= 9
         assert {"DataSafe", "InterceptorAssigned", "Progressing"} <= set(types)
-        safe = next(one for one in stage.request.status.conditions if one.type == "DataSafe")
+        safe = next(one for one in cluster.request.status.conditions if one.type == "DataSafe")
         assert (safe.status, safe.message) == ("True", "4 of 4")
 
-    in_sdk_cluster(body)
+    simulate(body)
 
 
 def test_a_talkative_handler_does_not_flood_the_server() -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         async def chatter(context: EvictionContext) -> None:
             for number in range(1000):
                 await context.report(f"{number} of 1000")
@@ -293,13 +296,13 @@ def test_a_talkative_handler_does_not_flood_the_server() -> None:
                 await context.clock.sleep(0.1)
             await context.clock.sleep(20)
 
-        await stage.program(Interceptor(BACKUP, chatter))
-        await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().request("web")
-        await stage.until_active(CACHE)
-        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        await cluster.program(Interceptor(BACKUP, chatter))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web")
+        await cluster.until_active(CACHE)
+        states = cluster.states(EVICTIONREQUESTS)
         assert len(states) < 35
         assert "999 of 1000" in [dig(one, "status", "message") for one in states]
-        assert len(stage.events("Progress")) <= 25
+        assert len(cluster.events("Progress")) <= 25
 
-    in_sdk_cluster(body)
+    simulate(body)

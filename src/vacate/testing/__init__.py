@@ -1,4 +1,4 @@
-"""For tests, ours and those of users: simulated evictions, and builders of API objects that can exist."""
+"""For tests, ours and those of users: a simulated cluster, and builders of API objects that can exist."""
 
 from vacate.testing.builders import (
     daemonset,
@@ -12,11 +12,16 @@ from vacate.testing.builders import (
     replicaset,
     statefulset,
 )
+from vacate.testing.cluster import SimulatedCluster
 from vacate.testing.consistency import InconsistentObject, check
-from vacate.testing.interceptors import SimulatedEviction, simulate_eviction
+from vacate.testing.evictions import SimulatedEviction
+from vacate.testing.interceptors import simulate_eviction
+from vacate.testing.simulation import ONE_NODE, simulate
 
 __all__ = [
+    "ONE_NODE",
     "InconsistentObject",
+    "SimulatedCluster",
     "SimulatedEviction",
     "check",
     "daemonset",
@@ -28,6 +33,7 @@ __all__ = [
     "pdb",
     "pod",
     "replicaset",
+    "simulate",
     "simulate_eviction",
     "statefulset",
 ]

@@ -10,7 +10,7 @@ What is built is checked: a Ready pod without a node, or a budget with two bound
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vacate.api.objects import Obj
@@ -29,10 +29,14 @@ def pod(
     ready: bool = False,
     labels: Mapping[str, str] = _NONE,
     owner: Obj | None = None,
+    interceptors: Sequence[str] = (),
     stored: bool = False,
     **overrides: Any,
 ) -> Obj:
-    """A pod of one container: as a user would send it, or with a node and a phase further on its way."""
+    """A pod of one container: as a user would send it, or with a node and a phase further on its way.
+
+    The interceptors have their turns in this order.
+    """
     obj = _object("v1", "Pod", name, namespace, labels, stored=stored or bool(phase) or ready)
     obj["spec"] = {"containers": [{"name": "main", "image": "registry.example/app:1"}]}
     if node:
@@ -42,7 +46,13 @@ def pod(
     phase = phase or ("Running" if ready else "")
     if phase:
         obj["status"] = {"phase": phase, "conditions": _pod_conditions(phase, ready=ready, node=node)}
-    return _finish(obj, overrides)
+    return _finish(naming_interceptors(obj, interceptors), overrides)
+
+
+def naming_interceptors(pod: Obj, names: Sequence[str]) -> Obj:
+    """The pod with these interceptors, in the order of their turns; a pod that names its own keeps those."""
+    listed = {"evictionInterceptors": [{"name": one} for one in reversed(names)]} if names else {}
+    return {**pod, "spec": {**listed, **pod["spec"]}}
 
 
 def node(

@@ -6,21 +6,20 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.features import parse_feature_gates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.sdk import EvictionContext, Interceptor
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = pytest.mark.sim
 
-OPEN = parse_feature_gates("EvacuationAPI=true")
+OPEN = "EvacuationAPI=true"
 BACKUP = "backup.example.com"
 REGISTERED = {"annotations": {f"{EVACUATIONS.group}/priority_{BACKUP}": "2000"}}
 LONG = "ip-10-0-12-34.eu-central-1.compute.internal"
@@ -29,9 +28,11 @@ LONG = "ip-10-0-12-34.eu-central-1.compute.internal"
 class Node:
     """A node that goes down."""
 
-    def __init__(self, stage: SdkCluster, dialect: Dialect = EVACUATION, name: str = "node-1") -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, dialect: Dialect = EVACUATION, name: str = "node-1"
+    ) -> None:
         self.ends: list[str] = []
-        self.requests = ShutdownRequests(stage.world.client_of(name), stage.clock, name, dialect=dialect)
+        self.requests = ShutdownRequests(cluster.world.client_of(name), cluster.clock, name, dialect=dialect)
 
     def end(self, pod: Obj, seconds: float = 120.0) -> None:
         meta = pod["metadata"]
@@ -42,7 +43,7 @@ class Node:
 
 @pytest.mark.parametrize("name", ["node-1", LONG])
 def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> None:
-    async def body(stage: SdkCluster) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
         told: list[dt.timedelta | None] = []
 
         async def back_up(eviction: EvictionContext) -> None:
@@ -50,61 +51,59 @@ def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> Non
                 await eviction.clock.sleep(1)
             told.append(eviction.time_left)
 
-        await stage.program(Interceptor(BACKUP, back_up, apis=("evacuation",)))
-        pod = await stage.pod("db", metadata=REGISTERED)
-        node = Node(stage, name=name)
+        await cluster.program(Interceptor(BACKUP, back_up, apis=("evacuation",)))
+        pod = await cluster.pod("db", metadata=REGISTERED)
+        node = Node(cluster, name=name)
         node.end(pod)
-        await stage.until(lambda: node.ends)
+        await cluster.until(lambda: node.ends)
         assert node.ends == ["prepared"]
         (left,) = told
         assert left is not None
         assert dt.timedelta(seconds=100) < left <= dt.timedelta(seconds=120)
-        assert not stage.requests()
+        assert not cluster.requests(EVICTION_REQUEST)
         await node.requests.aclose()
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def test_a_shutdown_that_is_cancelled_withdraws() -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = await stage.pod("db", metadata=REGISTERED)
-        node = Node(stage, name=LONG)
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = await cluster.pod("db", metadata=REGISTERED)
+        node = Node(cluster, name=LONG)
         node.end(pod)
-        await stage.until(lambda: any(_deadline(one) for one in stage.world.objects(EVACUATIONS)))
+        await cluster.until(lambda: any(_deadline(one) for one in cluster.world.objects(EVACUATIONS)))
         node.requests.withdraw_all()
-        await stage.until(lambda: not stage.world.objects(EVACUATIONS))
-        assert not stage.find_pod("db")["metadata"].get("deletionTimestamp")
+        await cluster.until(lambda: not cluster.world.objects(EVACUATIONS))
+        assert not cluster.find_pod("db")["metadata"].get("deletionTimestamp")
         await node.requests.aclose()
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 @pytest.mark.parametrize("own", [EVICTION_REQUEST, EVACUATION])
 def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
-    async def body(stage: SdkCluster) -> None:
-        pod = await stage.pod("db", metadata=REGISTERED)
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = await cluster.pod("db", metadata=REGISTERED)
         (other,) = [one for one in (EVICTION_REQUEST, EVACUATION) if one is not own]
-        drain = stage.requester()
-        drain.dialect = other
-        made = await drain.request("db")
-        node = Node(stage, own)
+        made = await cluster.requester(dialect=other).request("db")
+        node = Node(cluster, own)
         node.end(pod)
 
         def names() -> list[str]:
-            (one,) = stage.world.objects(other.kind)
+            (one,) = cluster.world.objects(other.kind)
             listed = one["spec"].get("requesters") or one["metadata"].get("finalizers") or []
             return [each["name"] if isinstance(each, dict) else each for each in listed]
 
-        await stage.until(lambda: any("node-1.shutdown.vacate.dev" in each for each in names()))
-        await stage.until(lambda: _deadline(stage.world.objects(other.kind)[0]))
-        assert not stage.world.objects(own.kind)
+        await cluster.until(lambda: any("node-1.shutdown.vacate.dev" in each for each in names()))
+        await cluster.until(lambda: _deadline(cluster.world.objects(other.kind)[0]))
+        assert not cluster.world.objects(own.kind)
         node.requests.withdraw_all()
-        await stage.until(lambda: len(names()) == 1)
-        assert not _deadline(stage.world.objects(other.kind)[0])  # it goes on, and without a hurry
-        assert made.metadata.name == stage.world.objects(other.kind)[0]["metadata"]["name"]
+        await cluster.until(lambda: len(names()) == 1)
+        assert not _deadline(cluster.world.objects(other.kind)[0])  # it goes on, and without a hurry
+        assert made.metadata.name == cluster.world.objects(other.kind)[0]["metadata"]["name"]
         await node.requests.aclose()
 
-    in_sdk_cluster(body, gates=OPEN)
+    simulate(body, feature_gates=OPEN)
 
 
 def _deadline(request: Obj) -> str:
