@@ -12,7 +12,7 @@ from vacate.api.selectors.labels import selector_of
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.patch import apply_patch
 from vacate.embedded.apiserver.request.body import read_body
-from vacate.embedded.apiserver.request.listoptions import wait_until_fresh
+from vacate.embedded.apiserver.request.revisions import wait_until_fresh
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.apiserver.storage import Storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api import status
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.request.listoptions import check_stored_revision, wait_until_fresh
+from vacate.embedded.apiserver.request.revisions import check_stored_revision, wait_until_fresh
 from vacate.embedded.apiserver.response import objects
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Key

@@ -11,13 +11,10 @@ from vacate.api.objects import Obj, encode
 from vacate.api.options import ListOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.continuetoken import LATEST, Continuation, expired, parse_continue
-from vacate.embedded.apiserver.request.listoptions import (
-    Selection,
-    parse_revision,
-    read_list_options,
-    wait_until_fresh,
-)
+from vacate.embedded.apiserver.request.listoptions import read_list_options
 from vacate.embedded.apiserver.request.negotiation import Accepted, Form, negotiate, no_such_form
+from vacate.embedded.apiserver.request.revisions import parse_revision, wait_until_fresh
+from vacate.embedded.apiserver.request.selection import Selection
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode, whole
 from vacate.embedded.apiserver.storage import Storage

@@ -13,14 +13,14 @@ from vacate import errors
 from vacate.api.options import WatchOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.integers import duration_of
-from vacate.embedded.apiserver.request.listoptions import (
-    Selection,
+from vacate.embedded.apiserver.request.listoptions import read_watch_options
+from vacate.embedded.apiserver.request.negotiation import Form, negotiate, no_such_form
+from vacate.embedded.apiserver.request.revisions import (
     check_stored_revision,
     parse_revision,
-    read_watch_options,
     wait_until_fresh,
 )
-from vacate.embedded.apiserver.request.negotiation import Form, negotiate, no_such_form
+from vacate.embedded.apiserver.request.selection import Selection
 from vacate.embedded.apiserver.response.watchframes import Framer
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Change, Entry, Scope
