@@ -12,11 +12,11 @@ POD_TYPES = ("pod", "pods", "po")
 NODE_TYPES = ("node", "nodes", "no")
 # Types of every cluster that Vacate itself never reads.
 _MORE_TYPES = (
-    "service", "services", "svc", "endpoints", "ep", "endpointslice", "endpointslices", "ingress", "ingresses",
-    "ing", "networkpolicy", "networkpolicies", "netpol", "secret", "secrets", "replicationcontroller",
-    "replicationcontrollers", "rc", "resourcequota", "resourcequotas", "quota", "limitrange", "limitranges",
-    "volumeattachment", "volumeattachments", "customresourcedefinition", "customresourcedefinitions", "crd",
-    "crds",
+    "service", "services", "svc", "endpoints", "ep", "endpointslice", "endpointslices", "ingress",
+    "ingresses", "ing", "networkpolicy", "networkpolicies", "netpol", "secret", "secrets",
+    "replicationcontroller", "replicationcontrollers", "rc", "resourcequota", "resourcequotas", "quota",
+    "limitrange", "limitranges", "volumeattachment", "volumeattachments", "customresourcedefinition",
+    "customresourcedefinitions", "crd", "crds",
 )  # fmt: skip
 
 

@@ -77,6 +77,7 @@ def user_roles() -> list[Obj]:
 
 
 def _viewing() -> list[Obj]:
+    """Every kind of ours can be seen; who may write one is decided for each, in the roles below."""
     kinds = [one.kind for one in DECLARATIONS]
     return [role_rule(one.group, [one.plural, f"{one.plural}/status"], _READ) for one in kinds]
 
