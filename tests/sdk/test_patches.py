@@ -55,7 +55,7 @@ def complete(reason: str) -> list[RequestCondition]:
 
 def test_a_heartbeat_alone() -> None:
     assert status_patch(request(), Report(), NOW, beat=True) == {
-        "metadata": {"resourceVersion": "7"},
+        "metadata": {"uid": "u", "resourceVersion": "7"},
         "status": {"heartbeatTime": "2026-01-01T12:00:00.250000Z"},
     }
 

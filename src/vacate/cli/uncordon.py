@@ -17,6 +17,7 @@ from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import NotFound, VacateError
+from vacate.kube.patches import guarded
 from vacate.maintenance.claims import claims_of
 
 
@@ -65,8 +66,8 @@ async def uncordon_node(cluster: Cluster, name: str) -> int:
             )
             return FAILED
         if rest:
-            guard = {"resourceVersion": found.metadata.resource_version}
-            await client.patch(NODEMAINTENANCES, holder, {"metadata": guard, "spec": {"nodes": rest}})
+            change = guarded(found.metadata, {"spec": {"nodes": rest}})
+            await client.patch(NODEMAINTENANCES, holder, change)
             terminal.echo(f"node/{name} taken out of nodemaintenance/{holder}")
         else:
             await client.delete(NODEMAINTENANCES, holder, options=DeleteOptions(uid=found.metadata.uid))

@@ -9,6 +9,7 @@ from vacate.api.times import format_time, parse_time
 from vacate.api.types import Node, condition
 from vacate.errors import FencingFailed
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.kube.patches import guarded, guarded_by_uid
 
 BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
 LATEST_LOSS = "vacate.dev/fencing-latest-loss"
@@ -37,19 +38,12 @@ def begun_patch(
     boot_id: str | None = None,
 ) -> Obj:
     """Written upon the version that was decided about: of two who fence one loses."""
-    meta = node.metadata
     annotations: dict[str, str | None] = {BEGUN: mark(user, now), LATEST_LOSS: None}
     if boot_id is not None:
         annotations[BOOT_ID] = boot_id  # else what an earlier attempt may have cut off stays noted
     if latest_loss is not None:
         annotations[LATEST_LOSS] = format_time(latest_loss)
-    return {
-        "metadata": {
-            "uid": meta.uid,
-            "resourceVersion": meta.resource_version,
-            "annotations": annotations,
-        }
-    }
+    return guarded(node.metadata, {"metadata": {"annotations": annotations}})
 
 
 def latest_loss_of(node: Node) -> dt.datetime | None:
@@ -78,11 +72,8 @@ def has_restarted(node: Node) -> bool:
 
 def boot_patch(node: Node) -> Obj:
     """Notes the boot that a storage fence is about, upon the version that was read."""
-    meta = node.metadata
     annotations = {BOOT_ID: node.status.node_info.boot_id}
-    return {
-        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": annotations}
-    }
+    return guarded(node.metadata, {"metadata": {"annotations": annotations}})
 
 
 def has_fenced(node: Node, user: str) -> bool:
@@ -98,18 +89,18 @@ def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
         {"key": OUT_OF_SERVICE, "value": TAINT_VALUE, "effect": "NoExecute", "timeAdded": format_time(now)},
     ]
     done = {BEGUN: None, LATEST_LOSS: None, FENCED: mark(user, now), REQUESTED: None, APPROVED: None}
-    return {"metadata": _guard(whole, done), "spec": {"taints": taints}}
+    return _marked(whole, done, {"spec": {"taints": taints}})
 
 
 def unfenced_patch(whole: Obj) -> Obj:
     """Everything that a fence left is taken away, upon the version that was read."""
     gone = dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, FENCED, REQUESTED, APPROVED))
-    return {"metadata": _guard(whole, gone), "spec": {"taints": _other_taints(whole) or None}}
+    return _marked(whole, gone, {"spec": {"taints": _other_taints(whole) or None}})
 
 
 def abandoned_patch(whole: Obj) -> Obj:
     """The marks of a fence that came to nothing are taken away; a taint that is there is somebody else's."""
-    return {"metadata": _guard(whole, dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, REQUESTED, APPROVED)))}
+    return _marked(whole, dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, REQUESTED, APPROVED)), {})
 
 
 def approves(node: Node, since: dt.datetime | None) -> bool:
@@ -136,13 +127,11 @@ def request_patch(node: Node, reason: str) -> tuple[Obj, str]:
 
 
 def _annotate(node: Node, key: str, value: str) -> Obj:
-    meta = node.metadata
-    return {"metadata": {"uid": meta.uid, "annotations": {key: value}}}
+    return guarded_by_uid(node.metadata.uid, {"metadata": {"annotations": {key: value}}})
 
 
-def _guard(whole: Obj, annotations: dict[str, str | None]) -> Obj:
-    meta = whole["metadata"]
-    return {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "annotations": annotations}
+def _marked(whole: Obj, annotations: dict[str, str | None], change: Obj) -> Obj:
+    return guarded(whole["metadata"], {"metadata": {"annotations": annotations}, **change})
 
 
 def _other_taints(whole: Obj) -> list[Obj]:

@@ -17,6 +17,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types import PersistentVolume, Pod, StorageClass
 from vacate.errors import InvalidAttachment
+from vacate.kube.patches import guarded
 from vacate.wire.json import decode_json
 
 EXCLUSIVE = "vacate.dev/exclusive"
@@ -129,17 +130,10 @@ def attachment_patch(
 
     `detached` replaces what was taken from nodes by hand; None leaves that as it is.
     """
-    meta = volume.metadata
     annotations = {ATTACHMENT: None if new is None else msgspec.json.encode(new).decode()}
     if detached is not None:
         annotations[DETACHED] = msgspec.json.encode(detached).decode() if detached else None
-    return {
-        "metadata": {
-            "uid": meta.uid,
-            "resourceVersion": meta.resource_version,
-            "annotations": annotations,
-        }
-    }
+    return guarded(volume.metadata, {"metadata": {"annotations": annotations}})
 
 
 def has_started(pod: Obj) -> bool:

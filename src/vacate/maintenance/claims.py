@@ -16,6 +16,7 @@ import orjson
 
 from vacate.api.objects import Obj
 from vacate.api.types import Node
+from vacate.kube.patches import guarded
 from vacate.maintenance.names import CLAIMS, TAINT
 
 
@@ -82,12 +83,7 @@ def _patch(node: Node, old: Claims, new: Claims, *, unschedulable: bool) -> Obj 
         spec["taints"] = [*others, *([msgspec.to_builtins(TAINT)] if wanted else [])] or None
     if not spec and new == old:
         return None
-    patch: Obj = {
-        "metadata": {
-            "resourceVersion": node.metadata.resource_version,
-            "annotations": {CLAIMS: _text(new)},
-        }
-    }
+    patch = guarded(node.metadata, {"metadata": {"annotations": {CLAIMS: _text(new)}}})
     return {**patch, "spec": spec} if spec else patch
 
 

@@ -27,6 +27,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
+from vacate.kube.patches import guarded
 from vacate.maintenance.model import Plan
 from vacate.views.phrases import counted
 
@@ -179,5 +180,5 @@ def node_conditions_patch(node: Node, phases: Iterable[str], now: dt.datetime) -
         )
     if not changes:
         return None
-    guard = {"metadata": {"resourceVersion": node.metadata.resource_version}} if found else {}
-    return {**guard, "status": {"conditions": changes}}
+    patch: Obj = {"status": {"conditions": changes}}
+    return guarded(node.metadata, patch) if found else patch

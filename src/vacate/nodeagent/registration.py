@@ -22,6 +22,7 @@ from vacate.errors import (
     TooManyRequests,
     TransportError,
 )
+from vacate.kube.patches import guarded
 from vacate.nodeagent.leftovers import Leftovers, why_not_ready
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
 from vacate.nodeagent.settings import AgentSettings
@@ -150,11 +151,10 @@ class NodeReconciler:
         patch: Obj = {} if self._described else self._machine()
         if wrong or patch:
             patch = {**patch, "conditions": wanted if patch else wrong}
-            version = {"resourceVersion": node.metadata.resource_version}
             await self._client.patch(
                 NODES,
                 node.metadata.name,
-                {"metadata": version, "status": patch},
+                guarded(node.metadata, {"status": patch}),
                 patch_type=STRATEGIC_PATCH,
                 subresource="status",
             )

@@ -16,6 +16,7 @@ from vacate.eviction.callers import (
     pod_label,
     written_callers,
 )
+from vacate.kube.patches import guarded
 
 
 def recording_patch(
@@ -27,16 +28,12 @@ def recording_patch(
         return None
     ref = request.spec.target.pod_ref
     kept = [msgspec.to_builtins(one) for one in meta.owner_references if ref is None or one.uid != ref.uid]
-    change: Obj = {
-        "resourceVersion": meta.resource_version,
-        "uid": meta.uid,
-        "annotations": {CALLERS: written_callers({**callers, review.requester: caller})},
-    }
+    change: Obj = {"annotations": {CALLERS: written_callers({**callers, review.requester: caller})}}
     if ref is not None and meta.labels.get(POD_LABEL) != pod_label(ref.name):
         change["labels"] = {POD_LABEL: pod_label(ref.name)}
     if len(kept) != len(meta.owner_references):
         change["ownerReferences"] = kept
-    return {"metadata": change}
+    return guarded(meta, {"metadata": change})
 
 
 def merged_patch(change: Obj | None, other: Obj) -> Obj:

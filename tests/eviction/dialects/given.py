@@ -83,7 +83,7 @@ def patched(obj: Obj, patch: Obj) -> Obj:
     return result
 
 
-GUARD = {"resourceVersion": "7"}
+GUARD = {"uid": "r-1", "resourceVersion": "7"}
 THEIRS = condition(
     "example.com/Saved", "Unknown", "Copying", "2026-03-01T11:00:00Z", "half", observedGeneration=3
 )

@@ -10,6 +10,7 @@ from vacate.cli.identity import cluster_user
 from vacate.client.codec import codec_for
 from vacate.errors import Conflict, VacateError
 from vacate.eviction.dialects.registry import dialect_of
+from vacate.kube.patches import guarded
 from vacate.views.phrases import listed
 
 STAYS = "is not evicted:"
@@ -70,7 +71,7 @@ class Overriding:
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
-    change = _guarded(request, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
+    change = guarded(request.metadata, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
     patch = dialect_of(request).status_patch(change)
     return await _patch(cluster, request, patch, "status")
 
@@ -92,10 +93,6 @@ async def _patch(
 async def _read(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
     meta, dialect = request.metadata, dialect_of(request)
     return dialect.read(await cluster.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire))
-
-
-def _guarded(request: EvictionRequest, patch: Obj) -> Obj:
-    return {"metadata": {"resourceVersion": request.metadata.resource_version}, **patch}
 
 
 async def _user(cluster: Cluster, requester: str) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.callers import CALLERS, POD_LABEL, callers_of, pod_owner, written_callers
+from vacate.kube.patches import guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +43,13 @@ def withdrawal_patch(request: EvictionRequest, names: tuple[str, ...]) -> Obj:
     """
     meta, ref = request.metadata, request.spec.target.pod_ref
     left = {name: one for name, one in callers_of(meta.annotations).items() if name not in names}
-    changed: Obj = {
-        "uid": meta.uid,
-        "resourceVersion": meta.resource_version,
-        "annotations": {CALLERS: written_callers(left)},
-    }
+    changed: Obj = {"annotations": {CALLERS: written_callers(left)}}
     if not left:
         changed["labels"] = {POD_LABEL: None}
         if ref is not None and all(one.uid != ref.uid for one in meta.owner_references):
             kept = [msgspec.to_builtins(one) for one in meta.owner_references]
             changed["ownerReferences"] = [*kept, pod_owner(ref.name, ref.uid)]
-    patch: Obj = {"metadata": changed}
+    patch = guarded(meta, {"metadata": changed})
     requesters = [one.name for one in request.spec.requesters]
     if not request.complete and any(name in names for name in requesters):
         patch["spec"] = {"requesters": [{"name": name} for name in requesters if name not in names]}

@@ -12,6 +12,7 @@ from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, runn
 from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import GATE, attachment_of, detached_of, waits_at_gate
+from vacate.kube.patches import guarded
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -84,10 +85,8 @@ class SchedulingGates:
 
 def opening_patch(whole: Obj) -> Obj:
     """All other gates stay; upon the version that was read."""
-    meta = whole["metadata"]
     gates = [one for one in whole["spec"].get("schedulingGates") or [] if one.get("name") != GATE]
-    guard = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-    return {"metadata": guard, "spec": {"schedulingGates": gates or None}}
+    return guarded(whole["metadata"], {"spec": {"schedulingGates": gates or None}})
 
 
 def _is_for(volume: PersistentVolume, pod: Pod) -> bool:

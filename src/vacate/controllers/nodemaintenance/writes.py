@@ -17,6 +17,7 @@ from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.concurrency import for_each
 from vacate.controllers.nodemaintenance.view import View
 from vacate.errors import Forbidden, Invalid, NotFound
+from vacate.kube.patches import guarded
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
 from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import wants_taint
@@ -142,5 +143,5 @@ class Writes:
 
     async def _patch_finalizers(self, maintenance: NodeMaintenance, names: list[str]) -> None:
         meta = maintenance.metadata
-        patch = {"metadata": {"resourceVersion": meta.resource_version, "finalizers": names}}
+        patch = guarded(meta, {"metadata": {"finalizers": names}})
         await self._deps.client.patch(NODEMAINTENANCES, meta.name, patch)

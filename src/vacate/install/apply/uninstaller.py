@@ -29,6 +29,7 @@ from vacate.install.manifests.deployments import namespace as namespace_object
 from vacate.install.objectkinds import DEFINITIONS, OPTIONAL, kind_of, shown
 from vacate.install.objects import everything
 from vacate.install.settings import Settings
+from vacate.kube.patches import guarded
 
 
 async def release_instigators(client: Client, evacuation: Obj) -> None:
@@ -40,8 +41,7 @@ async def release_instigators(client: Client, evacuation: Obj) -> None:
             kept = other_finalizers(meta.get("finalizers", []))
             if kept == meta.get("finalizers", []):
                 return
-            guard = {"uid": uid, "resourceVersion": meta["resourceVersion"]}
-            change = {"metadata": {**guard, "finalizers": kept}}
+            change = guarded(meta, {"metadata": {"finalizers": kept}})
             try:
                 await client.patch(EVACUATIONS, meta["name"], change, meta["namespace"])
             except Conflict:

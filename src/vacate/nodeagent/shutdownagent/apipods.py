@@ -15,6 +15,7 @@ from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
+from vacate.kube.patches import guarded
 from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -252,10 +253,10 @@ class ApiPods:
                     found = await self._client.get(PODS, pod.name, pod.namespace, into=AgentPod)
                     if found.metadata.uid != pod.uid or found.deleting or found.terminal:
                         return
-                    guard = {"uid": pod.uid, "resourceVersion": found.metadata.resource_version}
                     gone = {"type": DISRUPTION_TARGET, "$patch": "delete"}
+                    change = guarded(found.metadata, {"status": {"conditions": [gone]}})
                     await self._client.patch(
-                        PODS, pod.name, {"metadata": guard, "status": {"conditions": [gone]}}, pod.namespace,
+                        PODS, pod.name, change, pod.namespace,
                         patch_type=STRATEGIC_PATCH, subresource="status",
                     )  # fmt: skip
                 return

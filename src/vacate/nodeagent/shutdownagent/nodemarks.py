@@ -15,6 +15,7 @@ from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, VacateError
+from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.state import ManagerState
 
 log = logging.getLogger(__name__)
@@ -93,8 +94,8 @@ class NodeMarks:
     async def _write(self, wanted: Marks) -> None:
         node = await self._client.get(NODES, self._node)
         if (taints := changed_taints(node, wanted)) is not None:
-            version = {"resourceVersion": node["metadata"]["resourceVersion"]}
-            await self._client.patch(NODES, self._node, {"metadata": version, "spec": {"taints": taints}})
+            change = guarded(node["metadata"], {"spec": {"taints": taints}})
+            await self._client.patch(NODES, self._node, change)
         if conditions := changed_conditions(node, wanted, self._clock.now()):
             change = {"status": {"conditions": conditions}}
             await self._client.patch(

@@ -19,6 +19,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
     RequestCondition,
 )
+from vacate.kube.patches import guarded
 from vacate.sdk.errors import ContractError
 from vacate.sdk.values import NO_ESTIMATE, Cancellation, Condition, Report
 
@@ -40,7 +41,7 @@ def status_patch(
         status["activeInterceptorCompleted"] = True
     if not status:
         return None
-    return {"metadata": {"resourceVersion": request.metadata.resource_version}, "status": status}
+    return guarded(request.metadata, {"status": status})
 
 
 def next_heartbeat(request: EvictionRequest, now: dt.datetime) -> dt.datetime:

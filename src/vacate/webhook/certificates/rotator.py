@@ -22,6 +22,7 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TransportError
+from vacate.kube.patches import guarded
 from vacate.pki.rotation import CertificateBundle, Lifetimes, renewed
 from vacate.webhook.certificates.secret import NAME, TYPE, bundle_from, bundle_to_data
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
@@ -121,7 +122,7 @@ class CertificateRotator:
             made: Obj = {"metadata": {"name": NAME}, "type": TYPE, "data": data}
             await self._client.create(SECRETS, made, self._place.namespace)
             return
-        change = {"metadata": {"resourceVersion": _version(secret)}, "data": data}
+        change = guarded(secret["metadata"], {"data": data})
         await self._client.patch(SECRETS, NAME, change, self._place.namespace)
 
     def _hand_over(self, certificates: CertificateBundle) -> None:
@@ -139,7 +140,7 @@ class CertificateRotator:
         if all(mapping(hook.get("clientConfig")).get("caBundle") == bundle for hook in hooks):
             return
         updated = [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}} for hook in hooks]
-        change = {"metadata": {"resourceVersion": _version(configuration)}, "webhooks": updated}
+        change = guarded(configuration["metadata"], {"webhooks": updated})
         await self._client.patch(kind, configuration["metadata"]["name"], change)
 
     async def _wait(self, seconds: float) -> None:
@@ -164,7 +165,3 @@ class CertificateRotator:
         )
         informer.subscribe(lambda _old, _new: self._changed.set())
         return informer
-
-
-def _version(obj: Obj) -> str:
-    return str(obj["metadata"]["resourceVersion"])

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from vacate.api.types import ObjectMeta, OwnerReference
+from vacate.kube.patches import guarded
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -144,6 +145,4 @@ def unblock_patch(meta: ObjectMeta) -> dict[str, Any]:
 def finalizer_patch(meta: ObjectMeta, name: str) -> dict[str, Any]:
     """A merge patch that removes one finalizer from the object as it was read."""
     left = [one for one in meta.finalizers if one != name]
-    return {
-        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": left or None}
-    }
+    return guarded(meta, {"metadata": {"finalizers": left or None}})

@@ -17,6 +17,7 @@ from vacate.embedded.controllers.podautoscaler.downscale import Downscaling
 from vacate.embedded.controllers.podautoscaler.plan import conditions_after, plan, status_after
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import NotFound
+from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -96,9 +97,7 @@ class PodAutoscalerController:
         count = await self.downscaling.count(autoscaler, current, step.replicas)
         step = replace(step, replicas=count)
         if step.replicas != current:
-            found = scale["metadata"]
-            guard = {"uid": found["uid"], "resourceVersion": found["resourceVersion"]}
-            patch = {"metadata": guard, "spec": {"replicas": step.replicas}}
+            patch = guarded(scale["metadata"], {"spec": {"replicas": step.replicas}})
             await client.patch(kind, name, patch, meta.namespace, subresource="scale")
             message = f"New size: {step.replicas}; reason: {step.reason}"
             self._note(autoscaler, NORMAL, "SuccessfulRescale", message)

@@ -24,6 +24,7 @@ from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Ending, Finish, Process, Target
 from vacate.eviction.registration import Registration, resolve_evacuators
+from vacate.kube.patches import guarded
 
 ENDINGS = (Ending.POD_DELETED, Ending.CANCELLED)
 """How an evacuation may end: a pod that has only terminated is still to be removed."""
@@ -97,8 +98,7 @@ class EvacuationDialect:
         """The instigators' finalizers; those of others stay."""
         meta = request.metadata
         finalizers = [*other_finalizers(meta.finalizers), *(f"{INSTIGATOR}{name}" for name in names)]
-        guard = {"resourceVersion": meta.resource_version, "uid": meta.uid}
-        return {"metadata": {**guard, "finalizers": finalizers}}
+        return guarded(meta, {"metadata": {"finalizers": finalizers}})
 
 
 EVACUATION = EvacuationDialect()

@@ -14,6 +14,7 @@ from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Finish, Process, Target
 from vacate.eviction.registration import Registration, resolve
+from vacate.kube.patches import guarded
 
 REASON = "vacate.dev/reason"
 """The annotation that holds, for readers, why a pod should be evicted."""
@@ -81,8 +82,7 @@ class EvictionRequestDialect:
 
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The list of requesters."""
-        guard = {"resourceVersion": request.metadata.resource_version, "uid": request.metadata.uid}
-        return {"metadata": guard, "spec": {"requesters": [{"name": name} for name in names]}}
+        return guarded(request.metadata, {"spec": {"requesters": [{"name": name} for name in names]}})
 
 
 def new_metadata(pod: Pod, name: str, reason: str) -> Obj:

@@ -29,6 +29,7 @@ from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResul
 from vacate.eviction.dialects.evictionrequest.reader import assigned, recorded_stage
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
 from vacate.eviction.model import Assign, CorrectHeartbeat, Ending, Finish, Hold, Stage, Turn
+from vacate.kube.patches import guarded
 
 _ENDINGS = {
     Ending.POD_DELETED: "The pod is deleted.",
@@ -119,8 +120,7 @@ def last_turn_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
 
 def heartbeat_patch(request: EvictionRequest, action: CorrectHeartbeat) -> Obj:
     """A heartbeat from the future, set back."""
-    guard = {"resourceVersion": request.metadata.resource_version}
-    return {"metadata": guard, "status": {"heartbeatTime": format_exact_time(action.heartbeat)}}
+    return guarded(request.metadata, {"status": {"heartbeatTime": format_exact_time(action.heartbeat)}})
 
 
 def limit_patch(request: EvictionRequest, limit: str, now: dt.datetime) -> Obj | None:
@@ -238,8 +238,7 @@ def _patch(request: EvictionRequest, status: Obj, changed: Sequence[RequestCondi
     new = {one.type: one for one in changed}
     kept = [new.pop(one.type, one) for one in request.status.conditions]
     conditions = [_written(one, request) for one in (*kept, *new.values())]
-    guard = {"resourceVersion": request.metadata.resource_version}
-    return {"metadata": guard, "status": {**status, "conditions": conditions}}
+    return guarded(request.metadata, {"status": {**status, "conditions": conditions}})
 
 
 def _written(one: RequestCondition, request: EvictionRequest) -> Obj:
