@@ -102,12 +102,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     chosen = [rule for rule in load() if not rule.later and (not options.rules or rule.id in options.rules)]
     with ThreadPoolExecutor(options.workers) as pool:
-        killed = sum(_tell(result) for result in pool.map(check, chosen))
+        killed = sum(_report(result) for result in pool.map(check, chosen))
     print(f"{len(chosen)} rules, {killed} killed")
     return 0 if chosen and killed == len(chosen) else 1
 
 
-def _tell(result: Result) -> bool:
+def _report(result: Result) -> bool:
     if not result.killed:
         print(f"{result.rule.id}: {result.said}", flush=True)
     return result.killed

@@ -92,16 +92,16 @@ async def test_with_an_option_that_breaks_clusters(api: CaseApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "what", "fate"),
+    ("field", "what", "hint"),
     [
         ("uid", "UID", "The object might have been deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "The object might have been modified"),
     ],
 )
-async def test_preconditions(api: CaseApi, field: str, what: str, fate: str) -> None:
+async def test_preconditions(api: CaseApi, field: str, what: str, hint: str) -> None:
     found = (await running(api))["metadata"][field]
     answer = await evict(api, preconditions={field: "1"})
-    why = f"the {what} in the precondition (1) does not match the {what} in record ({found}). {fate}"
+    why = f"the {what} in the precondition (1) does not match the {what} in record ({found}). {hint}"
     answer.refused(409, "Conflict", f'Operation cannot be fulfilled on Pod "p": {why}')
     (await evict(api, preconditions={field: found})).ok(201)
 

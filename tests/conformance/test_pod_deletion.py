@@ -135,16 +135,16 @@ async def test_a_grace_outlasts_finalizers(api: CaseApi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "what", "fate"),
+    ("field", "what", "hint"),
     [
         ("uid", "UID", "The object might have been deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "The object might have been modified"),
     ],
 )
-async def test_preconditions(api: CaseApi, field: str, what: str, fate: str) -> None:
+async def test_preconditions(api: CaseApi, field: str, what: str, hint: str) -> None:
     found = (await running(api))["metadata"][field]
     answer = await api.delete(PODS, "p", {"preconditions": {field: "other"}})
-    why = f"the {what} in the precondition (other) does not match the {what} in record ({found}). {fate}"
+    why = f"the {what} in the precondition (other) does not match the {what} in record ({found}). {hint}"
     answer.refused(409, "Conflict", f'Operation cannot be fulfilled on Pod "p": {why}')
     assert "deletionTimestamp" not in (await api.get(PODS, "p"))["metadata"]
     (await api.delete(PODS, "p", {"preconditions": {field: found}})).ok()

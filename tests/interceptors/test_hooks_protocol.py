@@ -114,9 +114,9 @@ def test_steps() -> None:
         pauses.append(step.seconds)
         failures = step.failures
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    wished = decide("t", Unavailable("busy", 120.0), 0, NOW, SOON)
-    assert isinstance(wished, CallAgain)
-    assert wished.seconds == 120
+    requested = decide("t", Unavailable("busy", 120.0), 0, NOW, SOON)
+    assert isinstance(requested, CallAgain)
+    assert requested.seconds == 120
 
 
 @pytest.mark.parametrize("meaning", [InProgress("x", None, 7), Unavailable("HTTP status 503")])

@@ -8,7 +8,7 @@ from support.simulated.clusters import in_world
 from support.simulated.deployments import completed, requested
 from support.simulated.evictions import status, turns
 from support.simulated.maintenances import drain, on_node, phase
-from support.simulated.statefulsets import fewest, gone, is_whole, members, standing
+from support.simulated.statefulsets import fewest, gone, is_whole, members, ready_statefulset
 from support.simulated.workloads import history
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.types import Pod
@@ -26,7 +26,7 @@ DECLINED = "statefulset.apps.k8s.io/Declined"
 
 def test_members_go_one_by_one_from_the_highest_ordinal_down() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 4)
+        old = await ready_statefulset(world, 4)
         requests = await requested(world, *old)
         await completed(world, *requests)
         await world.until(lambda: is_whole(world, 4))
@@ -41,7 +41,7 @@ def test_members_of_both_apis_stand_in_one_queue() -> None:
     """The same evacuator, statefulset.apps.k8s.io: whichever member is requested, one is down at a time."""
 
     async def body(world: World) -> None:
-        old = await standing(world, 4)
+        old = await ready_statefulset(world, 4)
         requests = await requested(world, *old[::2])
         for pod in old[1::2]:
             made = EVACUATION.new_request(codec_for(Pod).convert(pod), "drain.example.com", "", None)
@@ -62,7 +62,7 @@ def test_an_annotation_allows_more_at_once() -> None:
     async def body(world: World) -> None:
         notes = {MAX_UNAVAILABLE: "50%"}
         parallel = {"podManagementPolicy": "Parallel"}
-        old = await standing(world, 4, metadata={"annotations": notes}, spec=parallel)
+        old = await ready_statefulset(world, 4, metadata={"annotations": notes}, spec=parallel)
         await completed(world, *await requested(world, *old))
         await world.until(lambda: is_whole(world, 4))
         assert set(gone(world)[:2]) == {"db-3", "db-2"}
@@ -73,7 +73,7 @@ def test_an_annotation_allows_more_at_once() -> None:
 
 def test_a_budget_is_respected_all_the_same() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 3, metadata={"annotations": {MAX_UNAVAILABLE: "3"}})
+        old = await ready_statefulset(world, 3, metadata={"annotations": {MAX_UNAVAILABLE: "3"}})
         budget = pdb("db", min_available=2, selector={"app": "db"})
         await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
         await world.settle(10)
@@ -86,7 +86,7 @@ def test_a_budget_is_respected_all_the_same() -> None:
 
 def test_a_drain_moves_the_members_of_the_node() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 6)
+        old = await ready_statefulset(world, 6)
         node = old[0]["spec"]["nodeName"]
         there = [pod["metadata"]["name"] for pod in old if pod["spec"]["nodeName"] == node]
         assert len(there) > 1
@@ -102,7 +102,7 @@ def test_a_drain_moves_the_members_of_the_node() -> None:
 
 def test_on_delete_is_declined() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 2, spec={"updateStrategy": {"type": "OnDelete"}})
+        old = await ready_statefulset(world, 2, spec={"updateStrategy": {"type": "OnDelete"}})
         (request,) = await requested(world, old[0])
         await completed(world, request, timeout=120.0)
         shown = {one["type"]: one for one in status(world, request)["conditions"]}
@@ -113,7 +113,7 @@ def test_on_delete_is_declined() -> None:
 
 def test_a_member_that_stays_down_is_waited_for_and_then_left_to_the_budget() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 2)
+        old = await ready_statefulset(world, 2)
         world.pool.isolate(old[0]["spec"]["nodeName"])
         await world.until(lambda: not is_whole(world, 2), 600.0)
         (request,) = await requested(world, old[1])
@@ -129,7 +129,7 @@ def test_a_member_that_stays_down_is_waited_for_and_then_left_to_the_budget() ->
 
 def test_a_cancelled_request_leaves_its_place_to_the_next() -> None:
     async def body(world: World) -> None:
-        old = await standing(world, 3)
+        old = await ready_statefulset(world, 3)
         requests = await requested(world, *old)
         await world.client.delete(EVICTIONREQUESTS, requests[2], "default")
         await completed(world, *requests)

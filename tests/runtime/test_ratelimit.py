@@ -1,4 +1,4 @@
-"""A limit of one's own, and a busy server's wish for a pause, in virtual time."""
+"""A limit of one's own, and a busy server's Retry-After, in virtual time."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from support.effort import seeds, step
 from support.simulated.deployments import completed, requested
 from support.simulated.dyingmanager import Run, die_at_every_request
-from support.simulated.statefulsets import fewest, gone, is_whole, members, standing
+from support.simulated.statefulsets import fewest, gone, is_whole, members, ready_statefulset
 from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
@@ -34,7 +34,7 @@ FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, 
 
 async def both_evicted(world: World) -> tuple[list[str], int]:
     """Both of two members are evicted."""
-    old = await standing(world, 2, spec=PARALLEL)
+    old = await ready_statefulset(world, 2, spec=PARALLEL)
     await completed(world, *await requested(world, *old))
     await world.until(lambda: is_whole(world, 2))
     return gone(world), fewest(world, 2)
@@ -63,7 +63,7 @@ def test_a_request_may_be_cancelled_after_every_write() -> None:
     def play(number: int) -> tuple[bool, int]:
         async def main(sim: Sim) -> tuple[bool, int]:
             async with World(sim, WorldSettings()) as world:
-                old = await standing(world, 3, spec=PARALLEL)
+                old = await ready_statefulset(world, 3, spec=PARALLEL)
                 await world.settle()
                 first, second = await requested(world, old[2], old[0])
                 began = writes(world)
@@ -95,7 +95,7 @@ def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
     async def main(sim: Sim) -> None:
         async with World(sim, WorldSettings(chances=FAULTS)) as world:
             chance = sim.stream("user")
-            await standing(world, 4, spec=PARALLEL)
+            await ready_statefulset(world, 4, spec=PARALLEL)
             for _ in range(6):
                 match int(chance.uniform(0.0, 4.0)):
                     case 0 | 1:

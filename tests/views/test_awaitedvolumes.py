@@ -14,7 +14,7 @@ from vacate.api.types import PersistentVolume
 from vacate.api.types.core import Pod
 from vacate.api.types.meta import ObjectMeta
 from vacate.cli.common.connection import Cluster
-from vacate.cli.explain.command import _with_surroundings
+from vacate.cli.explain.command import _with_volumes_and_node
 from vacate.client.codec import codec_for
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
 from vacate.sim.cluster import World
@@ -88,8 +88,8 @@ def test_explain_names_the_node_that_has_the_volume() -> None:
         await world.client.create(PODS, user("two", node=B), "default")
         await world.until(lambda: node_of(world, "two") == B, 60, "two has a node")
         cluster = Cluster(world.client, "default", world.sim.clock)
-        shown = await _with_surroundings(cluster, "two", Explanation("default", "two", ""))
+        shown = await _with_volumes_and_node(cluster, "two", Explanation("default", "two", ""))
         assert f"which node {A} has for pod default/one" in shown.awaited[0]
-        assert (await _with_surroundings(cluster, "one", Explanation("default", "one", ""))).awaited == ()
+        assert (await _with_volumes_and_node(cluster, "one", Explanation("default", "one", ""))).awaited == ()
 
     in_world(body)

@@ -140,16 +140,16 @@ def test_the_stage_is_the_engines(sim: SimRequest) -> None:
         case Unadmitted():
             assert stage is None
         case Hold():
-            assert stage is action.stage or _listening(sim, stage)
+            assert stage is action.stage or _is_waiting(sim, stage)
         case Assign() | CorrectHeartbeat():
             assert stage is Stage.INTERCEPTING
         case Evict():
-            assert stage is Stage.EVICTING or _listening(sim, stage)
+            assert stage is Stage.EVICTING or _is_waiting(sim, stage)
         case _:
             pytest.fail(f"{action} for a pod that was read")
 
 
-def _listening(sim: SimRequest, stage: Stage | None) -> bool:
+def _is_waiting(sim: SimRequest, stage: Stage | None) -> bool:
     """Whether one who has just begun to listen would still wait."""
     process, target = process_of(sim.typed), target_of(sim.typed, sim.typed_pod, live=True)
     action = decide(process, target, DecisionContext(sim.now, sim.now))

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance, NodeMaintenanceStatus, NodeProgress
-from vacate.views.maintenance import overview, standing
+from vacate.views.maintenance import overview, progress_line
 
 pytestmark = pytest.mark.unit
 
@@ -28,7 +28,7 @@ def test_how_far_it_is(begun: dt.datetime | None, evicted: int, total: int, said
     status = NodeMaintenanceStatus(
         phase="Pending", message="0 of 1 node drained", pods_total=total, pods_evicted=evicted, nodes=rows
     )
-    assert standing(NodeMaintenance(status=status)) == f"Pending, 0 of 1 node drained; {said}"
+    assert progress_line(NodeMaintenance(status=status)) == f"Pending, 0 of 1 node drained; {said}"
 
 
 @pytest.mark.parametrize("width", [40, 80])

@@ -196,12 +196,12 @@ class Informer(Generic[T]):
         self._unbroken_since, self._trouble = None, error
         self._stalled_since = self._stalled_since or self._clock.now()
         text = str(error)
-        if self._position.failures and text != self._logged_trouble:  # one hiccup is not worth a line
+        if self._position.failures and text != self._logged_trouble:  # a single failure is not worth a line
             self._logged_trouble = text
             log.warning("%s: cannot be followed, trying again: %s", self.kind.resource, text)
         return machine.Failed(error)
 
-    def _listening(self) -> None:
+    def _note_watching(self) -> None:
         """Note that changes arrive from now on, if they do and did not before."""
         if self._unbroken_since is None and self._position.phase is machine.Phase.WATCHING:
             self._unbroken_since, self._trouble = self._clock.now(), None
@@ -213,11 +213,11 @@ class Informer(Generic[T]):
     async def _stay(self, watch: Watch[T]) -> None:
         await watch.open()
         self._position, effects = step(self._position, machine.Opened())
-        self._listening()
+        self._note_watching()
         while (events := await watch.read()) is not None:
             self._position, effects = step(self._position, machine.Events(events))
             self._writer.perform(effects)
-            self._listening()
+            self._note_watching()
 
     def _pause_seconds(self, pause: machine.Pause) -> float:
         """Doubling from the first pause up to the longest, plus up to as much again by chance."""

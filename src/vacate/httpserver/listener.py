@@ -1,4 +1,4 @@
-"""The HTTPS edge: aiohttp on one side, `handle(Request) -> Response` on the other; it decides nothing."""
+"""The HTTPS listener: aiohttp on one side, `handle(Request) -> Response` on the other; it decides nothing."""
 
 from __future__ import annotations
 

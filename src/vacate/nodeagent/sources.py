@@ -38,13 +38,13 @@ async def read_sources(client: Client, pod: AgentPod) -> Sources:
 
 
 async def request_token(
-    client: Client, pod: AgentPod, wish: TokenProjection
+    client: Client, pod: AgentPod, projection: TokenProjection
 ) -> tuple[str, dt.datetime | None]:
     """A token of the pod's service account, bound to the pod, and when it expires."""
     meta = pod.metadata
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}
-    spec: Obj = {"expirationSeconds": wish.seconds, "boundObjectRef": bound}
-    spec["audiences"] = [wish.audience] if wish.audience else []
+    spec: Obj = {"expirationSeconds": projection.seconds, "boundObjectRef": bound}
+    spec["audiences"] = [projection.audience] if projection.audience else []
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     account = pod.spec.service_account_name or "default"
     path = SERVICEACCOUNTS.object_path(account, meta.namespace, "token")

@@ -1,4 +1,4 @@
-"""Keeps a process from crowding out others: a limit of its own, and the server's wish for a pause.
+"""Keeps a process from crowding out others: a limit of its own, and the pause that the server requests.
 
 Two things hold a request back. Where a rate is set, requests are sent no faster than that. And when the
 server answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down),
@@ -114,8 +114,8 @@ class RateLimitedTransport:
     async def _persist(self, request: Request) -> Response:
         attempts = READS if _is_read_only(request) else 1
         while True:
-            response, wish = await self._attempt(request)
-            if wish is None:
+            response, pause = await self._attempt(request)
+            if pause is None:
                 return response
             attempts -= 1
             if self._metrics is not None:
@@ -131,13 +131,13 @@ class RateLimitedTransport:
             await self._pause()
             sent = self._slow.sent()
             response = await self._transport.send(request)
-            wish = _requested_pause(response)
-            if wish is not None:
+            pause = _requested_pause(response)
+            if pause is not None:
                 self._slow.refused(sent)
-                self._quiet_until = max(self._quiet_until, self._clock.monotonic() + wish)
+                self._quiet_until = max(self._quiet_until, self._clock.monotonic() + pause)
             elif response.status < 500 and not watch:
                 self._slow.answered(sent)
-            return response, wish
+            return response, pause
 
     async def aclose(self) -> None:
         """Close what is wrapped."""

@@ -107,7 +107,7 @@ def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, he
     return lines
 
 
-def standing(maintenance: NodeMaintenance) -> str:
+def progress_line(maintenance: NodeMaintenance) -> str:
     """How far the whole is, in one line."""
     status = maintenance.status
     pods = f"{status.pods_evicted} of {counted(status.pods_total, 'pod')} evicted so far"

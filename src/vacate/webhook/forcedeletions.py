@@ -47,7 +47,7 @@ class ForceDeletionRecorder:
                 return
             # Whether the namespace is guarded is for the configuration: only such ones are sent here.
             ground = review(pod, request.user, None, Guard(), [eviction]) or ForceDeletionReason.UNGUARDED
-            await self._tell(pod, request.user.name, ground)
+            await self._record_event(pod, request.user.name, ground)
         except (ApiError, TransportError) as error:
             _log.warning("no Event for a force deletion in namespace %s: %s", request.namespace, error)
 
@@ -60,7 +60,7 @@ class ForceDeletionRecorder:
         meant = dig(request.old_object or {}, "metadata", "uid")
         return pod if request.old_object is None or meant == pod["metadata"]["uid"] else None
 
-    async def _tell(self, pod: Obj, user: str, ground: ForceDeletionReason) -> None:
+    async def _record_event(self, pod: Obj, user: str, ground: ForceDeletionReason) -> None:
         event = force_deletion_event(pod, user, ground, self._clock.now(), name=_event_name(pod, user))
         if event is None:
             return

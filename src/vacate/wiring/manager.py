@@ -108,7 +108,7 @@ class ManagerParts:
     async def run(self) -> None:
         """Run until cancelled, and then give the lease back. Raises when the lease is lost."""
         if not self.enabled:
-            log.info("the feature gates of all controllers are closed: standing idle")
+            log.info("the feature gates of all controllers are closed: nothing to run")
             await asyncio.get_running_loop().create_future()
         await self._wait_for_api()
         await self._manager.run()

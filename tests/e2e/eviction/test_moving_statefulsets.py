@@ -17,7 +17,7 @@ from vacate.api.options import WatchOptions
 from vacate.testing import statefulset
 
 
-async def standing(place: EvictionNamespace, replicas: int, **parts: Any) -> list[Obj]:
+async def ready_statefulset(place: EvictionNamespace, replicas: int, **parts: Any) -> list[Obj]:
     """A StatefulSet whose members are ready and registered, the lowest ordinal first."""
     made = statefulset(
         "db",
@@ -90,7 +90,7 @@ async def whole(place: EvictionNamespace, old: list[Obj], replaced: int) -> None
 
 @pytest.mark.both_dialects
 async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: EvictionNamespace) -> None:
-    old = await standing(place, 3)
+    old = await ready_statefulset(place, 3)
     async with following(place) as (order, counts):
         for one in old:
             await place.ask(one)
@@ -100,7 +100,7 @@ async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: Evicti
 
 
 async def test_a_cancelled_request_leaves_its_member_alone(place: EvictionNamespace) -> None:
-    old = await standing(place, 2)
+    old = await ready_statefulset(place, 2)
     async with following(place) as (order, counts):
         requests = [await place.ask(one) for one in old]
         await place.client.delete(EVICTIONREQUESTS, requests[1].metadata.name, place.namespace)
@@ -110,7 +110,7 @@ async def test_a_cancelled_request_leaves_its_member_alone(place: EvictionNamesp
 
 
 async def test_on_delete_is_declined_and_left_to_the_budget(place: EvictionNamespace) -> None:
-    old = await standing(place, 1, spec={"updateStrategy": {"type": "OnDelete"}})
+    old = await ready_statefulset(place, 1, spec={"updateStrategy": {"type": "OnDelete"}})
     request = await place.ask(old[0])
 
     async def declined() -> str:

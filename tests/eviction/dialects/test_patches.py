@@ -151,7 +151,7 @@ def test_the_first_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "status", "fate", "words", "said"),
+    ("turn", "status", "result", "words", "said"),
     [
         (
             Turn.PREVIOUS_COMPLETED,
@@ -170,7 +170,7 @@ def test_the_first_turn() -> None:
         ),
     ],
 )
-def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str, said: str) -> None:
+def test_the_turn_passes_on(turn: Turn, status: Obj, result: str, words: str, said: str) -> None:
     obj = at_work(expectedInterceptorFinishTime=when(hours=1), **status)
     patch = assign_patch(read(obj), Assign(SECOND, turn, FIRST), NOW)
     message = f"{FIRST} {words}. Interceptor {SECOND} is active."
@@ -189,7 +189,7 @@ def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str, said
                     "True",
                     turn.value,
                     when(),
-                    f"{FIRST} {when(minutes=-5)} {fate} {when()} {said}".rstrip(),
+                    f"{FIRST} {when(minutes=-5)} {result} {when()} {said}".rstrip(),
                 ),
                 # Still progressing, since the same instant.
                 condition("Progressing", "True", "Intercepting", when(minutes=-5), message),

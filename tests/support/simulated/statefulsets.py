@@ -16,7 +16,7 @@ from vacate.testing import statefulset
 REGISTERED = ("statefulset.apps.k8s.io",)
 
 
-async def standing(world: World, replicas: int = 3, **parts: Any) -> list[Obj]:
+async def ready_statefulset(world: World, replicas: int = 3, **parts: Any) -> list[Obj]:
     """A StatefulSet that has opted in, with all members ready and registered; returns the pods."""
     annotations = parts.setdefault("metadata", {}).setdefault("annotations", {})
     annotations.setdefault(OPT_IN, "true")

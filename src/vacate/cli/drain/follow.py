@@ -29,7 +29,7 @@ from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
-from vacate.views.maintenance import blocker_lines, node_line, overview, standing, summary
+from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -135,7 +135,7 @@ class Follower:
 
     async def _print(self, one: WatchedObject[NodeMaintenance]) -> str:
         if one.current is not None and one.current.status.nodes:  # else its creation was just said
-            terminal.echo(f"nodemaintenance/{self._name}: {standing(one.current)}")
+            terminal.echo(f"nodemaintenance/{self._name}: {progress_line(one.current)}")
         while (end := self._end(one)) is None:
             seen = one.changes
             if one.current is not None:

@@ -45,7 +45,7 @@ def explain(pod: str, reach: Connection, output: str) -> None:
     async def work() -> None:
         async with connected(reach) as cluster:
             explanation, readable = await _explanation(cluster, pod)
-            explanation = await _with_surroundings(cluster, pod, explanation)
+            explanation = await _with_volumes_and_node(cluster, pod, explanation)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -73,7 +73,7 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
     return explanation, budgets is not None
 
 
-async def _with_surroundings(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
+async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
     """Say what the volumes and the node of the pod have to do with it, as far as the user may read them."""
     now = cluster.clock.now()
     try:

@@ -73,8 +73,8 @@ class EvictionRequests:
         # By request: the version that its end was written upon, and when.
         self._ended: dict[Key, tuple[str, dt.datetime]] = {}
         self._collection = Collection()
-        self._listening = WatchHealth(self._informer, deps.clock)
-        self._writer = RequestWriter(deps, dialect, self._listening)
+        self._watch_health = WatchHealth(self._informer, deps.clock)
+        self._writer = RequestWriter(deps, dialect, self._watch_health)
         self.budgets: BudgetWatcher | None = None
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
@@ -140,7 +140,7 @@ class EvictionRequests:
             return self._dialect.target(request, None, live=True)
         reading = self._deps.client.get(PODS, ref.name, namespace, into=Pod)
         try:
-            pod = await self._listening.ask(reading)
+            pod = await self._watch_health.ask(reading)
         except NotFound:
             return self._dialect.target(request, None, live=True)
         return self._dialect.target(request, pod, live=True)
@@ -149,7 +149,7 @@ class EvictionRequests:
         if self.budgets is not None and failures(request):
             self.budgets.begin(request.metadata.namespace, now)
         attempt = self.attempts.next_of(request, now)
-        return DecisionContext(now, self._listening.since(now), attempt, self._deps.limits)
+        return DecisionContext(now, self._watch_health.since(now), attempt, self._deps.limits)
 
     # What is done
 
@@ -211,9 +211,9 @@ class EvictionRequests:
                 await self._writer.write(request, patch)
                 self._ended[key] = (meta.resource_version, now)
             case ObjectPatch(patch):
-                await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
+                await self._watch_health.ask(client.patch(kind, meta.name, patch, meta.namespace))
             case Removal():
-                await self._listening.ask(
+                await self._watch_health.ask(
                     client.delete(kind, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
                 )
         return Done()
@@ -241,7 +241,7 @@ class EvictionRequests:
         pod = self._cached_pod(request)
         left_alone = pod is not None and bool(action.message) and action.message == target.unevictable
         # A pod's author may have made up the owner that keeps the pod from being evicted.
-        if left_alone and pod and not await self._listening.ask(is_owned(self._deps.client, pod)):
+        if left_alone and pod and not await self._watch_health.ask(is_owned(self._deps.client, pod)):
             return await self._advance(request, replace(target, unevictable=""))
         if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
             return Done()
@@ -258,7 +258,7 @@ class EvictionRequests:
         meta = request.metadata
         dialect = self._dialect
         reading = self._deps.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
-        found = dialect.read(await self._listening.ask(reading))
+        found = dialect.read(await self._watch_health.ask(reading))
         if found.metadata.uid != meta.uid or found.complete:
             return Done()  # the informer will bring it
         return await self._advance(found, self._target(found), fresh=True)

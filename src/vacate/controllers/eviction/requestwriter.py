@@ -17,12 +17,12 @@ from vacate.runtime.dependencies import Deps
 class RequestWriter:
     """Writes in the words of the dialect's API."""
 
-    def __init__(self, deps: Deps, dialect: Dialect, listening: WatchHealth) -> None:
+    def __init__(self, deps: Deps, dialect: Dialect, watch_health: WatchHealth) -> None:
         # From zero on: a series that begins with one would not look like an increase.
         self._turns = {one: deps.metrics.turns.labels(one.value) for one in events.ENDED}
         self._deps = deps
         self._dialect = dialect
-        self._listening = listening
+        self._watch_health = watch_health
 
     async def write(self, request: EvictionRequest, patch: Obj) -> None:
         """Patch the status, guarded by the version that the decision was made upon."""
@@ -31,7 +31,7 @@ class RequestWriter:
         writing = self._deps.client.patch(
             self._dialect.kind, meta.name, changed, meta.namespace, subresource="status"
         )
-        await self._listening.ask(writing)
+        await self._watch_health.ask(writing)
 
     def count_turn(self, request: EvictionRequest) -> None:
         """The turn that was the active interceptor's is over."""

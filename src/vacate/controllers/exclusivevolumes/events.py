@@ -1,4 +1,4 @@
-"""What the controllers tell people, on the volume and on the pods."""
+"""Events of the exclusive volume controllers, on the volume and on the pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller tells people: on the policy and on the node."""
+"""Events of the fencing controller, on the policy and on the node."""
 
 from __future__ import annotations
 

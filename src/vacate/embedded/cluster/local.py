@@ -170,13 +170,13 @@ class LocalCluster:
         pki = Pki(self.folder.pki, self._clock)
         pki.server()
         context = server_ssl_context(pki.file("server"), pki.authority.certificate_pem)
-        edge = HttpListener(server.handle, context, LISTENER_LIMITS)
-        self._undo.push_async_callback(edge.stop)
+        listener = HttpListener(server.handle, context, LISTENER_LIMITS)
+        self._undo.push_async_callback(listener.stop)
         try:
-            await edge.start(HOST, self.settings.port)
+            await listener.start(HOST, self.settings.port)
         except OSError as error:
             raise _cannot_listen(self.settings.port, error) from error
-        self.port = edge.port
+        self.port = listener.port
         admin = pki.client("admin", ADMIN.name, ADMIN.groups)
         entry = KubeconfigEntry(
             self.address, pki.authority.certificate_pem, admin.certificate_pem, admin.key_pem

@@ -19,7 +19,7 @@ BATCH_LIMIT = 1000
 
 
 class Batch:
-    """Writes that share one sync and one fate."""
+    """Writes that share one sync and one outcome."""
 
     __slots__ = ("_waiters", "changes", "failure", "finished", "records")
 
@@ -37,7 +37,7 @@ class Batch:
         self.records.append(Record(change.revision, *key, change.deleted, entry.created, entry.value))
 
     def finish(self, failure: str | None = None) -> None:
-        """Settle the fate of the batch and wake those who wait for it."""
+        """Settle the outcome of the batch and wake those who wait for it."""
         self.finished = True
         self.failure = failure
         for waiter in self._waiters:
@@ -57,7 +57,7 @@ class Batch:
 
 
 class Write:
-    """A write under way: its entry is known at once, its fate when `done` returns."""
+    """A write under way: its entry is known at once, its outcome when `done` returns."""
 
     __slots__ = ("_batch", "change")
 

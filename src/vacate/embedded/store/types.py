@@ -1,4 +1,4 @@
-"""What the store keeps and tells: keys, entries, changes, pages.
+"""What the store keeps and returns: keys, entries, changes, pages.
 
 Two heads. `tip` includes writes that are on their way to the disk: compare-and-swap goes against it.
 `committed` is what readers and watchers see; it moves only after the disk has the write.

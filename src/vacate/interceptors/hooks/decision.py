@@ -50,9 +50,9 @@ def decide(target: str, meaning: Meaning, failures: int, now: dt.datetime, deadl
         case InProgress(message, finish, seconds):
             step = CallAgain(seconds, f"Hook {target}: {message or 'in progress'}", finish)
             why = f"hook {target} was still in progress" + (f": {message}" if message else "")
-        case Unavailable(why_not, wished):
+        case Unavailable(why_not, requested):
             pause = min(FIRST_PAUSE * 2.0 ** min(failures, 10), MAX_PAUSE)
-            seconds = max(pause, wished or 0.0)
+            seconds = max(pause, requested or 0.0)
             step = CallAgain(
                 seconds,
                 f"Hook {target} gives no answer that can be used ({why_not}). Calling again.",

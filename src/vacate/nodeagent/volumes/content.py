@@ -67,10 +67,10 @@ def token_projections(volume: Obj) -> list[TokenProjection]:
     """The tokens that the volume wants."""
     found = []
     for source in sources_of(volume):
-        if isinstance(wish := source.get("serviceAccountToken"), dict):
-            seconds = wish.get("expirationSeconds") or 3600
+        if isinstance(token := source.get("serviceAccountToken"), dict):
+            seconds = token.get("expirationSeconds") or 3600
             found.append(
-                TokenProjection(str(wish.get("path", "token")), str(wish.get("audience") or ""), seconds)
+                TokenProjection(str(token.get("path", "token")), str(token.get("audience") or ""), seconds)
             )
     return found
 

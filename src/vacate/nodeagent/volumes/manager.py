@@ -82,13 +82,13 @@ class PodVolumes:
         name = str(volume.get("name", ""))
         now = self._clock.now()
         tokens = {}
-        for wish in token_projections(volume):
-            token, renew = self._tokens.get((name, wish.path), ("", now))
+        for projection in token_projections(volume):
+            token, renew = self._tokens.get((name, projection.path), ("", now))
             if renew <= now:
-                token, expires = await request_token(self._client, pod, wish)
+                token, expires = await request_token(self._client, pod, projection)
                 renew = now + ((expires or now + dt.timedelta(hours=1)) - now) * 0.8
-                self._tokens[name, wish.path] = (token, renew)
-            tokens[wish.path] = token
+                self._tokens[name, projection.path] = (token, renew)
+            tokens[projection.path] = token
         self._folder.write(name, files_of(volume, pod, self._sources, fields, tokens))
 
 

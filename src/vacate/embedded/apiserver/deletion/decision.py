@@ -71,11 +71,11 @@ def check_preconditions(kind: Kind, obj: Obj, options: DeleteOptions) -> None:
     found = obj.get("metadata", {})
     uid, version = found.get("uid", ""), found.get("resourceVersion", "")
     if options.uid is not None and options.uid != uid:
-        fate = "The object might have been deleted and then recreated"
-        raise _mismatch(kind, obj, _differ("UID", options.uid, uid) + fate)
+        hint = "The object might have been deleted and then recreated"
+        raise _mismatch(kind, obj, _differ("UID", options.uid, uid) + hint)
     if options.resource_version is not None and options.resource_version != version:
-        fate = "The object might have been modified"
-        raise _mismatch(kind, obj, _differ("ResourceVersion", options.resource_version, version) + fate)
+        hint = "The object might have been modified"
+        raise _mismatch(kind, obj, _differ("ResourceVersion", options.resource_version, version) + hint)
 
 
 def deletion_finalizers(kind: Kind, finalizers: list[str], options: DeleteOptions) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the controller tells about a deployment."""
+"""Events of the Deployment controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the disruption controller tells."""
+"""Events of the disruption controller."""
 
 from __future__ import annotations
 

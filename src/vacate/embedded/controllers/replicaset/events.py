@@ -1,4 +1,4 @@
-"""What the controller tells about a replica set."""
+"""Events of the ReplicaSet controller."""
 
 from __future__ import annotations
 

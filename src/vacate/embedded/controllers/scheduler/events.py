@@ -1,4 +1,4 @@
-"""What the scheduler tells about a pod."""
+"""Events of the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller tells about a StatefulSet, in the words of Kubernetes."""
+"""Events of the StatefulSet controller, in the words of Kubernetes."""
 
 from __future__ import annotations
 

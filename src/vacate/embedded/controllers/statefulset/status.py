@@ -21,14 +21,14 @@ def stateful_set_status(
     members = [pod for pod in pods if ordinal_of(stateful_set, pod) is not None]
     ready = [pod for pod in members if pod.status.phase == "Running" and pod.ready]
     wait = stateful_set.spec.min_ready_seconds
-    standing = [pod for pod in members if not pod.terminating]
+    remaining = [pod for pod in members if not pod.terminating]
     status = StatefulSetStatus(
         observed_generation=stateful_set.metadata.generation,
         replicas=len(members),
         ready_replicas=len(ready),
         available_replicas=sum(is_available(pod, wait, now) for pod in ready),
-        current_replicas=_of_revision(standing, current),
-        updated_replicas=_of_revision(standing, update),
+        current_replicas=_of_revision(remaining, current),
+        updated_replicas=_of_revision(remaining, update),
         current_revision=current,
         update_revision=update,
         collision_count=stateful_set.status.collision_count,

@@ -70,8 +70,8 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
         status["expectedInterceptorFinishTime"] = None
     changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
-        fate = TurnResult.CANCELLED if cancelled else TurnResult.POD_GONE
-        changed.append(_assignment(request, request.status.active_interceptor_name, fate, now))
+        result = TurnResult.CANCELLED if cancelled else TurnResult.POD_GONE
+        changed.append(_assignment(request, request.status.active_interceptor_name, result, now))
     return _patch(request, status, changed)
 
 

@@ -48,12 +48,12 @@ class Supervisor:
         """Serve until there is nothing left to do."""
         views.become_subreaper()
         gc.disable()  # no cycles are made; a collection in a child would copy the memory that it shares
-        wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(waker)
+        readable, writable = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writable)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # it goes when its containers are gone
-        self.selector.register(wake, selectors.EVENT_READ, lambda: self._drain(wake))
+        self.selector.register(readable, selectors.EVENT_READ, lambda: self._drain(readable))
         self.selector.register(listener, selectors.EVENT_READ, lambda: self._accept(listener))
         for container in self.containers.values():
             if container.pidfd >= 0:
@@ -88,9 +88,9 @@ class Supervisor:
             moments.append(left_alone)
         return max(min(moments) - now, 0.0) if moments else None
 
-    def _drain(self, wake: int) -> None:
+    def _drain(self, readable: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.read(wake, 4096)
+            os.read(readable, 4096)
 
     def _accept(self, listener: socket.socket) -> None:
         sock, _ = listener.accept()
