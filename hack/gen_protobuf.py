@@ -86,8 +86,8 @@ _TAGGED = re.compile(r"^\s+(?:\w+\s+)?([\w.\[\]*]+)\s+`json:\"([^\"]*)\" .*?prot
 @dataclass
 class Message:
     name: str
-    # Number, name in JSON, type, and what Go calls a text or number that has a type of its own.
-    fields: list[tuple[int, str, str, str]] = field(default_factory=list)
+    # Number, name in JSON, type.
+    fields: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 def main() -> None:
@@ -135,8 +135,7 @@ def read_package(folder: Path, short: str) -> Iterator[Message]:
             go_type, json_tag = tags.get(name, {}).get(number, ("", json_name))
             message.fields.append(
                 (number, "=" if ",inline" in json_tag else json_tag.partition(",")[0] or json_name,
-                 render_type(type_, short, repeated="repeated" in line, go_type=go_type, json_tag=json_tag),
-                 go_name(go_type, short) if type_ in SCALARS else "")
+                 render_type(type_, short, repeated="repeated" in line, go_type=go_type, json_tag=json_tag))
             )  # fmt: skip
         yield message
 
@@ -166,18 +165,6 @@ def render_type(type_: str, short: str, *, repeated: bool, go_type: str, json_ta
         return f"{resolved}?"
     # `omitempty` does nothing for a struct that is no pointer.
     return resolved if ",omitzero" in json_tag else f"{resolved}!"
-
-
-def go_name(go_type: str, short: str) -> str:
-    """`v1.PullPolicy`, as Go calls the type of a scalar; nothing where it is none of its own."""
-    package, _, name = go_type.lstrip("*[]").rpartition(".")
-    if not package:
-        package = short.rpartition(".")[2]
-    return (
-        f"{package.removeprefix('meta').removeprefix('core').removeprefix('api')}.{name}"
-        if name[:1].isupper()
-        else ""
-    )
 
 
 def resolve(type_: str, short: str) -> str:
@@ -210,11 +197,11 @@ def render(messages: dict[str, Message]) -> Iterator[str]:
             continue
         seen.add(name)
         listed.append(messages[name])
-        pending += [base for _, _, t, _ in messages[name].fields if (base := bare(t)) not in SCALARS]
+        pending += [base for _, _, t in messages[name].fields if (base := bare(t)) not in SCALARS]
     for found in sorted(listed, key=lambda one: one.name):
         yield f"message {found.name}"
-        for number, *words in found.fields:
-            yield " ".join([str(number), *filter(None, words)])
+        for number, name, type_ in found.fields:
+            yield f"{number} {name} {type_}"
 
 
 def bare(type_: str) -> str:

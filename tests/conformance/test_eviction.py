@@ -65,7 +65,7 @@ async def test_of_a_missing_pod(api: CaseApi) -> None:
 async def test_in_a_version_that_nobody_knows(api: CaseApi) -> None:
     await running(api)
     answer = await api.ask("POST", PODS, "p", "eviction", eviction(version="policy/v2"))
-    why = 'no kind "Eviction" is registered for version "policy/v2" in scheme '
+    why = 'no kind "Eviction" is registered for version "policy/v2"'
     start = f'Eviction in version "v2" cannot be handled as a Eviction: {why}'
     answer.refused(400, "BadRequest", starting=start)
 

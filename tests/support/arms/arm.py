@@ -86,6 +86,13 @@ class Answer:
             assert found == list(causes)
         return self
 
+    def caused_in(self, *causes: tuple[str, str]) -> Answer:
+        """Check the causes of a refusal whatever their wording: reason and field of each."""
+        if self.details is not None:
+            found = [(one.get("reason", ""), one.get("field", "")) for one in self.details.get("causes", ())]
+            assert found == list(causes)
+        return self
+
     def header(self, name: str) -> str | None:
         """A header, None where there is none or the arm does not show them."""
         return None if self.headers is None else self.headers.get(name)

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def decode(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> Obj:
-    """Check and normalise in one look, in place; BadRequest as a server words it.
+    """Check and normalise in one look, in place; BadRequest where that fails.
 
     Fields that the type does not have are dropped, and their paths added to `unknown`.
     """
@@ -42,7 +42,7 @@ def decode(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> Obj:
 
 
 def settle(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> list[str]:
-    """As `decode`, but says what is wrong, in the decoder's bare words, instead of refusing."""
+    """As `decode`, but says what is wrong instead of refusing."""
     if isinstance(kind, Kind) and kind.custom:
         return settle_custom(kind, obj)
     struct = table().struct_of(kind)

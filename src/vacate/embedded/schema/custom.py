@@ -17,7 +17,7 @@ _METADATA = "meta.v1.ObjectMeta"
 
 
 def settle_custom(kind: Kind, obj: Obj) -> list[str]:
-    """Check and normalise metadata, prune what is unknown; what is wrong with metadata, in Go's words."""
+    """Check and normalise metadata, prune what is unknown; what is wrong with metadata."""
     declaration_of(kind).structure.prune(obj)
     meta = obj.get("metadata")
     if meta is None:
@@ -26,7 +26,7 @@ def settle_custom(kind: Kind, obj: Obj) -> list[str]:
     struct = table().structs[_METADATA]
     found = scanner(_METADATA)(meta)
     if found & WRONG:
-        return errors_of(struct, meta)
+        return errors_of(struct, meta, "metadata")
     for key in [key for key in meta if key not in struct.fields]:
         del meta[key]
     if found != CLEAN:

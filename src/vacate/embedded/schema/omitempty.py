@@ -31,15 +31,6 @@ def go_field(type_name: str, field: str) -> Field | None:
     return None
 
 
-@cache
-def field_order(type_name: str) -> tuple[str, ...]:
-    """The fields in the order in which Go has them, as far as the table knows them."""
-    found: list[str] = []
-    for known in table().messages.get(type_name, {}).values():
-        found += field_order(known.type) if known.inlined else [known.name]
-    return tuple(found)
-
-
 def omitted_when_zero(type_name: str, field: str) -> bool:
     """Whether Go writes no zero of this scalar."""
     known = go_field(type_name, field)

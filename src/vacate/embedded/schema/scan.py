@@ -45,6 +45,12 @@ def scanner(type_name: str) -> Scan:
     return scan
 
 
+def is_wrong(shape: Shape, value: Any) -> bool:
+    """Whether a value is none of the shape."""
+    node = _node(shape)
+    return type(value) is not node if isinstance(node, type) else bool(node(value) & WRONG)
+
+
 def _fields(struct: Struct) -> Mapping[str, Node]:
     return {name: _of_field(struct, field) for name, field in struct.fields.items()}
 

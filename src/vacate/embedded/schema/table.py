@@ -50,11 +50,6 @@ class Struct:
     name: str
     fields: Mapping[str, Field] = field(repr=False)
 
-    @property
-    def go_name(self) -> str:
-        """`PodSpec` for `core.v1.PodSpec`."""
-        return self.name.rpartition(".")[2]
-
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -167,24 +167,17 @@ def test_what_is_not_enough(rules: list[Obj], pairs: list[tuple[str, str]], mess
 
 
 @pytest.mark.parametrize(
-    ("pairs", "shown"),
+    "pairs",
     [
-        (
-            [("Impersonate-Group", "a"), ("Impersonate-Group", "b")],
-            'Groups:[]string{"a", "b"}, Extra:map[string][]string(nil)}',
-        ),
-        ([("Impersonate-Uid", "u")], 'UID:"u", Groups:[]string(nil), Extra:map[string][]string(nil)}'),
-        (
-            [("Impersonate-Extra-K", "v"), ("Impersonate-Extra-A", "w")],
-            'Extra:map[string][]string{"a":[]string{"w"}, "k":[]string{"v"}}}',
-        ),
+        [("Impersonate-Group", "a"), ("Impersonate-Group", "b")],
+        [("Impersonate-Uid", "u")],
+        [("Impersonate-Extra-K", "v"), ("Impersonate-Extra-A", "w")],
     ],
 )
-def test_parts_of_a_user_without_a_name_are_a_bad_request(pairs: list[tuple[str, str]], shown: str) -> None:
+def test_parts_of_a_user_without_a_name_are_a_bad_request(pairs: list[tuple[str, str]]) -> None:
     with pytest.raises(BadRequest) as caught:
         act(authorizer(), *pairs, user=ROOT)
-    assert caught.value.message.startswith('requested &user.DefaultInfo{Name:"", ')
-    assert caught.value.message.endswith(f"{shown} without impersonating a user name")
+    assert caught.value.message == "a request to impersonate a user names it in the header Impersonate-User"
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:

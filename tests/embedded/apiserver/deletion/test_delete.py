@@ -120,10 +120,10 @@ async def test_options_come_from_the_query_when_there_is_no_body(server: Embedde
         (None, {"propagationPolicy": "Sideways"}, 422, 'DeleteOptions.meta.k8s.io "" is invalid'),
         (None, {"dryRun": "Some"}, 422, "dryRun: Unsupported value"),
         (None, {"gracePeriodSeconds": "soon"}, 400, 'expected a 64-bit integer, got "soon"'),
-        ({"gracePeriodSeconds": "3"}, {}, 400, "json: cannot unmarshal string into Go struct field"),
+        ({"gracePeriodSeconds": "3"}, {}, 400, "gracePeriodSeconds: expected a 64-bit integer, got a string"),
         ({"kind": "Pod", "apiVersion": "v1"}, {}, 400, 'no kind "Pod" is registered for version "v1"'),
         (b"{", {}, 400, "couldn't get version/kind; json parse error"),
-        ([], {}, 400, "json"),
+        ([], {}, 400, "expected an object"),
     ],
 )
 async def test_what_is_refused_changes_nothing(

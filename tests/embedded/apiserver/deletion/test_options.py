@@ -39,42 +39,19 @@ def test_bodies(body: Any, options: DeleteOptions) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            {"gracePeriodSeconds": "3"},
-            "string into gracePeriodSeconds of type int64",
-        ),
-        (
-            {"gracePeriodSeconds": True},
-            "bool into gracePeriodSeconds of type int64",
-        ),
-        (
-            {"gracePeriodSeconds": 1.5},
-            "number 1.5 into gracePeriodSeconds of type int64",
-        ),
-        (
-            {"preconditions": {"uid": 3}},
-            "number into preconditions.uid of type types.UID",
-        ),
-        (
-            {"preconditions": []},
-            "array into preconditions of type v1.Preconditions",
-        ),
-        (
-            {"dryRun": "All"},
-            "string into dryRun of type []string",
-        ),
-        (
-            {"dryRun": [1]},
-            "number into dryRun of type string",
-        ),
+        ({"gracePeriodSeconds": "3"}, "gracePeriodSeconds: expected a 64-bit integer, got a string"),
+        ({"gracePeriodSeconds": True}, "gracePeriodSeconds: expected a 64-bit integer, got a boolean"),
+        ({"gracePeriodSeconds": 1.5}, "gracePeriodSeconds: expected a 64-bit integer, got 1.5"),
+        ({"preconditions": {"uid": 3}}, "preconditions.uid: expected a string, got 3"),
+        ({"preconditions": []}, "preconditions: expected an object, got a list"),
+        ({"dryRun": "All"}, "dryRun: expected a list, got a string"),
+        ({"dryRun": [1]}, "dryRun[0]: expected a string, got 1"),
     ],
 )
 def test_fields_of_a_wrong_type(body: Any, message: str) -> None:
     with pytest.raises(BadRequest) as refused:
         options_from_body(body)
-    found, _, where = message.partition(" into ")
-    expected = f"json: cannot unmarshal {found} into Go struct field DeleteOptions.{where}"
-    assert refused.value.message == expected
+    assert refused.value.message == message
 
 
 @pytest.mark.parametrize("body", [[], "x", 3, True])

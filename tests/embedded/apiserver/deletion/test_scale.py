@@ -162,8 +162,16 @@ async def test_another_uid_conflicts(server: Embedded) -> None:
             {"metadata": {"name": "w"}, "spec": {"replicas": "5"}},
             400,
             (
-                'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into '
-                "Go struct field ScaleSpec.spec.replicas of type int32"
+                'Scale in version "v1" cannot be handled as a Scale: spec.replicas: '
+                "expected a 32-bit integer, got a string"
+            ),
+        ),
+        (
+            {"metadata": {"name": "w"}, "spec": {"replicas": 2**31}},
+            400,
+            (
+                'Scale in version "v1" cannot be handled as a Scale: spec.replicas: '
+                "expected a 32-bit integer, got 2147483648"
             ),
         ),
         (

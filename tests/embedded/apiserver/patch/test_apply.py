@@ -169,7 +169,7 @@ def test_parameters_of_the_media_type_are_ignored() -> None:
 
 DEEP = b'{"a":' * 1000 + b"1" + b"}" * 1000
 DEEPEST = b"[" * 100_000
-NO_OBJECT = "json: cannot unmarshal array into Go value of type map[string]interface {}"
+NO_OBJECT = "expected an object, got a list"
 BAD: list[tuple[str, bytes, str]] = [
     (JSON_PATCH, b"", "invalid JSON patch"),
     (JSON_PATCH, b"{", "invalid JSON patch"),
@@ -209,7 +209,7 @@ def test_a_patch_of_nothing_changes_nothing() -> None:
 
 def test_outcomes_of_wrong_types_are_invalid() -> None:
     small = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-    field_error = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    field_error = "data[a]: expected a string, got 1"
     shown = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":1}}'
     with pytest.raises(Invalid) as refused:
         apply_patch(MERGE_PATCH, CONFIGMAPS, small, b'{"data":{"a":1}}')
@@ -226,16 +226,14 @@ def test_outcomes_of_wrong_types_are_invalid() -> None:
     }
     with pytest.raises(Invalid) as refused:
         apply_patch(STRATEGIC_MERGE_PATCH, CONFIGMAPS, small, b'{"data":{"a":1}}')
-    field_error = "cannot convert int64 to string"
-    assert (
-        refused.value.message == f' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": {field_error}'
-    )
+    quoted = orjson.dumps('{"data":{"a":1}}').decode()
+    assert refused.value.message == f' "" is invalid: patch: Invalid value: {quoted}: {field_error}'
 
 
 IDENTITY = {
-    '{"kind":"Pod"}': "converting (v1.Pod) to (core.Node): unknown conversion",
-    '{"kind":"Cat"}': 'no kind "Cat" is registered for version "v1" in scheme ',
-    '{"kind":5}': "json: cannot unmarshal number into Go struct field Node.kind of type string",
+    '{"kind":"Pod"}': "expected the kind Node of v1",
+    '{"kind":"Cat"}': 'no kind "Cat" is registered for version "v1"',
+    '{"kind":5}': "kind: expected a string, got 5",
 }
 
 
@@ -257,7 +255,7 @@ def test_of_a_document_without_a_version_nothing_is_seen() -> None:
 
 
 def test_a_document_that_is_no_object_any_more_is_invalid() -> None:
-    with pytest.raises(Invalid, match="cannot unmarshal array"):
+    with pytest.raises(Invalid, match="expected an object, got a list"):
         apply_patch(JSON_PATCH, NODES, NODE, b'[{"op":"replace","path":"","value":[]}]')
 
 

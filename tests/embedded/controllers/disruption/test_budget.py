@@ -97,18 +97,10 @@ def test_portions_round_as_asked(value: int | str, total: int, up: int, down: in
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("5", "invalid value for IntOrString: invalid type: string is not a percentage"),
-        (
-            "x%",
-            'invalid value for IntOrString: invalid value "x%": strconv.Atoi: parsing "x": invalid syntax',
-        ),
-        (
-            "1.5%",
-            (
-                'invalid value for IntOrString: invalid value "1.5%": '
-                'strconv.Atoi: parsing "1.5": invalid syntax'
-            ),
-        ),
+        ("5", 'expected an integer or a percentage, got "5"'),
+        ("%", 'expected an integer or a percentage, got "%"'),
+        ("x%", 'expected an integer or a percentage, got "x%"'),
+        ("1.5%", 'expected an integer or a percentage, got "1.5%"'),
     ],
 )
 def test_other_text_is_no_portion(text: str, message: str) -> None:
@@ -158,11 +150,7 @@ def test_unmanaged_pods_do_not_count_and_are_named() -> None:
     assert expected == ExpectedPods(2, 1, ("lonely",))
     events = budget_status(pdb(max_unavailable=1), mixed, expected, NOW).events
     assert [(one.type, one.reason) for one in events] == [("Warning", "UnmanagedPods")]
-    shown = (
-        "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,},"
-        "MatchExpressions:[]LabelSelectorRequirement{},})"
-    )
-    assert shown in events[0].message
+    assert "(selector: app=web)" in events[0].message
     # A whole number for minAvailable does not ask for controllers.
     assert expected_pods(pdb(min_available=1), mixed, scales()) == ExpectedPods(3, 1)
 
@@ -179,7 +167,7 @@ def test_a_controller_that_cannot_be_scaled_fails_the_sync() -> None:
 
 def test_a_broken_percentage_fails_the_sync() -> None:
     failure = expected_pods(pdb(max_unavailable="x"), pods(2), scales(rs=2))
-    assert failure == SyncFailure("invalid value for IntOrString: invalid type: string is not a percentage")
+    assert failure == SyncFailure('expected an integer or a percentage, got "x"')
 
 
 @pytest.mark.parametrize(

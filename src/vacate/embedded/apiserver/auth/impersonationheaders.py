@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from urllib.parse import unquote
 
-from vacate.api.identity import User, quote
+from vacate.api.identity import User
 from vacate.errors import BadRequest
 from vacate.wire.message import Headers
 
@@ -29,7 +28,7 @@ def wanted_user(headers: Headers) -> User | None:
     if name:
         return User(name, groups, uid, extra)
     if uid or groups or extra:
-        raise BadRequest(f"requested {_show(uid, groups, extra)} without impersonating a user name")
+        raise BadRequest(f"a request to impersonate a user names it in the header {_USER}")
     return None
 
 
@@ -56,16 +55,3 @@ def _unescape(key: str) -> str:
 def _clean(text: str) -> str:
     """Header bytes that are no UTF-8 become replacement characters, which every answer can carry."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _show(uid: str, groups: tuple[str, ...], extra: Mapping[str, tuple[str, ...]]) -> str:
-    pairs = ", ".join(f"{quote(key)}:{_strings(extra[key])}" for key in sorted(extra))
-    listed = f"{{{pairs}}}" if extra else "(nil)"
-    return (
-        f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_strings(groups)}, '
-        f"Extra:map[string][]string{listed}}}"
-    )
-
-
-def _strings(texts: tuple[str, ...]) -> str:
-    return f"[]string{{{', '.join(map(quote, texts))}}}" if texts else "[]string(nil)"

@@ -8,11 +8,13 @@ from typing import Any
 
 from vacate.api import status
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid
+from vacate.api.integers import fits
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import GATE, reason_complaints
-from vacate.embedded.apiserver.request.integers import is_int64, parse_int64
+from vacate.embedded.apiserver.request.integers import parse_int64
+from vacate.embedded.schema.mismatch import mismatch
 from vacate.errors import BadRequest
 from vacate.features import FeatureGates
 
@@ -20,26 +22,27 @@ BACKGROUND = "Background"
 FOREGROUND = "Foreground"
 ORPHAN = "Orphan"
 _POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
+_TYPES: dict[str, type] = {"string": str, "bool": bool, "list": list, "map": dict}
 _UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _DELETE_OPTIONS = Kind("meta.k8s.io", "v1", "DeleteOptions", "", "", namespaced=False)
 
 
 def options_from_body(body: Any) -> DeleteOptions:
-    """Read the JSON form; a field of a wrong type is a BadRequest in the words of Go's decoder."""
+    """Read the JSON form; a field of a wrong type is a BadRequest."""
     if body is None:
         return DeleteOptions()
     if not isinstance(body, dict):
-        raise BadRequest(_cannot(body, "value", "DeleteOptions"))
-    preconditions = _typed(body, "preconditions", dict, "v1.Preconditions") or {}
+        raise BadRequest(mismatch("map", body))
+    preconditions = _typed(body, "preconditions", "map") or {}
     return DeleteOptions(
-        grace_period_seconds=_typed(body, "gracePeriodSeconds", int, "int64"),
-        uid=_typed(preconditions, "uid", str, "types.UID", at="preconditions."),
-        resource_version=_typed(preconditions, "resourceVersion", str, "string", at="preconditions."),
-        orphan_dependents=_typed(body, "orphanDependents", bool, "bool"),
-        propagation_policy=_typed(body, "propagationPolicy", str, "v1.DeletionPropagation"),
+        grace_period_seconds=_typed(body, "gracePeriodSeconds", "int64"),
+        uid=_typed(preconditions, "uid", "string", at="preconditions."),
+        resource_version=_typed(preconditions, "resourceVersion", "string", at="preconditions."),
+        orphan_dependents=_typed(body, "orphanDependents", "bool"),
+        propagation_policy=_typed(body, "propagationPolicy", "string"),
         dry_run=_texts(body, "dryRun"),
-        unsafe=_typed(body, _UNSAFE, bool, "bool"),
-        reason=_typed(body, "reason", str, "v1.TerminationReason") or "",
+        unsafe=_typed(body, _UNSAFE, "bool"),
+        reason=_typed(body, "reason", "string") or "",
     )
 
 
@@ -88,35 +91,21 @@ def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
     return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {known}", value)
 
 
-def _typed(body: Obj, name: str, wanted: type, go_type: str, *, at: str = "") -> Any:
+def _typed(body: Obj, name: str, form: str, *, at: str = "") -> Any:
     value = body.get(name)
     if value is None:
         return None
-    fits = isinstance(value, wanted) and not (wanted is int and isinstance(value, bool))
-    if not fits or (wanted is int and not is_int64(value)):
-        raise BadRequest(_cannot(value, f"Go struct field DeleteOptions.{at}{name}", go_type))
+    if not (fits(value, form) if form == "int64" else isinstance(value, _TYPES[form])):
+        raise BadRequest(mismatch(form, value, f"{at}{name}"))
     return value
 
 
 def _texts(body: Obj, name: str) -> tuple[str, ...]:
-    values = _typed(body, name, list, "[]string") or ()
-    for value in values:
+    values = _typed(body, name, "list") or ()
+    for index, value in enumerate(values):
         if not isinstance(value, str):
-            raise BadRequest(_cannot(value, f"Go struct field DeleteOptions.{name}", "string"))
+            raise BadRequest(mismatch("string", value, f"{name}[{index}]"))
     return tuple(values)
-
-
-def _cannot(value: Any, where: str, go_type: str) -> str:
-    return f"json: cannot unmarshal {_json_name(value)} into {where} of type {go_type}"
-
-
-def _json_name(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, float) or (isinstance(value, int) and not is_int64(value)):
-        return f"number {value}"
-    names = {int: "number", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "value")
 
 
 def _number(text: str | None) -> int | None:

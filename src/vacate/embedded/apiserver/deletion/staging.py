@@ -26,8 +26,6 @@ from vacate.embedded.store.types import Entry
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
 
-_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
-
 
 @dataclass(frozen=True, slots=True)
 class StagedDeletion:
@@ -96,5 +94,5 @@ def _options_object(request: Request) -> object:
     kind = body.get("kind") if isinstance(body, dict) else None
     if kind and kind != "DeleteOptions":
         version = body.get("apiVersion") or "v1"
-        raise BadRequest(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+        raise BadRequest(f'no kind "{kind}" is registered for version "{version}"')
     return body

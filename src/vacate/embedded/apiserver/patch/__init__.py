@@ -17,7 +17,8 @@ from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.embedded.apiserver.patch.strategic import apply_strategic_patch
 from vacate.embedded.apiserver.request.body import misfit
-from vacate.embedded.schema.unstructured import Unrestorable, restore
+from vacate.embedded.schema.mismatch import mismatch
+from vacate.embedded.schema.wholenumbers import make_whole
 from vacate.errors import BadRequest, UnsupportedMedia
 from vacate.wire.json import check_depth, may_nest_deeply
 
@@ -45,7 +46,7 @@ def apply_patch(
     unknown = validation or FieldValidation()
     try:
         if form == STRATEGIC_MERGE_PATCH:
-            return _strategic(kind, working, document, unknown)
+            return _strategic(kind, working, document, patch.decode(), unknown)
         result = apply_json_patch(working, document) if form == JSON_PATCH else _merge(working, document)
         return _decoded(kind, result, unknown)
     except RecursionError:
@@ -71,37 +72,29 @@ def _merge(working: Obj, document: Any) -> Obj:
     if document is None:
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(document, dict):
-        raise BadRequest(f"error decoding patch: {refusals.not_an_object(document)}")
+        raise BadRequest(f"error decoding patch: {mismatch('map', document)}")
     return apply_merge_patch(working, document)
 
 
-def _strategic(kind: Kind, working: Obj, document: Any, validation: FieldValidation) -> Obj:
+def _strategic(kind: Kind, working: Obj, document: Any, text: str, validation: FieldValidation) -> Obj:
     if not isinstance(document, dict | None):
-        raise BadRequest(refusals.not_an_object(document))
+        raise BadRequest(mismatch("map", document))
     result = apply_strategic_patch(schema.table().struct_of(kind), working, document or {})
     _limited(result)
     # A typed object cannot change what it is, whatever the patch says.
     result["apiVersion"], result["kind"] = kind.api_version, kind.kind
     if schema.settle(kind, result, validation.unknown):
-        _restore(kind, result, document, validation)
-    _refuse_unknown(validation, refusals.go_text(document) if validation.refusal else "")
+        make_whole(kind, result)
+        if field_errors := schema.settle(kind, result, validation.unknown):
+            raise refusals.unusable(fielderrors.invalid("patch", text, field_errors[0]))
+    _refuse_unknown(validation, text)
     return result
-
-
-def _restore(kind: Kind, result: Obj, document: Any, validation: FieldValidation) -> None:
-    """What does not decode may still be taken: a merged object is not sent through the decoder."""
-    shown = refusals.go_text(document)  # what the merge has left of it
-    try:
-        restore(kind, result)
-    except Unrestorable as error:
-        raise refusals.unusable(fielderrors.invalid("patch", shown, str(error))) from None
-    schema.settle(kind, result, validation.unknown)
 
 
 def _decoded(kind: Kind, result: Any, validation: FieldValidation) -> Obj:
     text = _limited(result)
     if not isinstance(result, dict):
-        raise refusals.unusable(fielderrors.invalid("patch", text, refusals.not_an_object(result)))
+        raise refusals.unusable(fielderrors.invalid("patch", text, mismatch("map", result)))
     if not result.get("apiVersion"):
         # What says no version is read as something else, and nothing of the object is seen.
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}

@@ -49,16 +49,12 @@ def named_list(directive: str, prefix: str) -> str:
     return name
 
 
-def place(original: Obj, key: str, value: Any) -> bool:
-    """Put a value where none of its type was: without nulls, without what it says is to be deleted.
-
-    Whether anything of it is left.
-    """
+def place(original: Obj, key: str, value: Any) -> None:
+    """Put a value where none of its type was: without nulls, without what it says is to be deleted."""
     if isinstance(value, dict) and PATCH in value:
         original.pop(key, None)
-        return False
-    original[key] = without_removed(without_nulls(value))
-    return True
+    else:
+        original[key] = without_removed(without_nulls(value))
 
 
 def without_removed(value: Any) -> Any:

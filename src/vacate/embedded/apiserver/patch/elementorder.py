@@ -54,6 +54,6 @@ def _check_items(items: tuple[Any, ...], merge_key: str) -> None:
         return
     for item in items:
         if not isinstance(item, dict):
-            raise refusals.bad_type(dict, item)
+            raise refusals.bad_type("map", item)
         if merge_key not in item:
             raise refusals.no_merge_key(item, merge_key)

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from vacate.embedded.apiserver.patch import refusals
+from vacate.embedded.schema.mismatch import mismatch
 from vacate.errors import BadRequest, RequestTooLarge
 
 MAX_OPERATIONS = 10_000
@@ -38,15 +39,15 @@ def apply_json_patch(document: Any, patch: Any) -> Any:
 
 def _checked(patch: Any) -> list[dict[str, Any]]:
     if not isinstance(patch, list | None):
-        raise _undecodable(patch, "value of type []handlers.jsonPatchOp")
+        raise _undecodable("list", patch)
     operations = patch or []
-    for operation in operations:
+    for index, operation in enumerate(operations):
         if not isinstance(operation, dict | None):
-            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+            raise _undecodable("map", operation, f"[{index}]")
         for member in _MEMBERS:
             value = (operation or {}).get(member)
             if not isinstance(value, str | None):
-                raise _undecodable(value, f"struct field jsonPatchOp.{member} of type string")
+                raise _undecodable("string", value, f"[{index}].{member}")
     if len(operations) > MAX_OPERATIONS:
         raise RequestTooLarge(
             "Request entity too large: The allowed maximum operations in a JSON patch is "
@@ -55,10 +56,8 @@ def _checked(patch: Any) -> list[dict[str, Any]]:
     return operations
 
 
-def _undecodable(value: Any, target: str) -> BadRequest:
-    return BadRequest(
-        f"error decoding patch: json: cannot unmarshal {refusals.json_type(value)} into Go {target}"
-    )
+def _undecodable(form: str, value: Any, path: str = "") -> BadRequest:
+    return BadRequest(f"error decoding patch: {mismatch(form, value, path)}")
 
 
 @dataclass(slots=True)

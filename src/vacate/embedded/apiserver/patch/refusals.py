@@ -1,18 +1,14 @@
-"""Refusals of patches in the words of kube-apiserver, which shows values as Go prints them."""
+"""Refusals of patches, with the codes and reasons of kube-apiserver."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
-from vacate.api.fielderrors import FieldError
-from vacate.errors import ApiError, BadRequest, Invalid
+import orjson
 
-_GO_TYPES: dict[type, str] = {
-    dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool", int: "int64",
-    float: "float64",
-}  # fmt: skip
-_JSON_TYPES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+from vacate.api.fielderrors import FieldError
+from vacate.embedded.schema.mismatch import mismatch
+from vacate.errors import ApiError, BadRequest, Invalid
 
 
 def rejected() -> Invalid:
@@ -40,48 +36,21 @@ def failed(message: str) -> ApiError:
     return ApiError(message)
 
 
-def bad_type(expected: type, actual: Any) -> ApiError:
-    """A value of a strategic merge patch has another type than its place asks for."""
-    received = "%!s(<nil>)" if actual is None else _GO_TYPES.get(type(actual), "")
-    return failed(f"expected a {_GO_TYPES[expected]}, but received a {received}")
+def bad_type(form: str, actual: Any) -> ApiError:
+    """A value of a strategic merge patch has another type than its place takes."""
+    return failed(mismatch(form, actual))
 
 
 def no_merge_key(item: dict[str, Any], key: str) -> ApiError:
     """An item of a list that merges by key has no key."""
-    return failed(f"map: {go_text(item)} does not contain declared merge key: {key}")
+    return failed(f"{shown(item)} does not contain the merge key {key}")
 
 
 def bad_directive(directive: Any, patch: dict[str, Any]) -> ApiError:
     """`$patch` says something unknown."""
-    return failed(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
+    return failed(f"unknown patch type {shown(directive)} in {shown(patch)}")
 
 
-def not_an_object(document: Any) -> str:
-    """The decoder's words for a patch that is no JSON object."""
-    return f"json: cannot unmarshal {json_type(document)} into Go value of type map[string]interface {{}}"
-
-
-def json_type(value: Any) -> str:
-    """What the decoder calls the type of a value."""
-    return _JSON_TYPES.get(type(value), "number")
-
-
-def go_text(value: Any) -> str:
-    """A value as Go's `%v` prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_text, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, float):
-        return _go_float(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _go_float(value: float) -> str:
-    """The shortest form, with an exponent only where it is below -4 or above 20."""
-    if not value or 1e-4 <= abs(value) < 1e21:
-        return f"{Decimal(repr(value)):f}".removesuffix(".0")
-    digits, _, exponent = repr(value).partition("e")
-    return f"{digits.removesuffix('.0')}e{int(exponent):+03d}"
+def shown(value: Any) -> str:
+    """A value as JSON."""
+    return orjson.dumps(value).decode()

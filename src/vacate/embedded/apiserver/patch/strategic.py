@@ -29,28 +29,24 @@ def merge_maps(original: Obj, patch: Obj, struct: Struct | None) -> Obj:
     for key in [key for key in patch if key.startswith(directives.ORDER)]:
         _merge_ordered(original, patch, key, struct)
     for key, value in patch.items():
-        if _merge_field(original, key, value, struct):
-            # As it was taken: what the patch said beside it is not reported when the outcome is refused.
-            patch[key] = original[key]
+        _merge_field(original, key, value, struct)
     return original
 
 
-def _merge_field(original: Obj, key: str, value: Any, struct: Struct | None) -> bool:
-    """Merge one field; whether the patch's value was taken as a whole."""
+def _merge_field(original: Obj, key: str, value: Any, struct: Struct | None) -> None:
     deletes = key.startswith(directives.DELETE_FROM_LIST)
     if deletes:
         key = directives.named_list(key, directives.DELETE_FROM_LIST)
     if value is None:
         original.pop(key, None)
-        return False
+        return
     current = original.get(key)
     if isinstance(current, dict) and isinstance(value, dict):
         original[key] = _merged_map(current, value, _field(struct, key))
     elif isinstance(current, list) and isinstance(value, list):
         original[key] = _merged_list(current, value, _field(struct, key), deletes=deletes)
     elif not deletes:
-        return directives.place(original, key, value)
-    return False
+        directives.place(original, key, value)
 
 
 def _merged_map(current: Obj, value: Obj, field: Field | None) -> Obj:
@@ -72,11 +68,11 @@ def _merge_ordered(original: Obj, patch: Obj, directive: str, struct: Struct | N
     """A list whose order the patch prescribes, merged and removed from the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
-        raise refusals.bad_type(list, order)
+        raise refusals.bad_type("list", order)
     key = directives.named_list(directive, directives.ORDER)
     for found in (original.get(key, order), patch.get(key, order)):
         if not isinstance(found, list):
-            raise refusals.bad_type(list, found)
+            raise refusals.bad_type("list", found)
     field = _field(struct, key)
     meta = _list_meta(field)
     check_order(patch.get(key, []), order, meta)

@@ -43,7 +43,7 @@ def check_order(patch: list[Any], order: list[Any], meta: ListMeta) -> None:
         return
     for item in patch if meta.merge_key else ():
         if not isinstance(item, dict):
-            raise refusals.bad_type(dict, item)
+            raise refusals.bad_type("map", item)
     ordered = iter(order)
     for item in patch:
         if isinstance(item, dict) and PATCH in item:
@@ -51,14 +51,13 @@ def check_order(patch: list[Any], order: list[Any], meta: ListMeta) -> None:
         wanted = _key_of(item, meta.merge_key)
         if not any(_key_of(one, meta.merge_key) == wanted for one in ordered):
             raise refusals.failed(
-                f"The order in patch list:\n{refusals.go_text(patch)}\n doesn't match {ORDER} list:\n"
-                f"{refusals.go_text(order)}\n"
+                f"the order of {refusals.shown(patch)} is not that of {ORDER}: {refusals.shown(order)}"
             )
 
 
 def _key_of(item: Any, merge_key: str) -> Any:
     if merge_key and not isinstance(item, dict):
-        raise refusals.bad_type(dict, item)
+        raise refusals.bad_type("map", item)
     if merge_key and merge_key not in item:
         raise refusals.no_merge_key(item, merge_key)
     return identity(item, merge_key)
@@ -69,8 +68,7 @@ def _holds_maps(*lists: list[Any]) -> bool:
     if kinds[0] is list:
         raise refusals.rejected()
     if len(kinds) > 1:
-        shown = refusals.go_text([*lists])
-        raise refusals.failed(f"list element types are not identical: {shown}")
+        raise refusals.failed(f"list element types are not identical: {refusals.shown([*lists])}")
     return kinds[0] is dict
 
 

@@ -15,13 +15,11 @@ from vacate.embedded.apiserver.limits import check_size, may_be_large
 from vacate.embedded.apiserver.request.negotiation import check_content_type
 from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.embedded.schema import protobuf
+from vacate.embedded.schema.mismatch import mismatch
 from vacate.errors import BadRequest
 from vacate.wire.json import check_depth, may_nest_deeply
 from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Request
-
-SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-"""What Kubernetes calls its registry of types, where it says that a kind is not in it."""
 
 _SERVED = {(kind.api_version, kind.kind): kind for kind in SERVED_KINDS}
 _SUMMARY_BYTES = 30
@@ -110,10 +108,7 @@ def identified(value: Any, kind: Kind) -> Obj:
 def check_object(value: Any) -> None:
     """Refuse JSON that is no object."""
     if not isinstance(value, dict):
-        raise Unreadable(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{json_type(value)} into Go value of type struct {{ APIVersion string; Kind string }}"
-        )
+        raise Unreadable(f"couldn't get version/kind; json parse error: {mismatch('struct', value)}")
 
 
 def _check_identity(obj: Obj, kind: Kind) -> None:
@@ -133,11 +128,10 @@ def misfit(obj: Obj, kind: Kind) -> str:
         return ""
     other = _SERVED.get((version, given))
     if other is None:
-        return f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
+        return f'no kind "{given}" is registered for version "{version}"'
     if field_errors := schema.settle(other, copied(obj)):
         return field_errors[0]
-    package, short = kind.group.partition(".")[0] or "core", version.rpartition("/")[2]
-    return f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
+    return f"expected the kind {kind.kind} of {kind.api_version}"
 
 
 def _summary(body: bytes) -> str:
@@ -152,19 +146,5 @@ def _summary(body: bytes) -> str:
 def _text(value: Obj, field: str) -> str:
     found = value.get(field, "")
     if not isinstance(found, str):
-        raise Unreadable(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(found)} "
-            f"into Go struct field .{field} of type string"
-        )
+        raise Unreadable(f"couldn't get version/kind; json parse error: {mismatch('string', found, field)}")
     return found
-
-
-def json_type(value: Any) -> str:
-    """What JSON calls the type of a value, in the words of Go's decoder."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.api.integers import MAX_INT64, fits, parse_integer, span
+from vacate.api.integers import MAX_INT64, parse_integer, span
 
 MAX_SECONDS = MAX_INT64 // 10**9
 """About 292 years, the longest duration of Kubernetes, which counts nanoseconds in 64 bits."""
@@ -18,11 +18,6 @@ def parse_int64(text: str) -> int:
     if value is None:
         raise ValueError(f'expected a 64-bit integer, got "{text[:_MAX_SHOWN]}"')
     return value
-
-
-def is_int64(value: int) -> bool:
-    """Whether the number fits into 64 bits with a sign."""
-    return fits(value, "int64")
 
 
 def duration_of(seconds: int) -> dt.timedelta:

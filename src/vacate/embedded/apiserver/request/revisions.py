@@ -29,8 +29,7 @@ def check_stored_revision(text: str) -> None:
 def _revision_error(text: str) -> f.FieldError | None:
     if text.isascii() and text.isdigit() and len(text) <= 19:
         return None
-    shown = text[:64]
-    return f.invalid("resourceVersion", shown, f'strconv.ParseUint: parsing "{shown}": invalid syntax')
+    return f.invalid("resourceVersion", text[:64], "must be a 64-bit integer")
 
 
 async def wait_until_fresh(registry: Storage, resource_version: str) -> None:

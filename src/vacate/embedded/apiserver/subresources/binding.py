@@ -53,11 +53,8 @@ def assign(pod: Obj, binding: Obj, now: dt.datetime) -> Obj:
 
 def _check_target(binding: Obj) -> None:
     """A bad target is an error of the server's own to the client, as the real one has it."""
-    target = field(binding, "target", dict, "ObjectReference") or {}
-    kind, name = (
-        field(target, key, str, "string", of="ObjectReference.target", kind="Binding") or ""
-        for key in ("kind", "name")
-    )
+    target = field("Binding", binding, "target", "map") or {}
+    kind, name = (field("Binding", target, key, "string", at="target.") or "" for key in ("kind", "name"))
     field_errors = []
     if kind not in ("", "Node"):
         known = 'supported values: "Node", "<empty>"'

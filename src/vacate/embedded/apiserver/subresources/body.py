@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from vacate.api.integers import LIMITS, fits
 from vacate.api.kinds import NAMESPACES
 from vacate.api.objects import Obj
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.request.body import SCHEME, Unreadable, check_object, json_type, read_body
+from vacate.embedded.apiserver.request.body import Unreadable, check_object, read_body
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs.create import match_namespace
 from vacate.embedded.registry.core.namespacelifecycle import creation_refusal
+from vacate.embedded.schema.mismatch import mismatch
 from vacate.errors import BadRequest
 
 
@@ -40,27 +42,27 @@ def as_kind(value: Any, kind: str, versions: tuple[str, ...]) -> Obj:
         "apiVersion": value.get("apiVersion") or versions[0],
     }
     _check_identity(obj, kind, versions)
-    obj["metadata"] = field(obj, "metadata", dict, "ObjectMeta") or {}
+    obj["metadata"] = field(kind, obj, "metadata", "map") or {}
     for name in ("name", "namespace", "uid", "resourceVersion"):
-        field(obj["metadata"], name, str, "string", of="ObjectMeta.metadata", kind=kind)
+        field(kind, obj["metadata"], name, "string", at="metadata.")
     for name in ("labels", "annotations"):
-        texts = field(obj["metadata"], name, dict, "map[string]string", of="ObjectMeta.metadata", kind=kind)
+        texts = field(kind, obj["metadata"], name, "map", at="metadata.")
         for key in texts or ():
-            field(texts, key, str, "string", of=f"ObjectMeta.metadata.{name}", kind=kind)
+            field(kind, texts, key, "string", at=f"metadata.{name}.")
     return obj
 
 
-def field(obj: Obj, name: str, wanted: type, go_type: str, *, of: str = "", kind: str = "") -> Any:
-    """A field of the expected JSON type, None where it is missing."""
+_TYPES: dict[str, type] = {"map": dict, "string": str}
+
+
+def field(kind: str, obj: Obj, name: str, form: str, *, at: str = "") -> Any:
+    """A field of the expected form, None where it is missing."""
     value = obj.get(name)
     if value is None:
         return None
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        kind = kind or obj["kind"]
-        raise BadRequest(
-            f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal '
-            f"{json_type(value)} into Go struct field {of or kind}.{name} of type {go_type}"
-        )
+    if not (fits(value, form) if form in LIMITS else isinstance(value, _TYPES[form])):
+        refusal = f'{kind} in version "v1" cannot be handled as a {kind}'
+        raise BadRequest(f"{refusal}: {mismatch(form, value, f'{at}{name}')}")
     return value
 
 
@@ -70,5 +72,5 @@ def _check_identity(obj: Obj, kind: str, versions: tuple[str, ...]) -> None:
     version = str(obj["apiVersion"]).rpartition("/")[2]
     raise BadRequest(
         f'{obj["kind"]} in version "{version}" cannot be handled as a {kind}: no kind "{obj["kind"]}" is '
-        f'registered for version "{obj["apiVersion"]}" in scheme "{SCHEME}"'
+        f'registered for version "{obj["apiVersion"]}"'
     )

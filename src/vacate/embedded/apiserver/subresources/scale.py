@@ -72,8 +72,8 @@ def scale_of(workload: Obj) -> Obj:
 def read_scale(value: Any) -> Obj:
     """A body as a Scale; fields of a wrong type are a bad request."""
     scale = as_kind(value, SCALE.kind, (SCALE.api_version,))
-    spec = field(scale, "spec", dict, "ScaleSpec") or {}
-    replicas = field(spec, "replicas", int, "int32", of="ScaleSpec.spec", kind=SCALE.kind)
+    spec = field(SCALE.kind, scale, "spec", "map") or {}
+    replicas = field(SCALE.kind, spec, "replicas", "int32", at="spec.")
     return {**scale, "spec": {"replicas": replicas or 0}}
 
 

@@ -93,7 +93,7 @@ def _revision(new: Obj) -> str:
     """The revision that the client knows; an error of the server's own where it is none."""
     revision: str = new["metadata"].get("resourceVersion", "")
     if revision and not (revision.isascii() and revision.isdigit()):
-        message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
+        message = "metadata.resourceVersion: expected the digits of a revision"
         raise errors.ApiError(message, reason="", code=500)
     return revision
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from vacate.api.selectors.labels import selector_of
 from vacate.api.times import after
-from vacate.api.types import Condition, LabelSelector, OwnerReference, Pod, PodDisruptionBudget, condition
+from vacate.api.types import Condition, OwnerReference, Pod, PodDisruptionBudget, condition
 from vacate.api.types.policy import PodDisruptionBudgetStatus
 from vacate.kube.budgets import DISRUPTION_ALLOWED, INSUFFICIENT_PODS, SUFFICIENT_PODS, SYNC_FAILED
 from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
@@ -233,9 +234,10 @@ def _up_to_date(pdb: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> boo
 def _unmanaged_events(pdb: PodDisruptionBudget, expected: ExpectedPods) -> tuple[BudgetEvent, ...]:
     if not expected.unmanaged:
         return ()
+    selector = selector_of(pdb.spec.selector)
     message = (
-        f"Pods selected by this PodDisruptionBudget (selector: {_show(pdb.spec.selector)}) were found to be "
-        "unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in "
+        f"Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. "
+        "As a result, the status of the PDB cannot be calculated correctly, which may result in "
         'undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to '
         "an integer value."
     )
@@ -246,20 +248,3 @@ def _overdue_events(pdb: PodDisruptionBudget, overdue: Sequence[Pod]) -> tuple[B
     name = f"{pdb.metadata.namespace}/{pdb.metadata.name}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
     return tuple(BudgetEvent("Warning", "NotDeleted", message, pod) for pod in overdue)
-
-
-def _show(selector: LabelSelector | None) -> str:
-    """A selector as events of the disruption controller show it."""
-    if selector is None:
-        return "nil"
-    labels = "".join(f"{key}: {selector.match_labels[key]}," for key in sorted(selector.match_labels))
-    wants = "".join(
-        "LabelSelectorRequirement{"
-        f"Key:{want.get('key', '')},Operator:{want.get('operator', '')},"
-        f"Values:[{' '.join(want.get('values') or ())}],}},"
-        for want in selector.match_expressions
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{wants}}},}}"
-    )

@@ -40,7 +40,7 @@ def _part_complaint(part: str, low: int, high: int, names: dict[str, int]) -> st
     every = _number(step[0], {}) if step else 1
     if every is None or None in numbers:
         wrong = next(one for one in (*bounds, *step) if _number(one, names) is None)
-        return f'failed to parse int from {wrong}: strconv.Atoi: parsing "{wrong}": invalid syntax'
+        return f'expected an integer, got "{wrong}"'
     found = [one for one in numbers if one is not None]
     start = found[0] if found else low
     end = found[-1] if found and (len(found) > 1 or not step) else (high if step or not found else start)

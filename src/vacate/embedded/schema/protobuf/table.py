@@ -20,7 +20,6 @@ class Field:
     drops_zero: bool = False  # JSON leaves it out where it is zero
     always_there: bool = False  # JSON has it, be it the zero of its type
     null_where_absent: bool = False  # JSON has it, be it null
-    go_type: str = ""  # what Go calls a scalar that has a type of its own
 
     @property
     def inlined(self) -> bool:
@@ -50,11 +49,11 @@ def table() -> Table:
         elif words[0] == "message":
             fields = messages[words[1]] = {}
         elif words[0] != "#":
-            fields[int(words[0])] = _field(words[1], words[2], words[3] if len(words) > 3 else "")
+            fields[int(words[0])] = _field(words[1], words[2])
     return Table(kinds, messages)
 
 
-def _field(name: str, type_: str, go_type: str) -> Field:
+def _field(name: str, type_: str) -> Field:
     bare = type_.rstrip("!~")
     return Field(
         "" if name == "=" else name,
@@ -64,5 +63,4 @@ def _field(name: str, type_: str, go_type: str) -> Field:
         drops_zero=bare.endswith("?"),
         always_there=type_.endswith("!"),
         null_where_absent=type_.endswith("~"),
-        go_type=go_type,
     )
