@@ -23,8 +23,8 @@ from vacate.client.credentials import Credentials
 from vacate.client.kubeconfig import load_cluster
 from vacate.client.tls import client_context
 from vacate.clock import SystemClock
-from vacate.eviction.dialects.evictionrequest.patches import assign_patch, finish_patch
 from vacate.eviction.model import Assign, Ending, Finish, Turn
+from vacate.eviction.records.patches import assign_patch, finish_patch
 from vacate.sdk.interceptors.patches import status_patch
 from vacate.sdk.values import Report
 

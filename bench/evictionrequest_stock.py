@@ -28,8 +28,8 @@ from vacate.embedded.cluster.directory import Folder
 from vacate.embedded.store.log import Record
 from vacate.embedded.store.sqlite import SqliteLog
 from vacate.entropy import system_entropy
-from vacate.eviction.dialects.evictionrequest.patches import assign_patch
 from vacate.eviction.model import Assign, Turn
+from vacate.eviction.records.patches import assign_patch
 
 NAMESPACE = "stock"
 INTERCEPTOR = "backup.example.com"

@@ -16,7 +16,7 @@ from vacate.cli.drain.start import DrainOptions, StartedDrain, detach_from, star
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, write_history
+from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

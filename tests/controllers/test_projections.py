@@ -14,9 +14,9 @@ from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.projections import project_pod, project_request
-from vacate.eviction.dialects.evictionrequest.patches import finish_patch, refusal_patch, unadmitted_patch
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Ending, Finish
+from vacate.eviction.records.patches import finish_patch, refusal_patch, unadmitted_patch
+from vacate.eviction.records.reader import process_of, target_of
 
 pytestmark = pytest.mark.unit
 

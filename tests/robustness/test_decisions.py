@@ -37,13 +37,6 @@ from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.patches import (
-    assign_patch,
-    finish_patch,
-    hold_patch,
-    last_turn_patch,
-    refusal_patch,
-)
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
@@ -55,6 +48,13 @@ from vacate.eviction.model import (
     Stage,
     Target,
     Turn,
+)
+from vacate.eviction.records.patches import (
+    assign_patch,
+    finish_patch,
+    hold_patch,
+    last_turn_patch,
+    refusal_patch,
 )
 from vacate.fencing import decision as fencing
 from vacate.fencing.report import status_of as fencing_status

@@ -8,7 +8,7 @@ import pytest
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.errors import Invalid
-from vacate.eviction.dialects.evictionrequest.history import TurnResult
+from vacate.eviction.records.history import TurnResult
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,

@@ -12,7 +12,7 @@ from vacate.api.objects import dig
 from vacate.api.times import parse_time
 from vacate.api.types.core import Pod
 from vacate.errors import ConfigError
-from vacate.eviction.dialects.evictionrequest.reader import has_responded
+from vacate.eviction.records.reader import has_responded
 from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
 from vacate.testing import SimulatedCluster, simulate
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from support.simulated.request import START, SimRequest
 from vacate.api.times import format_exact_time
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
@@ -24,6 +23,7 @@ from vacate.eviction.model import (
     Stage,
     Unadmitted,
 )
+from vacate.eviction.records.reader import process_of, target_of
 from vacate.views.explanation import Explanation, explanation_of
 
 pytestmark = pytest.mark.unit

@@ -10,7 +10,7 @@ import pytest
 
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, write_history
+from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.testing import pod
 from vacate.views.interceptors import InterceptorSummary, interceptor_summaries, row
 

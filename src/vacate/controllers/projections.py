@@ -52,7 +52,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
-from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
+from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED

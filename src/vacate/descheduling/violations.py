@@ -10,7 +10,7 @@ import msgspec
 from vacate.api.selectors.labels import EVERYTHING, Selector
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import NODE_AFFINITY, NODE_TAINTS, RULES, TOPOLOGY_SPREAD
-from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
+from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.kube.scheduling.clusterview import ClusterView
 from vacate.kube.scheduling.nodeaffinity import wants_node
 from vacate.kube.scheduling.spread import Constraint, hard_constraints

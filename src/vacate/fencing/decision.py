@@ -23,7 +23,7 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicy,
     NodeFencing,
 )
-from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
+from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
 from vacate.fencing.marks import BEGUN, REQUESTED, approves
 from vacate.kube.nodes import readiness

@@ -11,9 +11,9 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
-from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.maintenance.pods import Verdict
 from vacate.views.budgets import allowance_of, covering
 from vacate.views.phrases import listed

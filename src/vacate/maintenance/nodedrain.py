@@ -19,9 +19,9 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.eviction.dialects.evictionrequest.reader import recorded_stage
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import recorded_stage
 from vacate.maintenance.blockers import blocking, from_error, from_verdict, next_report
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import Environment, Plan

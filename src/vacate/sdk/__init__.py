@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from vacate.api.types.evictionrequest import EvictionRequest
     from vacate.eviction.dialects.evacuation.dialect import EVACUATION
     from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-    from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
     from vacate.eviction.model import Ending
+    from vacate.eviction.records.history import PastTurn, TurnResult
     from vacate.sdk.errors import (
         CancellationForbidden,
         ContractError,
@@ -71,7 +71,7 @@ _MODULES = {
     "Interceptor": "vacate.sdk.interceptors.interceptor",
     "OnFailure": "vacate.sdk.values",
     "Outcome": "vacate.sdk.values",
-    "PastTurn": "vacate.eviction.dialects.evictionrequest.history",
+    "PastTurn": "vacate.eviction.records.history",
     "Pod": "vacate.api.types.core",
     "PreparationFailed": "vacate.sdk.errors",
     "Requester": "vacate.sdk.requesters.requester",
@@ -79,7 +79,7 @@ _MODULES = {
     "SustainedRequest": "vacate.sdk.requesters.sustained",
     "TurnEndReason": "vacate.sdk.values",
     "TurnLost": "vacate.sdk.errors",
-    "TurnResult": "vacate.eviction.dialects.evictionrequest.history",
+    "TurnResult": "vacate.eviction.records.history",
     "interceptor": "vacate.sdk.interceptors.interceptor",
     "interceptor_controllers": "vacate.sdk.interceptors.controller",
     "open_requester": "vacate.sdk.requesters.requester",

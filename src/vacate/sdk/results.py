@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
-from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, result_of_turn
 from vacate.eviction.model import Ending
+from vacate.eviction.records.history import PastTurn, TurnResult
+from vacate.eviction.records.reader import assigned
 from vacate.sdk.turnstate import ending_of
 
 VANISHED = "The pod is deleted, and the request with it."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.eviction.dialects.evictionrequest.reader import process_of, recorded_stage
 from vacate.eviction.engine import cancelled
 from vacate.eviction.model import Ending, Stage
+from vacate.eviction.records.reader import process_of, recorded_stage
 from vacate.sdk.values import TurnEndReason
 
 

@@ -8,9 +8,9 @@ from vacate.api.text import plain
 from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.eviction.deadlines import deadline_of
-from vacate.eviction.dialects.evictionrequest.reader import has_responded, process_of
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import has_responded, process_of
 from vacate.views.phrases import ago, ahead, command_line, sentence, span
 
 _MAX_MESSAGE = 300

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from vacate.api.durations import human_duration
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.history import TurnResult
-from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.eviction.dialects.turn_conditions import past_turns
+from vacate.eviction.records.history import TurnResult
+from vacate.eviction.records.reader import has_responded
 from vacate.eviction.registration import resolve
 from vacate.views.phrases import NOTHING
 

@@ -13,8 +13,8 @@ from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSI
 from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.api.types.readable import UNREADABLE
-from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.views.budgets import budgets_named_in, covering
 from vacate.views.phrases import NOTHING
 

@@ -8,8 +8,6 @@ from enum import StrEnum
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.deadlines import deadline_of
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
-from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, process_of
 from vacate.eviction.dialects.turn_conditions import (
     is_held,
     last_message,
@@ -17,6 +15,8 @@ from vacate.eviction.dialects.turn_conditions import (
     recorded_turn,
     result_of_turn,
 )
+from vacate.eviction.records.history import PastTurn, TurnResult
+from vacate.eviction.records.reader import assigned, has_responded, process_of
 from vacate.views.phrases import ago, ahead, sentence, span
 
 

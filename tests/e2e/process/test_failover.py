@@ -16,7 +16,7 @@ from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.processes.manager import ManagerProcess, managing
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.eviction.dialects.evictionrequest.history import read_history
+from vacate.eviction.records.history import read_history
 from vacate.wiring.manager import LEASE
 
 pytestmark = pytest.mark.process

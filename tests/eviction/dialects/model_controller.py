@@ -10,15 +10,6 @@ from eviction.dialects.model_server import Fates, Server, Stale
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.attempts import after_refusal, after_restart
-from vacate.eviction.dialects.evictionrequest.patches import (
-    assign_patch,
-    finish_patch,
-    heartbeat_patch,
-    hold_patch,
-    refusal_patch,
-    unadmitted_patch,
-)
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
@@ -33,6 +24,15 @@ from vacate.eviction.model import (
     Turn,
     Unadmitted,
 )
+from vacate.eviction.records.patches import (
+    assign_patch,
+    finish_patch,
+    heartbeat_patch,
+    hold_patch,
+    refusal_patch,
+    unadmitted_patch,
+)
+from vacate.eviction.records.reader import process_of, target_of
 
 
 @dataclass

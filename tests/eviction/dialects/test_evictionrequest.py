@@ -10,7 +10,8 @@ import pytest
 from eviction.dialects.given import FIRST, LAST, SECOND, at, condition, pod, read, read_pod, request, when
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
-from vacate.eviction.dialects.evictionrequest.reader import (
+from vacate.eviction.model import Presence, Process, Stage, Target, Termination
+from vacate.eviction.records.reader import (
     assigned,
     has_responded,
     process_of,
@@ -19,7 +20,6 @@ from vacate.eviction.dialects.evictionrequest.reader import (
     target_of,
     unevictable,
 )
-from vacate.eviction.model import Presence, Process, Stage, Target, Termination
 
 pytestmark = pytest.mark.unit
 

@@ -19,9 +19,9 @@ from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Forbidden
 from vacate.eviction import engine
 from vacate.eviction.attempts import FIRST_DELAY as PAUSE
-from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Action, DecisionContext, Evict, ReadTarget
+from vacate.eviction.records.patches import refusal_patch
+from vacate.eviction.records.reader import process_of, target_of
 from vacate.features import FeatureGates
 
 STRATEGY = strategy_for(EVICTIONREQUESTS)

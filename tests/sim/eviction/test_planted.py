@@ -12,9 +12,9 @@ from vacate.controllers.eviction import reconciler
 from vacate.errors import VacateError
 from vacate.eviction import engine
 from vacate.eviction.deadlines import overdue_at
-from vacate.eviction.dialects.evictionrequest import patches
-from vacate.eviction.dialects.evictionrequest import reader as dialect
 from vacate.eviction.model import Ending, Evict
+from vacate.eviction.records import patches
+from vacate.eviction.records import reader as dialect
 
 pytestmark = pytest.mark.sim
 

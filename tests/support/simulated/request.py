@@ -11,7 +11,9 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.patches import (
+from vacate.eviction.engine import decide
+from vacate.eviction.model import Assign, DecisionContext, Evict, Finish, Hold, Unadmitted
+from vacate.eviction.records.patches import (
     assign_patch,
     finish_patch,
     hold_patch,
@@ -19,9 +21,7 @@ from vacate.eviction.dialects.evictionrequest.patches import (
     refusal_patch,
     unadmitted_patch,
 )
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
-from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, DecisionContext, Evict, Finish, Hold, Unadmitted
+from vacate.eviction.records.reader import process_of, target_of
 from vacate.testing.builders import merged, pdb, pod
 
 START = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)

@@ -23,9 +23,9 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import Requester
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of

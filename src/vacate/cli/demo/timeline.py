@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
 from vacate.views.budgets import budgets_named_in
 from vacate.views.statusrows import pod_of
 

@@ -24,9 +24,9 @@ from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary

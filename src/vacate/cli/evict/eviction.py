@@ -37,9 +37,9 @@ from vacate.cli.evict.selection import (
 )
 from vacate.cli.evict.targets import shown_name
 from vacate.errors import NotFound, VacateError
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
+from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import Requester, Result, TurnResult
 from vacate.views.phrases import command_line, listed, span
 

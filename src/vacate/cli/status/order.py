@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.reader import has_responded, shown_stage
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import has_responded, shown_stage
 from vacate.views.statusrows import pod_of, unchanged_since
 
 _LAST = dt.datetime.max.replace(tzinfo=dt.UTC)

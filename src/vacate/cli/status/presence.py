@@ -13,8 +13,8 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
 from vacate.runtime.dependencies import InformerFactory
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of

@@ -16,8 +16,8 @@ from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, why_refused
 from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evictionrequest import events
-from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
+from vacate.eviction.records import events
+from vacate.eviction.records.patches import refusal_patch
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
 

@@ -15,8 +15,8 @@ from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import failures
 from vacate.eviction.dialects.base import ApiTerms
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import has_ended
+from vacate.eviction.records.reader import assigned
 from vacate.metrics import LazyFamily, Point
 
 _Values = Callable[[EvictionRequest], Iterator[tuple[str, str, float]]]

@@ -13,7 +13,7 @@ from vacate.api.objectidentity import identity_of
 from vacate.api.types import Pod
 from vacate.client.client import Client
 from vacate.errors import Forbidden, NotFound
-from vacate.eviction.dialects.evictionrequest.reader import is_daemon_set
+from vacate.eviction.records.reader import is_daemon_set
 
 DAEMONSETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
 

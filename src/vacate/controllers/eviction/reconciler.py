@@ -24,17 +24,7 @@ from vacate.controllers.eviction.owners import is_owned
 from vacate.controllers.eviction.requestwriter import RequestWriter
 from vacate.errors import Conflict, NotFound
 from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
-from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.patches import (
-    assign_patch,
-    heartbeat_patch,
-    hold_patch,
-    last_turn_patch,
-    limit_patch,
-    registration_patch,
-    unadmitted_patch,
-)
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
@@ -50,6 +40,16 @@ from vacate.eviction.model import (
     Stage,
     Target,
     Unadmitted,
+)
+from vacate.eviction.records import events
+from vacate.eviction.records.patches import (
+    assign_patch,
+    heartbeat_patch,
+    hold_patch,
+    last_turn_patch,
+    limit_patch,
+    registration_patch,
+    unadmitted_patch,
 )
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome

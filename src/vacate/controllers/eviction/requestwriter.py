@@ -9,8 +9,8 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.turn_conditions import result_of_turn
+from vacate.eviction.records import events
 from vacate.runtime.dependencies import Deps
 
 

@@ -15,8 +15,8 @@ from prometheus_client.metrics_core import Metric
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import failures
-from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import has_ended
+from vacate.eviction.records.reader import assigned
 from vacate.metrics import LazyFamily, Point
 
 MAX_NAMES = 50

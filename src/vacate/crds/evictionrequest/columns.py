@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api.objects import Obj
 from vacate.api.types.readable import UNREADABLE, decodes, readable_part
 from vacate.crds.declaration import PrinterColumn
-from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.records.reader import shown_stage
 
 
 def _stage(obj: Obj) -> str:

@@ -10,8 +10,8 @@ from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.deadlines import may_hand_over, next_turn
-from vacate.eviction.dialects.evictionrequest.reader import process_of
 from vacate.eviction.model import Process
+from vacate.eviction.records.reader import process_of
 
 _NAME, _COMPLETED = "status.activeInterceptorName", "status.activeInterceptorCompleted"
 _HEARTBEAT = "status.heartbeatTime"

@@ -15,8 +15,8 @@ from vacate.api.text import plain
 from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest, RequestCondition
 from vacate.api.types.meta import condition
 from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, read_history
-from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, process_of
+from vacate.eviction.records.history import PastTurn, TurnResult, read_history
+from vacate.eviction.records.reader import assigned, has_responded, process_of
 
 MESSAGE_LENGTH = 256
 """How much of an interceptor's last message the history keeps."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.reader import assigned
+from vacate.eviction.records.reader import assigned
 from vacate.interceptors.hooks.annotations import HookRefused, JobHook, failure_mode, hook_of
 from vacate.interceptors.hooks.caller import Caller
 from vacate.interceptors.hooks.decision import deadline_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evictionrequest.reader import recorded_stage
 from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import recorded_stage
 from vacate.kube.surge import IN_PROGRESS, REPLICAS_TO_EVICT
 
 _WITHOUT_INTERCEPTOR = (Stage.EVICTING, Stage.BLOCKED)

@@ -9,7 +9,6 @@ from vacate.api.text import plain
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ApiError, VacateError
-from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.eviction.dialects.turn_conditions import (
     MESSAGE_LENGTH,
     FailureReason,
@@ -19,6 +18,7 @@ from vacate.eviction.dialects.turn_conditions import (
     failure_of,
     is_held,
 )
+from vacate.eviction.records.reader import has_responded
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.arguments import checked_policy
 from vacate.sdk.errors import ContractError, PreparationFailed, TurnLost

@@ -9,9 +9,9 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
+from vacate.eviction.records.reader import has_responded
 from vacate.sdk.results import history_of
 from vacate.sdk.turnstate import ending_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.eviction.attempts import MAX_DELAY, after_refusal, delay
-from vacate.eviction.dialects.evictionrequest.history import TurnResult
-from vacate.eviction.dialects.evictionrequest.reader import is_mirror
 from vacate.eviction.dialects.turn_conditions import result_of_turn
 from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER
 from vacate.eviction.model import Stage, Termination
+from vacate.eviction.records.history import TurnResult
+from vacate.eviction.records.reader import is_mirror
 from vacate.views.budgets import allowance_of, budgets_named_in, would_refuse
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ahead, command_line, counted, listed, sentence, span

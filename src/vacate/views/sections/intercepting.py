@@ -7,8 +7,6 @@ import datetime as dt
 from vacate.api.types.evictionrequest import PROGRESSING
 from vacate.api.types.meta import condition
 from vacate.eviction.deadlines import deadline_of, next_turn
-from vacate.eviction.dialects.evictionrequest.history import TurnResult
-from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.eviction.dialects.turn_conditions import (
     FailureReason,
     failed_attempt,
@@ -17,6 +15,8 @@ from vacate.eviction.dialects.turn_conditions import (
     result_of_turn,
 )
 from vacate.eviction.model import Assign, Hold, Stage, Turn
+from vacate.eviction.records.history import TurnResult
+from vacate.eviction.records.reader import has_responded
 from vacate.views.model import ExplanationInput, Section
 from vacate.views.phrases import ago, ahead, sentence, span
 from vacate.views.remedies import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.eviction.dialects.evictionrequest.reader import unevictable
+from vacate.eviction.records.reader import unevictable
 from vacate.views.budgets import allowance_of, covering, would_refuse
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ahead, command_line, sentence

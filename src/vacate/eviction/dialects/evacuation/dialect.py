@@ -20,9 +20,9 @@ from vacate.eviction.dialects.evacuation.translation import (
     status_patch,
 )
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
-from vacate.eviction.dialects.evictionrequest.patches import finish_patch
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Ending, Finish, Process, Target
+from vacate.eviction.records.patches import finish_patch
+from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, resolve_evacuators
 from vacate.kube.patches import guarded
 

@@ -10,9 +10,9 @@ from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import ApiTerms, StatusPatch, Write
-from vacate.eviction.dialects.evictionrequest.patches import finish_patch
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Finish, Process, Target
+from vacate.eviction.records.patches import finish_patch
+from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, resolve
 from vacate.kube.patches import guarded
 

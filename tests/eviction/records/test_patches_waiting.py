@@ -24,12 +24,12 @@ from eviction.dialects.given import (
 )
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import MAX_MESSAGE
-from vacate.eviction.dialects.evictionrequest.patches import (
+from vacate.eviction.model import Hold, Stage
+from vacate.eviction.records.patches import (
     hold_patch,
     refusal_patch,
     unadmitted_patch,
 )
-from vacate.eviction.model import Hold, Stage
 
 pytestmark = pytest.mark.unit
 

@@ -26,14 +26,14 @@ from eviction.dialects.given import (
     when,
 )
 from vacate.api.objects import Obj
-from vacate.eviction.dialects.evictionrequest.patches import (
+from vacate.eviction.engine import decide
+from vacate.eviction.model import Assign, DecisionContext, Ending, Finish, Settled, Target, Turn
+from vacate.eviction.records.patches import (
     assign_patch,
     finish_patch,
     last_turn_patch,
 )
-from vacate.eviction.dialects.evictionrequest.reader import has_responded, process_of
-from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, DecisionContext, Ending, Finish, Settled, Target, Turn
+from vacate.eviction.records.reader import has_responded, process_of
 
 pytestmark = pytest.mark.unit
 

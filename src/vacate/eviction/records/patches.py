@@ -25,10 +25,10 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.eviction.deadlines import FUTURE_TOLERANCE
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, write_history
-from vacate.eviction.dialects.evictionrequest.reader import assigned, recorded_stage
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
 from vacate.eviction.model import Assign, CorrectHeartbeat, Ending, Finish, Hold, Stage, Turn
+from vacate.eviction.records.history import PastTurn, TurnResult, write_history
+from vacate.eviction.records.reader import assigned, recorded_stage
 from vacate.kube.patches import guarded
 
 _ENDINGS = {

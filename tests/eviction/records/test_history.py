@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eviction.dialects.given import FIRST, LAST, NOW, SECOND, at
 from vacate.api.types.evictionrequest import MAX_INTERCEPTORS, MAX_MESSAGE
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, read_history, write_history
+from vacate.eviction.records.history import PastTurn, TurnResult, read_history, write_history
 
 pytestmark = pytest.mark.unit
 

@@ -11,9 +11,9 @@ from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
-from vacate.eviction.dialects.evictionrequest.history import TurnResult
 from vacate.eviction.dialects.turn_conditions import last_message, result_of_turn
 from vacate.eviction.model import Assign, Ending, Finish, Hold, Stage
+from vacate.eviction.records.history import TurnResult
 
 MAX_MESSAGE = 1024
 """Longer messages of events are refused by API servers."""
