@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.embedded import ADMIN, T0, Embedded, a_pod, embedded
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.cli.common.connection import Cluster
 from vacate.cli.drain.start import DrainOptions, StartedDrain, detach_from, start_drain
 from vacate.client.client import Client
@@ -22,6 +22,7 @@ from vacate.wire.message import Request, Response
 pytestmark = pytest.mark.unit
 
 PODS_REFUSED = {"daemonSetPods": "Refuse", "unmanagedPods": "Refuse", "localDataPods": "Refuse"}
+OWNED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
 OPTIONS = DrainOptions(
     ("n1",), "", {"pods": PODS_REFUSED}, detach=False, dry_run=False, timeout=None, output=""
 )
@@ -94,9 +95,8 @@ async def test_the_dry_run_names_interceptors_that_never_answered(
     server: Embedded, capsys: pytest.CaptureFixture[str], result: TurnResult
 ) -> None:
     absent = "gone.example.com"
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
     spec = {"evictionInterceptors": [{"name": absent}]}
-    await server.seed(PODS, a_pod(spec=spec, meta={"ownerReferences": [owner]}))
+    await server.seed(PODS, a_pod(spec=spec, meta={"ownerReferences": [OWNED]}))
     history = write_history((PastTurn(absent, T0, result, T0),))
     assigned = {"type": "InterceptorAssigned", "status": "True", "message": history}
     request = {
@@ -110,6 +110,38 @@ async def test_the_dry_run_names_interceptors_that_never_answered(
     said = " ".join(capsys.readouterr().out.split())
     assert f"pod d/p: evicted, after {absent}" in said
     assert ("has never answered" in said) is (result is TurnResult.NEVER_RESPONDED)
+
+
+async def test_the_dry_run_of_a_drain_that_is_refused_announces_none(
+    server: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await server.seed(NODES, {"metadata": {"name": "n2", "uid": "n2"}, "spec": {}, "status": {}})
+    await server.seed(PODS, a_pod())
+    options = replace(OPTIONS, nodes=("n1", "n2"), dry_run=True)
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == [
+        "node/n1 would not be drained: 1 pod may not be evicted (dry run):",
+        "  1. pod d/p: refused",
+    ]
+    assert said[-1] == "node/n2 would not be drained: pods of another node may not be evicted (dry run):"
+
+
+async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(
+    server: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await server.seed(PODS, a_pod(meta={"ownerReferences": [OWNED], "labels": {"app": "web"}}))
+    budget = {
+        "metadata": {"name": "web", "namespace": "d", "uid": "b", "generation": 1},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1, "expectedPods": 1},
+    }
+    await server.seed(PODDISRUPTIONBUDGETS, budget)
+    options = replace(OPTIONS, dry_run=True)
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
+    heading, pod, *_ = capsys.readouterr().out.splitlines()
+    assert heading == "node/n1 would be cordoned and drained (dry run):"
+    assert pod == "  1. pod d/p: blocked by disruption budget web"
 
 
 async def test_a_node_that_was_replaced_is_a_failure_and_said(

@@ -25,6 +25,8 @@ from vacate.views.budgets import covering, would_refuse
 T = TypeVar("T")
 _READS_AT_ONCE = 8
 GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
+BUDGET_BLOCKER = "DisruptionBudget"
+"""The kind of a blocker that is a disruption budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def foreseen(
         if why:
             names = ",".join(budget.metadata.name for budget in held)
             remedy = budget_remedy(held[0]) if len(held) == 1 else "let only one budget select the pod"
-            found.append(blocker(one.pod, "DisruptionBudget", why, remedy, names))
+            found.append(blocker(one.pod, BUDGET_BLOCKER, why, remedy, names))
         if meta.uid in crowded:
             found.append(
                 blocker(

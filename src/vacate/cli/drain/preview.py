@@ -11,6 +11,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.drain.plan import (
+    BUDGET_BLOCKER,
     GOING,
     PlannedPod,
     foreseen,
@@ -31,29 +32,33 @@ async def preview(
 
     None where pods are refused, and nothing must be done.
     """
-    nodes, refused = maintenance.spec.nodes, False
+    nodes = maintenance.spec.nodes
     budgets = await read_budgets(cluster) if dry_run else []
     plans = await read_plans(cluster, maintenance)
     crowded: dict[str, str] = {}
     absent = await read_absent(cluster) if dry_run else frozenset[str]()
     if dry_run:
         crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
+    refused = {node: found for node, pods in plans.items() if (found := _refused(pods))}
     for node, pods in plans.items():
-        held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
+        held = refused.get(node, [])
         blockers = foreseen(pods if dry_run else held, budgets, crowded, absent)
         if dry_run and output == JSON:
             _preview_event(node, pods, blockers)
         elif dry_run:
-            terminal.echo(f"node/{node} would be cordoned and drained (dry run):")
+            terminal.echo(_heading(node, len(held), elsewhere=bool(refused)))
+            blocked = {(one.namespace, one.pod): one.name for one in blockers if one.kind == BUDGET_BLOCKER}
             for number, one in enumerate(pods, 1):
-                terminal.echo(f"  {number}. {_planned_line(one)}")
+                meta = one.pod.metadata
+                terminal.echo(
+                    f"  {number}. {_planned_line(one, blocked.get((meta.namespace, meta.name), ''))}"
+                )
             for blocker in blockers:
                 terminal.echo_lines(blocker_lines(blocker, terminal.width()))
         elif held:
             terminal.error(f"node/{node} has {counted(len(held), 'pod')} that may not be evicted:")
             for blocker in blockers:
                 terminal.echo_lines(blocker_lines(blocker, terminal.width(err=True)), err=True)
-        refused = refused or bool(held)
     if refused and not dry_run:
         terminal.echo("Nothing was changed.", err=True)
     if refused:
@@ -61,7 +66,23 @@ async def preview(
     return sum(one.verdict.treatment in GOING for pods in plans.values() for one in pods)
 
 
-def _planned_line(one: PlannedPod) -> str:
+def _refused(pods: Sequence[PlannedPod]) -> list[PlannedPod]:
+    return [one for one in pods if one.verdict.treatment is Treatment.HOLD]
+
+
+def _heading(node: str, refused: int, *, elsewhere: bool) -> str:
+    """What would become of the node: a refused pod, also one of another node, stops the whole drain."""
+    if refused:
+        what = f"would not be drained: {counted(refused, 'pod')} may not be evicted"
+    elif elsewhere:
+        what = "would not be drained: pods of another node may not be evicted"
+    else:
+        what = "would be cordoned and drained"
+    return f"node/{node} {what} (dry run):"
+
+
+def _planned_line(one: PlannedPod, budgets: str) -> str:
+    """A pod, and what would happen to it; `budgets` are those that would refuse its eviction now."""
     meta, verdict = one.pod.metadata, one.verdict
     what = f"pod {meta.namespace}/{meta.name}"
     if verdict.treatment is Treatment.HOLD:
@@ -69,6 +90,8 @@ def _planned_line(one: PlannedPod) -> str:
     if verdict.treatment is Treatment.STAY:
         return f"{what}: stays, {verdict.message}"
     how = "deleted last" if verdict.treatment is Treatment.EVICT_LAST else "evicted"
+    if budgets:
+        how = f"blocked by disruption budget {budgets}"
     if one.interceptors:
         return f"{what}: {how}, after {', '.join(one.interceptors)}"
     return f"{what}: {how}"
