@@ -82,6 +82,21 @@ def test_a_known_refusal_narrows_the_next_attempt() -> None:
     assert explanation.next_at == refused_at + dt.timedelta(seconds=20)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (15.9, "The next attempt comes within 4s, or as soon"),  # it begins in a tenth of a second
+        (19.5, "The next attempt is due now."),
+    ],
+)
+def test_no_attempt_comes_within_no_time_at_all(seconds: float, said: str) -> None:
+    sim = SimRequest().refused(SPENT).refused(SPENT).refused(SPENT).after(seconds=seconds)
+    refused_at = sim.now - dt.timedelta(seconds=seconds)
+    explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refused_at=refused_at)
+    assert explanation.next[0].startswith(said)
+    assert "0s" not in explanation.next[0]
+
+
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:
     sim = SimRequest().refused(SPENT).refused(SPENT).after(minutes=10)
     explanation = explanation_of(

@@ -15,6 +15,7 @@ from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ahead, command_line, counted, listed, sentence, span
 from vacate.views.remedies import cancellation, follow, look_at_budgets, look_for_controller
 
+_SECOND = dt.timedelta(seconds=1)
 _WOULD_BE_ACCEPTED = "The next attempt would be accepted now."
 _NO_BUDGET = "No disruption budget blocks it; the message says who refused it, and that has to change."
 
@@ -170,10 +171,14 @@ def _next_attempt(
     if window is None:
         return ()
     begins, ends = window
-    when = f"within {span(ends - inputs.now)}"
-    if begins > inputs.now:
-        when = f"between {span(begins - inputs.now)} and {span(ends - inputs.now)} from now"
-    first = f"The next attempt comes {when}, or as soon as a budget allows it or is deleted."
+    at_once = inputs.now + _SECOND
+    if ends < at_once:
+        first = "The next attempt is due now."
+    else:
+        when = f"within {span(ends - inputs.now)}"
+        if begins >= at_once:
+            when = f"between {span(begins - inputs.now)} and {span(ends - inputs.now)} from now"
+        first = f"The next attempt comes {when}, or as soon as a budget allows it or is deleted."
     return first, f"The delay doubles after each refusal, up to {span(MAX_DELAY)}."
 
 
