@@ -22,7 +22,7 @@ from vacate.api.types.deschedulingpolicy import (
 )
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options_with, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.queries import list_all_requests, list_pods, named_uid, typed_request
@@ -43,6 +43,7 @@ _NONE_CONSIDERED = (
     "No pods were checked: none matches, or those that do cannot be moved (no controller, a DaemonSet, "
     "a static pod, emptyDir data, a cordoned node)."
 )
+_WOULD_REQUEST = "WouldRequest"  # for Requested, where nothing is changed
 _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 
 
@@ -83,7 +84,7 @@ _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 )
 @click.option("--evict", is_flag=True, help="Request the evictions; without it nothing is changed.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@cluster_options
+@cluster_options_with("Only pods of this namespace; by default all namespaces except kube-system.")
 @click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print the result as JSON.")
 def deschedule(
     rules: tuple[str, ...],
@@ -173,7 +174,8 @@ async def _leaving(cluster: Cluster) -> list[str]:
 def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) -> None:
     now = {id(one) for one in plan.request}
     if output == JSON:
-        terminal.echo_document(json_text({"pods": [_row(one, id(one) in now) for one in plan.decisions]}))
+        rows = [_row(one, chosen=id(one) in now, evict=evict) for one in plan.decisions]
+        terminal.echo_document(json_text({"pods": rows}))
         return
     for one in plan.decisions:
         pod = one.violation.pod
@@ -181,7 +183,7 @@ def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) 
         if one.state == REQUESTED and id(one) not in now:
             what = "is being evicted"
         elif one.state == REQUESTED and evict:
-            what = "is evicted"
+            what = "is to be evicted"
         terminal.echo(f"pod/{_shown(pod)} on {pod.spec.node_name} {what}: {one.message}")
     if not considered:
         terminal.echo(_NONE_CONSIDERED)
@@ -193,15 +195,16 @@ def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) 
         terminal.echo(f"Nothing was changed.{more if plan.request else ''}", err=True)
 
 
-def _row(one: Decision, now: bool) -> dict[str, object]:
+def _row(one: Decision, *, chosen: bool, evict: bool) -> dict[str, object]:
+    """One pod for programs; `chosen` are those whose eviction is requested now, if that is wanted."""
     pod, found = one.violation.pod, one.violation
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
         "node": pod.spec.node_name,
         "rule": found.rule,
-        "state": one.state,
-        "requestedNow": now,
+        "state": one.state if evict or not chosen else _WOULD_REQUEST,
+        "requestedNow": chosen and evict,
         "message": one.message,
     }
 

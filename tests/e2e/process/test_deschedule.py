@@ -75,6 +75,8 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
             for one in (first, second)
         ],
     )
+    rows = json.loads(lab.vacate(*chosen, *wide, "-o", "json").out)["pods"]
+    assert [(one["state"], one["requestedNow"]) for one in rows] == [("WouldRequest", False)] * 2
     # The bare command would not have these selectors and limits: it would evict other pods.
     assert looked.err == "Nothing was changed. To request 2 evictions, repeat the command with --evict.\n"
     assert len(lab.https.get(REQUESTS).ok()["items"]) == before
@@ -85,7 +87,7 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
     why = "does not tolerate taint gpu:NoSchedule"
     held = f"the limit is reached: {limit} pod{'s' if before else ''} being evicted in all"
     assert done.out.splitlines() == [
-        f"pod/default/{first} on node-1 is evicted: {why}",
+        f"pod/default/{first} on node-1 is to be evicted: {why}",
         f"pod/default/{second} on node-1 waits: {why}; {held}",
         f"pod/default/{first} eviction requested",
     ]

@@ -40,17 +40,25 @@ class Cluster:
     clock: Clock
 
 
+_NAMESPACE_HELP = "Namespace; the context's by default."
+
+
 def cluster_options(command: F) -> F:
     """Add --kubeconfig, --context and -n; the command gets them as `reach`."""
-    return _with_reach(command, namespaced=True)
+    return _with_reach(command, _NAMESPACE_HELP)
+
+
+def cluster_options_with(namespace_help: str) -> Callable[[F], F]:
+    """The same for a command to which a missing -n means something else."""
+    return functools.partial(_with_reach, namespace_help=namespace_help)
 
 
 def cluster_scope_options(command: F) -> F:
     """The same for objects without a namespace: -n is accepted, as by kubectl, and not in the help."""
-    return _with_reach(command, namespaced=False)
+    return _with_reach(command, "")
 
 
-def _with_reach(command: F, *, namespaced: bool) -> F:
+def _with_reach(command: F, namespace_help: str) -> F:
     @click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
     @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
     @click.option(
@@ -58,8 +66,8 @@ def _with_reach(command: F, *, namespaced: bool) -> F:
         "--namespace",
         type=namespace_name,
         metavar="NAME",
-        hidden=not namespaced,
-        help="Namespace; the context's by default.",
+        hidden=not namespace_help,
+        help=namespace_help,
     )
     @functools.wraps(command)
     def with_reach(*args: Any, kubeconfig: str, context: str, namespace: str | None, **kwargs: Any) -> Any:
