@@ -44,6 +44,31 @@ def test_what_is_said(sim: SimRequest, said: str) -> None:
     assert how_requested(sim.typed, ME) == said
 
 
+@pytest.mark.parametrize(
+    ("sim", "said"),
+    [
+        (
+            SimRequest("a.example.com", requesters=(ME,)),
+            f"eviction already requested by {ME}; nothing changed",
+        ),
+        (
+            SimRequest(requesters=(OTHER, ME)),
+            f"eviction already requested by {ME} and {OTHER}; nothing changed",
+        ),
+        (
+            SimRequest(requesters=(ME,)).metadata(annotations=None),
+            (
+                f"eviction already requested by {ME}, but it did not pass Vacate's admission and is not "
+                "processed"
+            ),
+        ),
+    ],
+    ids=["alone", "with others", "unadmitted"],
+)
+def test_a_request_that_is_repeated_changes_nothing(sim: SimRequest, said: str) -> None:
+    assert how_requested(sim.typed, ME, again=True) == said
+
+
 def test_who_failed_and_why_is_said_and_who_completed_is_not() -> None:
     sim = SimRequest("a.example.com", "b.example.com").controller().after(seconds=5)
     sim.fails("True", "HandedOver", "the disk\x1b[2J is full.", activeInterceptorCompleted=True).controller()

@@ -90,3 +90,16 @@ main()
 def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("deschedule", "by default all namespaces except kube-system."),
+        ("evict", "With --node, all namespaces by default."),
+        ("cancel", "Namespace; the context's by default."),
+    ],
+)
+def test_the_help_of_namespace_is_true_for_the_command(command: str, said: str) -> None:
+    shown = CliRunner().invoke(cli, [command, "--help"])
+    assert said in " ".join(shown.output.split())

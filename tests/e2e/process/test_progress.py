@@ -42,7 +42,11 @@ def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
     assert BACKUP in shown.plain
     ended = re.search(rf"{ERASED}pod/{plain} (evicted|terminated)\r\n", shown.text)
     assert ended, shown.text
-    late = re.search(rf"{ERASED}pod/{held} is Intercepting after 3s; see: vacate explain {held} ", shown.text)
+    late = re.search(
+        rf"{ERASED}pod/{held} not evicted within 3s \(stage Intercepting\); the request continues; "
+        rf"see: vacate explain {held} ",
+        shown.text,
+    )
     assert late, shown.text
 
 

@@ -16,7 +16,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Connection, cluster_options, connected
+from vacate.cli.common.connection import Connection, cluster_options_with, connected
 from vacate.cli.common.exitcodes import (
     FAILED,
     INTERRUPTED,
@@ -73,7 +73,7 @@ from vacate.sdk import Requester
     "--dry-run", is_flag=True, help="Show what would be requested and what would block it; change nothing."
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@cluster_options
+@cluster_options_with("Namespace; the context's by default. With --node, all namespaces by default.")
 @output_option()
 def evict(
     targets: tuple[str | Workload, ...],

@@ -41,6 +41,7 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
 from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import Requester, Result, TurnResult
+from vacate.sdk.requesters.requests import has_requester
 from vacate.views.phrases import command_line, listed, span
 
 _WATCHES = 64  # each pod that is waited for holds a connection
@@ -71,6 +72,7 @@ class Eviction:
         self._options = options
         self._slots = asyncio.Semaphore(_WATCHES)
         self._found: dict[str, Pod] = {}  # by the name that is shown: the pods that were selected
+        self._unchanged: set[str] = set()  # pods that this requester had requested before
 
     async def run(self, names: tuple[str, ...], found: Selection) -> list[int]:
         """Request, wait where wanted, print the results; the exit codes of all pods."""
@@ -83,7 +85,7 @@ class Eviction:
                 codes.append(complain(pod, requested))
                 continue
             requests[pod] = requested
-            self._say(pod, how_requested(requested, self._requester.name))
+            self._say(pod, how_requested(requested, self._requester.name, again=pod in self._unchanged))
         if self._options.wait:
             async with self._progress(requests):
                 codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
@@ -109,10 +111,13 @@ class Eviction:
         namespace = self._namespace(pod)
         # Of a pod that was selected, that very pod is meant, and not one that got its name meanwhile.
         ref: Pod | str = self._found.get(pod, pod)
+        before = await self._requester.find(ref, namespace)
         try:
             request = await self._requester.request(ref, namespace, reason=reason, deadline_seconds=seconds)
         except NotFound as error:
             raise not_found_in(error, namespace) from error
+        if before is not None and before.metadata.uid == request.metadata.uid and has_requester(before, own):
+            self._unchanged.add(pod)
         if reason:
             message = f"{own} requested the eviction of pod {pod}: {reason}"
             await note(self._cluster, request, REQUESTED, message)
@@ -142,7 +147,8 @@ class Eviction:
         waited = span(self._options.timeout or dt.timedelta())
         name = pod.rpartition("/")[2]
         explain = command_line(program_name(), "explain", name, "-n", self._namespace(pod))
-        terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {explain}", err=True)
+        late = f"not evicted within {waited} (stage {shown_stage(now)}); the request continues"
+        terminal.echo(f"pod/{pod} {late}; see: {explain}", err=True)
         return TIMED_OUT
 
     def _say(self, pod: str, text: str) -> None:
@@ -156,16 +162,23 @@ class Eviction:
             print_objects(objs, self._options.output)
 
 
-def how_requested(request: EvictionRequest, own: str) -> str:
-    """The result of a request, as the rest of a sentence that begins with the pod."""
+def how_requested(request: EvictionRequest, own: str, *, again: bool = False) -> str:
+    """The result of a request, as the rest of a sentence that begins with the pod.
+
+    `again`: the same requester had requested it before, so that nothing was changed.
+    """
     names = [one.name for one in request.spec.requesters]
     if own not in names:
         requesters = listed(names) or "others"
         return f"eviction already requested by {requesters}; it can no longer be joined or cancelled"
     others = [name for name in names if name != own]
     text = f"eviction requested, also by {listed(others)}" if others else "eviction requested"
+    if again:
+        text = f"eviction already requested by {listed([own, *others])}"
     if ADMITTED_STAMP not in request.metadata.annotations:
         return f"{text}, but it did not pass Vacate's admission and is not processed"
+    if again:
+        return f"{text}; nothing changed"
     first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
     called = dialect_of(request).terms.interceptor
     return f"{text}; first {called}: {first}" if first else text
