@@ -23,7 +23,7 @@ from vacate.client.credentials import Credentials
 from vacate.client.kubeconfig import load_cluster
 from vacate.client.tls import client_context
 from vacate.clock import SystemClock
-from vacate.eviction.model import Assign, Ending, Finish, Turn
+from vacate.eviction.model import Assign, CompletionReason, Finish, Turn
 from vacate.eviction.records.patches import assign_patch, finish_patch
 from vacate.sdk.interceptors.patches import status_patch
 from vacate.sdk.values import Report
@@ -128,7 +128,7 @@ class Writer:
                 said = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
                 request = await self._patch(request, said or {})
         await self.evict(target)
-        made = finish_patch(request, Finish(Ending.POD_DELETED), _CLOCK.now())
+        made = finish_patch(request, Finish(CompletionReason.POD_DELETED), _CLOCK.now())
         await self._patch(request, made, self._controller)
 
     async def _patch(self, request: EvictionRequest, patch: Obj, as_user: str = "") -> EvictionRequest:

@@ -12,7 +12,7 @@ import pytest
 
 from vacate.api.types.nodemaintenance import DRAINED, NODE_PHASES
 from vacate.cli.common import events as cli_events
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 
 pytestmark = pytest.mark.unit
 
@@ -23,7 +23,7 @@ PAGE = ROOT / "docs/reference/events.md"
 ELSEWHERE = ("embedded", "nodeagent")
 # A reason that is put together from a value at run time, or kept in a constant.
 COMPUTED = {
-    *(ending.value for ending in Ending),
+    *(reason.value for reason in CompletionReason),
     *(f"Node{phase}" for phase in NODE_PHASES),
     DRAINED,
     cli_events.REQUESTED,

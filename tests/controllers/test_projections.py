@@ -14,7 +14,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.projections import project_pod, project_request
-from vacate.eviction.model import Ending, Finish
+from vacate.eviction.model import CompletionReason, Finish
 from vacate.eviction.records.patches import finish_patch, refusal_patch, unadmitted_patch
 from vacate.eviction.records.reader import process_of, target_of
 
@@ -129,8 +129,8 @@ def test_a_trimmed_request_is_decided_and_patched_like_the_whole(made: Obj, pod:
     assert project_pod(whole_pod).metadata.labels == whole_pod.metadata.labels
     assert refusal_patch(lean, "why", NOW) == refusal_patch(whole, "why", NOW)
     assert unadmitted_patch(lean, NOW) == unadmitted_patch(whole, NOW)
-    for ending in Ending:
-        assert finish_patch(lean, Finish(ending), NOW) == finish_patch(whole, Finish(ending), NOW)
+    for reason in CompletionReason:
+        assert finish_patch(lean, Finish(reason), NOW) == finish_patch(whole, Finish(reason), NOW)
 
 
 def test_equal_parts_are_held_once() -> None:

@@ -26,9 +26,9 @@ from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER, cancelled, decide
 from vacate.eviction.model import (
     Action,
     Assign,
+    CompletionReason,
     CorrectHeartbeat,
     DecisionContext,
-    Ending,
     Evict,
     Finish,
     Hold,
@@ -74,23 +74,27 @@ TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
         (process(requesters=()), UNSEEN, ReadTarget()),
         (chain(), UNSEEN, ReadTarget()),
         # The target's end comes before cancellation, and a deletion before an end.
-        (process(), GONE, Finish(Ending.POD_DELETED)),
-        (process(requesters=()), GONE, Finish(Ending.POD_DELETED)),
-        (process(), Target(Presence.GONE, terminal=True), Finish(Ending.POD_DELETED)),
-        (process(), ENDED, Finish(Ending.POD_TERMINATED)),
-        (process(requesters=()), ENDED, Finish(Ending.POD_TERMINATED)),
-        (process(), Target(terminal=True, termination=LEAVING.termination), Finish(Ending.POD_TERMINATED)),
-        (chain(), ENDED, Finish(Ending.POD_TERMINATED)),
-        (process(forbids_cancellation=True), GONE, Finish(Ending.POD_DELETED)),
-        (process(forbids_cancellation=True), ENDED, Finish(Ending.POD_TERMINATED)),
+        (process(), GONE, Finish(CompletionReason.POD_DELETED)),
+        (process(requesters=()), GONE, Finish(CompletionReason.POD_DELETED)),
+        (process(), Target(Presence.GONE, terminal=True), Finish(CompletionReason.POD_DELETED)),
+        (process(), ENDED, Finish(CompletionReason.POD_TERMINATED)),
+        (process(requesters=()), ENDED, Finish(CompletionReason.POD_TERMINATED)),
+        (
+            process(),
+            Target(terminal=True, termination=LEAVING.termination),
+            Finish(CompletionReason.POD_TERMINATED),
+        ),
+        (chain(), ENDED, Finish(CompletionReason.POD_TERMINATED)),
+        (process(forbids_cancellation=True), GONE, Finish(CompletionReason.POD_DELETED)),
+        (process(forbids_cancellation=True), ENDED, Finish(CompletionReason.POD_TERMINATED)),
         # Cancellation comes before everything that prepares the target's end.
-        (process(requesters=()), LIVE, Finish(Ending.CANCELLED)),
-        (process(being_deleted=True), LIVE, Finish(Ending.CANCELLED)),
-        (process(requesters=()), LEAVING, Finish(Ending.CANCELLED)),
-        (process(FIRST, requesters=()), LIVE, Finish(Ending.CANCELLED)),
-        (chain(requesters=()), LIVE, Finish(Ending.CANCELLED)),
-        (chain(being_deleted=True), LIVE, Finish(Ending.CANCELLED)),
-        (process(requesters=(), failed_evictions=3), DAEMON, Finish(Ending.CANCELLED)),
+        (process(requesters=()), LIVE, Finish(CompletionReason.CANCELLED)),
+        (process(being_deleted=True), LIVE, Finish(CompletionReason.CANCELLED)),
+        (process(requesters=()), LEAVING, Finish(CompletionReason.CANCELLED)),
+        (process(FIRST, requesters=()), LIVE, Finish(CompletionReason.CANCELLED)),
+        (chain(requesters=()), LIVE, Finish(CompletionReason.CANCELLED)),
+        (chain(being_deleted=True), LIVE, Finish(CompletionReason.CANCELLED)),
+        (process(requesters=(), failed_evictions=3), DAEMON, Finish(CompletionReason.CANCELLED)),
         # While the target is going nobody's turn comes and nothing is evicted.
         (process(FIRST), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)),
         (chain(active_completed=True), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)),
@@ -151,7 +155,7 @@ def test_what_may_not_be_cancelled_goes_on_as_if_nobody_had_asked(
 
 def test_what_may_be_cancelled_again_is_cancelled_then() -> None:
     allowed = process(FIRST, requesters=(), forbids_cancellation=False)
-    assert decide(allowed, LIVE, moment()) == Finish(Ending.CANCELLED)
+    assert decide(allowed, LIVE, moment()) == Finish(CompletionReason.CANCELLED)
 
 
 # Turns
@@ -428,7 +432,7 @@ def test_the_total_time_of_a_request_ends_all_turns() -> None:
     assert isinstance(over, Evict)
     assert "limit of 3:00:00 for its total time" in over.limit
     assert decide(chain(requesters=()), LIVE, moment(ahead(hours=1), limits=limits)) == Finish(
-        Ending.CANCELLED
+        CompletionReason.CANCELLED
     )
 
 

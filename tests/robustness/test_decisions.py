@@ -40,8 +40,8 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
+    CompletionReason,
     DecisionContext,
-    Ending,
     Finish,
     Hold,
     Presence,
@@ -144,7 +144,7 @@ def evict(dialect: Dialect) -> Callable[[Any], Obj | None]:
             refusal_patch(request, "a budget", NOW),
             last_turn_patch(request, NOW),
             hold_patch(request, Hold(Stage.BLOCKED, "said"), NOW),
-            finish_patch(request, Finish(Ending.POD_DELETED), NOW),
+            finish_patch(request, Finish(CompletionReason.POD_DELETED), NOW),
         ]
         for target in map(Target, Presence):
             decide(dialect.process(request), target, DecisionContext(NOW, NOW - dt.timedelta(days=1), NOW))

@@ -12,7 +12,7 @@ from vacate.eviction.records.history import TurnResult
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
-    Ending,
+    CompletionReason,
     EvictionContext,
     Finished,
     Interceptor,
@@ -115,7 +115,7 @@ def test_one_requester_who_cancels(sim_seed: int) -> None:
         assert over.status.active_interceptor_name is None
         assert over.status.expected_interceptor_finish_time is None
         result = await drain.wait("p-1")
-        assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
+        assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
         await cluster.clock.sleep(5)
         assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
         assert "deletionTimestamp" not in cluster.find_pod("p-1")["metadata"]

@@ -14,7 +14,14 @@ from vacate.api.types import Pod
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, Invalid, NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.sdk import Cancellation, CancellationForbidden, Ending, EvictionContext, Interceptor, Requester
+from vacate.sdk import (
+    Cancellation,
+    CancellationForbidden,
+    CompletionReason,
+    EvictionContext,
+    Interceptor,
+    Requester,
+)
 from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
@@ -57,7 +64,7 @@ def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> Non
         assert request.metadata.finalizers == [DRAIN]
         assert request.metadata.labels["app"] == "web"
         result = await requester.wait(request)
-        assert (result.pod_ended, result.ending) == (True, Ending.POD_DELETED)
+        assert (result.pod_ended, result.reason) == (True, CompletionReason.POD_DELETED)
         await cluster.until(lambda: not evacuations(cluster))
         assert not cluster.find_pod("web")
 
@@ -139,7 +146,7 @@ def test_the_last_instigator_that_goes_cancels() -> None:
         await cluster.clock.sleep(60)
         assert evacuations(cluster)
         assert await second.withdraw("web")
-        assert (await waiting).ending is Ending.CANCELLED
+        assert (await waiting).reason is CompletionReason.CANCELLED
         await cluster.until(lambda: not evacuations(cluster))
         assert cluster.find_pod("web")
 
@@ -198,7 +205,7 @@ def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway
         with contextlib.suppress(CancellationForbidden):
             await first.withdraw("web")
         allow.set()  # nobody wants it now, and it may be cancelled again
-        assert (await first.wait(request)).ending is Ending.CANCELLED
+        assert (await first.wait(request)).reason is CompletionReason.CANCELLED
         assert cluster.find_pod("web")
 
     simulate(body, feature_gates=OPEN)
@@ -248,7 +255,7 @@ def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
         requester = instigator(cluster)
         request = await requester.request("job")
         result = await requester.wait(request, timeout=dt.timedelta(minutes=10))
-        assert result.ending is Ending.POD_DELETED
+        assert result.reason is CompletionReason.POD_DELETED
         await cluster.until(lambda: not cluster.find_pod("job"))
 
     simulate(body, feature_gates=OPEN)

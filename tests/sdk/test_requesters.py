@@ -12,7 +12,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound
-from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
+from vacate.sdk import CompletionReason, EvictionContext, HeldByFinalizers, Interceptor, Requester
 from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
@@ -70,7 +70,7 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
         await cluster.until(lambda: not cluster.find_pod("web"))
         await cluster.until(lambda: not cluster.requests())
         result = await requester.wait(request)
-        assert (result.ending, result.pod_ended) == (Ending.POD_DELETED, True)
+        assert (result.reason, result.pod_ended) == (CompletionReason.POD_DELETED, True)
         assert result.message == "The pod is deleted, and the request with it."
 
     simulate(body)
@@ -114,7 +114,7 @@ def test_a_request_that_someone_deletes_is_a_cancellation() -> None:
         await cluster.clock.sleep(5)
         await cluster.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
         result = await waiting
-        assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
+        assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
         assert result.message == "The request was deleted while the pod stayed."
 
     simulate(body)
@@ -223,7 +223,7 @@ def test_a_pod_that_has_ended_needs_no_new_request() -> None:
         requester = cluster.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
-        assert result.ending is Ending.POD_TERMINATED
+        assert result.reason is CompletionReason.POD_TERMINATED
         assert (await requester.request("web")).metadata.uid == request.metadata.uid
 
     simulate(body)

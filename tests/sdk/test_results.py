@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from vacate.api.types.core import Pod
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 from vacate.sdk.results import Result, confirmed
 
 pytestmark = pytest.mark.unit
@@ -17,18 +17,20 @@ def a_pod(phase: str = "Running") -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("ending", "pod", "believed"),
+    ("reason", "pod", "believed"),
     [
-        (Ending.POD_DELETED, None, True),
-        (Ending.POD_DELETED, a_pod(), False),
-        (Ending.POD_TERMINATED, a_pod("Succeeded"), True),
-        (Ending.POD_TERMINATED, a_pod(), False),
-        (Ending.POD_TERMINATED, None, True),
-        (Ending.CANCELLED, a_pod(), True),
+        (CompletionReason.POD_DELETED, None, True),
+        (CompletionReason.POD_DELETED, a_pod(), False),
+        (CompletionReason.POD_TERMINATED, a_pod("Succeeded"), True),
+        (CompletionReason.POD_TERMINATED, a_pod(), False),
+        (CompletionReason.POD_TERMINATED, None, True),
+        (CompletionReason.CANCELLED, a_pod(), True),
     ],
 )
-def test_an_end_is_believed_when_the_pod_agrees(ending: Ending, pod: Pod | None, believed: bool) -> None:
-    told = Result(ending, "over")
+def test_an_end_is_believed_when_the_pod_agrees(
+    reason: CompletionReason, pod: Pod | None, believed: bool
+) -> None:
+    told = Result(reason, "over")
     found = confirmed(told, pod)
     assert (found == told) is believed
     if not believed:

@@ -20,9 +20,9 @@ from vacate.eviction.deadlines import (
 from vacate.eviction.model import (
     Action,
     Assign,
+    CompletionReason,
     CorrectHeartbeat,
     DecisionContext,
-    Ending,
     Evict,
     Finish,
     Hold,
@@ -49,9 +49,9 @@ def decide(process: Process, target: Target, context: DecisionContext) -> Action
         return Unadmitted()
     if target.presence is Presence.UNSEEN:
         return ReadTarget()
-    ending = _ending(process, target)
-    if ending is not None:
-        return Finish(ending)
+    reason = _completion_reason(process, target)
+    if reason is not None:
+        return Finish(reason)
     if target.termination is not None:
         return _await_termination(process, target.termination, context.now)
     if process.stage is Stage.TERMINATING and not target.live:
@@ -67,12 +67,12 @@ def cancelled(process: Process) -> bool:
     return without_requesters and not process.forbids_cancellation
 
 
-def _ending(process: Process, target: Target) -> Ending | None:
+def _completion_reason(process: Process, target: Target) -> CompletionReason | None:
     if target.presence is Presence.GONE:
-        return Ending.POD_DELETED
+        return CompletionReason.POD_DELETED
     if target.terminal:
-        return Ending.POD_TERMINATED
-    return Ending.CANCELLED if cancelled(process) else None
+        return CompletionReason.POD_TERMINATED
+    return CompletionReason.CANCELLED if cancelled(process) else None
 
 
 def _await_termination(process: Process, termination: Termination, now: dt.datetime) -> Hold:

@@ -18,7 +18,7 @@ class Stage(StrEnum):
     CANCELLED = "Cancelled"
 
 
-class Ending(StrEnum):
+class CompletionReason(StrEnum):
     """Why a process is over."""
 
     POD_DELETED = "PodDeleted"
@@ -123,7 +123,7 @@ class ReadTarget:
 class Finish:
     """Mark the request as complete."""
 
-    ending: Ending
+    reason: CompletionReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vacate.api.types.evictionrequest import EvictionRequest
     from vacate.eviction.dialects.evacuation.dialect import EVACUATION
     from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-    from vacate.eviction.model import Ending
+    from vacate.eviction.model import CompletionReason
     from vacate.eviction.records.history import PastTurn, TurnResult
     from vacate.sdk.errors import (
         CancellationForbidden,
@@ -61,7 +61,7 @@ _MODULES = {
     "Condition": "vacate.sdk.values",
     "ContractError": "vacate.sdk.errors",
     "Declined": "vacate.sdk.values",
-    "Ending": "vacate.eviction.model",
+    "CompletionReason": "vacate.eviction.model",
     "EvictionContext": "vacate.sdk.interceptors.context",
     "EvictionRefused": "vacate.sdk.errors",
     "EvictionRequest": "vacate.api.types.evictionrequest",
@@ -93,10 +93,10 @@ __all__ = [
     "NO_ESTIMATE",
     "Cancellation",
     "CancellationForbidden",
+    "CompletionReason",
     "Condition",
     "ContractError",
     "Declined",
-    "Ending",
     "EvictionContext",
     "EvictionRefused",
     "EvictionRequest",

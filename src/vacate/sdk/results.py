@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, result_of_turn
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.history import PastTurn, TurnResult
 from vacate.eviction.records.reader import assigned
-from vacate.sdk.turnstate import ending_of
+from vacate.sdk.turnstate import completion_reason
 
 VANISHED = "The pod is deleted, and the request with it."
 REMOVED = "The request was deleted while the pod stayed."
@@ -21,7 +21,7 @@ REMOVED = "The request was deleted while the pod stayed."
 class Result:
     """The end of a request."""
 
-    ending: Ending
+    reason: CompletionReason
     message: str
     history: tuple[PastTurn, ...] = ()  # each interceptor's turn, oldest first
     request: EvictionRequest | None = None  # as it was last seen; None where it never was
@@ -29,7 +29,7 @@ class Result:
     @property
     def pod_ended(self) -> bool:
         """Whether the pod is deleted or has terminated, as opposed to a cancelled request."""
-        return self.ending is not Ending.CANCELLED
+        return self.reason is not CompletionReason.CANCELLED
 
     @property
     def failures(self) -> tuple[PastTurn, ...]:
@@ -39,10 +39,10 @@ class Result:
 
 def result_of(request: EvictionRequest) -> Result | None:
     """The result that the request itself records; None while it goes on."""
-    ending = ending_of(request)
-    if ending is None:
+    reason = completion_reason(request)
+    if reason is None:
         return None
-    return Result(ending, request.status.message, history_of(request), request)
+    return Result(reason, request.status.message, history_of(request), request)
 
 
 def confirmed(result: Result, pod: Pod | None) -> Result:
@@ -54,10 +54,10 @@ def confirmed(result: Result, pod: Pod | None) -> Result:
     if not result.pod_ended or pod is None or pod.terminal:
         return result
     message = (
-        f"The request says {result.ending.value}, but pod {pod.metadata.name} with UID {pod.metadata.uid} is "
+        f"The request says {result.reason.value}, but pod {pod.metadata.name} with UID {pod.metadata.uid} is "
         "still there: the status was not written by Vacate's controller. Request the eviction again."
     )
-    return replace(result, ending=Ending.CANCELLED, message=message)
+    return replace(result, reason=CompletionReason.CANCELLED, message=message)
 
 
 def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_there: bool) -> Result:
@@ -68,10 +68,11 @@ def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_the
     recorded = result_of(last) if last is not None else None
     if recorded is not None and (recorded.pod_ended or pod_is_there):
         return recorded
-    ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
+    reason = CompletionReason.CANCELLED if pod_is_there else CompletionReason.POD_DELETED
+    message = REMOVED if pod_is_there else VANISHED
     cut_off = TurnResult.CANCELLED if pod_is_there else TurnResult.POD_GONE
     turns = (*history_of(last), *_unfinished(last, now, cut_off)) if last else ()
-    return Result(ending, message, turns, last)
+    return Result(reason, message, turns, last)
 
 
 def history_of(request: EvictionRequest) -> tuple[PastTurn, ...]:

@@ -6,7 +6,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.eviction.engine import cancelled
-from vacate.eviction.model import Ending, Stage
+from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.records.reader import process_of, recorded_stage
 from vacate.sdk.values import TurnEndReason
 
@@ -30,22 +30,22 @@ def ended(request: EvictionRequest | None, uid: str, name: str) -> TurnEndReason
     if request is None or request.metadata.uid != uid:
         return TurnEndReason.DELETED
     if request.complete:
-        cancelled = ending_of(request) is Ending.CANCELLED
+        cancelled = completion_reason(request) is CompletionReason.CANCELLED
         return TurnEndReason.CANCELLED if cancelled else TurnEndReason.POD_TERMINATED
     if request.status.active_interceptor_name != name:
         return TurnEndReason.TAKEN_AWAY
     return TurnEndReason.COMPLETED if request.status.active_interceptor_completed else None
 
 
-def ending_of(request: EvictionRequest) -> Ending | None:
+def completion_reason(request: EvictionRequest) -> CompletionReason | None:
     """How a request ended; None while it goes on. A reason that is not known counts as the pod's end."""
     found = condition(request.status.conditions, COMPLETE)
     if found is None or found.status != "True":
         return None
     try:
-        return Ending(found.reason)
+        return CompletionReason(found.reason)
     except ValueError:
-        return Ending.POD_DELETED
+        return CompletionReason.POD_DELETED
 
 
 def is_terminating(request: EvictionRequest) -> bool:

@@ -110,8 +110,8 @@ def _section_of(inputs: ExplanationInput, action: Action) -> Section:
     match action:
         case Unadmitted():
             return unadmitted(inputs)
-        case Finish(ending):
-            return finishing(inputs, ending)
+        case Finish(reason):
+            return finishing(inputs, reason)
         case Assign():
             return turn_comes(inputs, action)
         case Evict():

@@ -8,7 +8,7 @@ import pytest
 
 from support.evictions.namespace import EvictionNamespace, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
-from vacate.sdk import Ending
+from vacate.sdk import CompletionReason
 
 pytestmark = pytest.mark.both_dialects
 
@@ -60,7 +60,7 @@ async def test_whoever_is_blocked_may_change_their_mind(place: EvictionNamespace
     await place.until_stage(pod, "Blocked")
     assert await requester.withdraw("spared")
     result = await requester.wait("spared")
-    assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
+    assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
     await place.client.delete(PODDISRUPTIONBUDGETS, "spared", place.namespace)
     await place.stays(pod)
     again = await requester.request("spared")  # a request that is over is replaced by a new one

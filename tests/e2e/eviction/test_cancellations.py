@@ -14,7 +14,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
-    Ending,
+    CompletionReason,
     EvictionContext,
     Finished,
     Interceptor,
@@ -124,7 +124,7 @@ async def test_one_requester_who_cancels(place: EvictionNamespace) -> None:
         assert over.status.active_interceptor_name is None
         assert over.status.expected_interceptor_finish_time is None
         result = await drain.wait("p-1")
-        assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
+        assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
 
         async def users_know() -> bool:
             return actors.told == ["there will be a disruption", "the disruption is cancelled"]

@@ -13,7 +13,15 @@ from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.errors import Invalid, NotFound
-from vacate.sdk import Condition, Declined, Ending, EvictionContext, Interceptor, TurnResult, open_requester
+from vacate.sdk import (
+    CompletionReason,
+    Condition,
+    Declined,
+    EvictionContext,
+    Interceptor,
+    TurnResult,
+    open_requester,
+)
 from vacate.testing import deployment
 
 FIRST, SECOND, THIRD = "first.example.com", "second.example.com", "third.example.com"
@@ -167,7 +175,7 @@ async def test_a_request_is_complete_when_the_pod_is_terminated(place: EvictionN
         requester = place.requester()
         await requester.request("batch")
         result = await requester.wait("batch")
-    assert result.ending is Ending.POD_TERMINATED
+    assert result.reason is CompletionReason.POD_TERMINATED
     over = await place.request(pod)
     assert reason(over, "Complete") == "PodTerminated"
     assert over.status.active_interceptor_name is None

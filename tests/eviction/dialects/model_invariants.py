@@ -58,7 +58,7 @@ class Judge:
         self._names(old, new, now)
         self._counter(old, new)
         self._stage(old, new, now)
-        self._ending(old, new)
+        self._completion_reason(old, new)
         self._heartbeat(old, new, now)
 
     def _names(self, old: Obj, new: Obj, now: dt.datetime) -> None:
@@ -91,7 +91,7 @@ class Judge:
         if self.interceptors and not old["status"].get("activeInterceptorCompleted"):
             assert now >= deadline_of(old) - SKEW, "blocked within the deadline, by the server's clock"
 
-    def _ending(self, old: Obj, new: Obj) -> None:
+    def _completion_reason(self, old: Obj, new: Obj) -> None:
         found = condition_of(new, "Complete")
         if found is None:
             return

@@ -27,7 +27,7 @@ from eviction.dialects.given import (
 )
 from vacate.api.objects import Obj
 from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, DecisionContext, Ending, Finish, Settled, Target, Turn
+from vacate.eviction.model import Assign, CompletionReason, DecisionContext, Finish, Settled, Target, Turn
 from vacate.eviction.records.patches import (
     assign_patch,
     finish_patch,
@@ -44,12 +44,12 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize(
     ("ending", "stage", "message"),
     [
-        (Ending.POD_DELETED, "Complete", "The pod is deleted."),
-        (Ending.POD_TERMINATED, "Complete", "The pod has terminated."),
-        (Ending.CANCELLED, "Cancelled", "The eviction request is cancelled."),
+        (CompletionReason.POD_DELETED, "Complete", "The pod is deleted."),
+        (CompletionReason.POD_TERMINATED, "Complete", "The pod has terminated."),
+        (CompletionReason.CANCELLED, "Cancelled", "The eviction request is cancelled."),
     ],
 )
-def test_a_plain_request_ends_with_one_write(ending: Ending, stage: str, message: str) -> None:
+def test_a_plain_request_ends_with_one_write(ending: CompletionReason, stage: str, message: str) -> None:
     assert finish_patch(read(request()), Finish(ending), NOW) == {
         "metadata": GUARD,
         "status": {
@@ -64,7 +64,7 @@ def test_a_plain_request_ends_with_one_write(ending: Ending, stage: str, message
 
 def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
     obj = at_work(expectedInterceptorFinishTime=when(hours=1))
-    assert finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW) == {
+    assert finish_patch(read(obj), Finish(CompletionReason.POD_DELETED), NOW) == {
         "metadata": GUARD,
         "status": {
             "message": "The pod is deleted.",
@@ -89,20 +89,22 @@ def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
 
 
 def test_the_end_after_a_completed_turn_says_so() -> None:
-    patch = finish_patch(read(at_work(activeInterceptorCompleted=True)), Finish(Ending.POD_DELETED), NOW)
+    patch = finish_patch(
+        read(at_work(activeInterceptorCompleted=True)), Finish(CompletionReason.POD_DELETED), NOW
+    )
     expected = f"{FIRST} {when(minutes=-5)} completed {when()} Copying."
     assert by_type(patch)["InterceptorAssigned"]["message"] == expected
 
 
 def test_an_expected_finish_of_nobody_is_cleared_too() -> None:
     obj = request(FIRST, expectedInterceptorFinishTime=when(hours=1))
-    after = patched(obj, finish_patch(read(obj), Finish(Ending.CANCELLED), NOW))
+    after = patched(obj, finish_patch(read(obj), Finish(CompletionReason.CANCELLED), NOW))
     assert "expectedInterceptorFinishTime" not in after["status"]
 
 
 def test_without_interceptors_name_completed_and_heartbeat_are_never_written() -> None:
     odd = request(activeInterceptorCompleted=True, heartbeatTime=when())
-    patch = finish_patch(read(odd), Finish(Ending.POD_DELETED), NOW)
+    patch = finish_patch(read(odd), Finish(CompletionReason.POD_DELETED), NOW)
     assert not {"activeInterceptorName", "activeInterceptorCompleted", "heartbeatTime"} & set(patch["status"])
 
 
@@ -110,7 +112,7 @@ def test_the_end_leaves_policy_heartbeat_and_counter_as_they_were() -> None:
     obj = at_work(
         evictionRequestCancellationPolicy="Forbid", podEvictionStatus={"failedAPIEvictionCounter": 3}
     )
-    after = patched(obj, finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW))["status"]
+    after = patched(obj, finish_patch(read(obj), Finish(CompletionReason.POD_DELETED), NOW))["status"]
     assert after["evictionRequestCancellationPolicy"] == "Forbid"
     assert after["podEvictionStatus"] == {"failedAPIEvictionCounter": 3}
     assert after["heartbeatTime"] == when(minutes=-1)
@@ -118,12 +120,12 @@ def test_the_end_leaves_policy_heartbeat_and_counter_as_they_were() -> None:
 
 def test_a_message_that_says_it_already_is_not_sent_again() -> None:
     obj = request(message="The pod is deleted.")
-    assert "message" not in finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW)["status"]
+    assert "message" not in finish_patch(read(obj), Finish(CompletionReason.POD_DELETED), NOW)["status"]
 
 
 def test_what_is_over_is_settled() -> None:
     for obj in (request(), at_work()):
-        after = patched(obj, finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW))
+        after = patched(obj, finish_patch(read(obj), Finish(CompletionReason.POD_DELETED), NOW))
         assert decide(process_of(read(after)), Target(), DecisionContext(NOW, NOW)) == Settled()
 
 
@@ -273,7 +275,7 @@ def test_a_time_out_of_the_last_one_leaves_a_trace_once() -> None:
     assert by_type(patch)["Progressing"]["reason"] == "Evicting"
     after = patched(obj, patch)
     assert last_turn_patch(read(after), NOW) is None
-    over = patched(after, finish_patch(read(after), Finish(Ending.POD_DELETED), NOW))
+    over = patched(after, finish_patch(read(after), Finish(CompletionReason.POD_DELETED), NOW))
     assert by_type(over)["InterceptorAssigned"]["message"] == assignment["message"]
 
 
@@ -281,7 +283,7 @@ def test_who_comes_back_after_a_time_out_is_not_remembered_as_timed_out() -> Non
     obj = last(heartbeatTime=when(minutes=-31))
     late = patched(obj, last_turn_patch(read(obj), NOW) or {})
     late["status"]["heartbeatTime"] = when(minutes=1)
-    over = finish_patch(read(late), Finish(Ending.POD_DELETED), NOW)
+    over = finish_patch(read(late), Finish(CompletionReason.POD_DELETED), NOW)
     assert " pod-gone " in by_type(over)["InterceptorAssigned"]["message"]
     late["status"]["activeInterceptorCompleted"] = True
     done = last_turn_patch(read(late), NOW)
@@ -321,20 +323,20 @@ def test_without_interceptors_there_is_no_last_turn() -> None:
 )
 def test_times_of_others_come_back_as_they_were(written: str) -> None:
     theirs = THEIRS | {"lastTransitionTime": written}
-    patch = finish_patch(read(request(conditions=[theirs])), Finish(Ending.POD_DELETED), NOW)
+    patch = finish_patch(read(request(conditions=[theirs])), Finish(CompletionReason.POD_DELETED), NOW)
     assert patch["status"]["conditions"][0] == theirs
 
 
 @pytest.mark.parametrize("written", ["2026-03-01T13:00:00+02:00", "2026-03-01T11:00:00.000Z"])
 def test_other_forms_of_a_time_keep_their_instant(written: str) -> None:
     theirs = THEIRS | {"lastTransitionTime": written}
-    patch = finish_patch(read(request(conditions=[theirs])), Finish(Ending.POD_DELETED), NOW)
+    patch = finish_patch(read(request(conditions=[theirs])), Finish(CompletionReason.POD_DELETED), NOW)
     assert patch["status"]["conditions"][0] == THEIRS
 
 
 def test_empty_fields_of_others_come_back() -> None:
     bare = {"type": "Bare", "status": "True", "reason": "", "message": ""}
-    patch = finish_patch(read(request(conditions=[bare])), Finish(Ending.POD_DELETED), NOW)
+    patch = finish_patch(read(request(conditions=[bare])), Finish(CompletionReason.POD_DELETED), NOW)
     assert patch["status"]["conditions"][0] == bare
 
 

@@ -12,7 +12,7 @@ from vacate.controllers.eviction import reconciler
 from vacate.errors import VacateError
 from vacate.eviction import engine
 from vacate.eviction.deadlines import overdue_at
-from vacate.eviction.model import Ending, Evict
+from vacate.eviction.model import CompletionReason, Evict
 from vacate.eviction.records import patches
 from vacate.eviction.records import reader as dialect
 
@@ -42,12 +42,12 @@ def evicts_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def ends_when_the_pod_begins_to_terminate(patch: pytest.MonkeyPatch) -> None:
-    ending = engine._ending
+    reason = engine._completion_reason
 
     def early(process: Any, target: Any) -> Any:
-        return Ending.POD_DELETED if target.termination is not None else ending(process, target)
+        return CompletionReason.POD_DELETED if target.termination is not None else reason(process, target)
 
-    patch.setattr(engine, "_ending", early)
+    patch.setattr(engine, "_completion_reason", early)
 
 
 def forgets_what_others_said(patch: pytest.MonkeyPatch) -> None:

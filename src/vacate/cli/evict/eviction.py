@@ -38,7 +38,7 @@ from vacate.cli.evict.selection import (
 from vacate.cli.evict.targets import shown_name
 from vacate.errors import NotFound, VacateError
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import Requester, Result, TurnResult
 from vacate.sdk.requesters.requests import has_requester
@@ -46,9 +46,9 @@ from vacate.views.phrases import command_line, listed, span
 
 _WATCHES = 64  # each pod that is waited for holds a connection
 _ENDS = {
-    Ending.POD_DELETED: "evicted",
-    Ending.POD_TERMINATED: "terminated",
-    Ending.CANCELLED: "not evicted: the request was cancelled",
+    CompletionReason.POD_DELETED: "evicted",
+    CompletionReason.POD_TERMINATED: "terminated",
+    CompletionReason.CANCELLED: "not evicted: the request was cancelled",
 }
 
 
@@ -185,8 +185,8 @@ def how_requested(request: EvictionRequest, own: str, *, again: bool = False) ->
 
 
 def _ended(result: Result) -> str:
-    text = _ENDS[result.ending]
-    if result.ending is Ending.CANCELLED and result.message:
+    text = _ENDS[result.reason]
+    if result.reason is CompletionReason.CANCELLED and result.message:
         return f"{text} ({result.message.rstrip('.')})"
     return text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.model import Ending, Finish, Target
+from vacate.eviction.model import CompletionReason, Finish, Target
 from vacate.eviction.requesternames import is_maintenance
 from vacate.runtime.reconcile import Key
 
@@ -43,5 +43,5 @@ def goes_with_pod(request: EvictionRequest, action: Finish, target: Target) -> b
         return False
     if not all(is_maintenance(one.name) for one in request.spec.requesters):
         return False
-    removed = action.ending is Ending.POD_TERMINATED and target.termination is not None
-    return removed or action.ending is Ending.POD_DELETED
+    removed = action.reason is CompletionReason.POD_TERMINATED and target.termination is not None
+    return removed or action.reason is CompletionReason.POD_DELETED

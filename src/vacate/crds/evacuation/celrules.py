@@ -25,7 +25,7 @@ from vacate.crds.evictionrequest.celrules import (
     status_rules,
 )
 from vacate.crds.evictionrequest.celturns import turn_rules, turn_status_rules
-from vacate.eviction.dialects.evacuation.dialect import ENDINGS
+from vacate.eviction.dialects.evacuation.dialect import COMPLETION_REASONS
 
 
 def add_rules(schema: Obj, allowed_interceptors: Sequence[str] = ()) -> None:
@@ -44,7 +44,7 @@ def add_rules(schema: Obj, allowed_interceptors: Sequence[str] = ()) -> None:
             "spec.progressDeadlineSeconds": [FIXED],
             "spec.evacuators[].evacuatorClass": [IS_SUBDOMAIN],
             "status.failedEvictionCounter": [ONLY_GROWS],
-            "status.conditions[]": condition_rules(ENDINGS),
+            "status.conditions[]": condition_rules(COMPLETION_REASONS),
             **{place: [one] for place, one in CONDITION_FIELDS.items()},
         },
     )

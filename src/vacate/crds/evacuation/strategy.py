@@ -18,7 +18,7 @@ from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.strategy import ignored_registration, set_annotation, take_labels
 from vacate.crds.evictionrequest.target import live_pod, named_pod, require_right_to_delete
 from vacate.crds.strategy import DeclaredStrategy
-from vacate.eviction.dialects.evacuation.dialect import ENDINGS
+from vacate.eviction.dialects.evacuation.dialect import COMPLETION_REASONS
 from vacate.eviction.dialects.evacuation.translation import (
     evacuation_path,
     evacuation_text,
@@ -72,7 +72,7 @@ class EvacuationStrategy(DeclaredStrategy):
         """The status by its schema, and then the step as that of a record."""
         schema = self.declaration.structure.status_errors(new.get("status"))
         known = [replace(one, path=record_path(one.path)) for one in schema]
-        found = status.status_errors(record_object(new), record_object(old), known, ctx, ENDINGS)
+        found = status.status_errors(record_object(new), record_object(old), known, ctx, COMPLETION_REASONS)
         return [*step, *map(_as_evacuation, found)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:

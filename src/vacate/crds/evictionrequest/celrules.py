@@ -25,7 +25,7 @@ from vacate.crds.cel import (
 from vacate.crds.celfields import EVICTION_REQUEST_FIELDS as FIELDS
 from vacate.crds.celfields import CelFields
 from vacate.crds.evictionrequest.celturns import turn_rules, turn_status_rules
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 from vacate.eviction.registration import ALLOWED_KUBERNETES_NAMES, RESERVED
 
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -39,7 +39,7 @@ _QUALIFIED = (
 )
 _REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 _FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
-_CANCELLED = f"c.type == 'Complete' && c.reason == '{Ending.CANCELLED}'"
+_CANCELLED = f"c.type == 'Complete' && c.reason == '{CompletionReason.CANCELLED}'"
 _POLICY = FIELDS.policy
 _EVICTION = "podEvictionStatus"
 KEPT = "field is immutable"
@@ -72,7 +72,7 @@ def add_rules(schema: Obj, allowed_interceptors: Sequence[str] = ()) -> None:
         {
             "": root,
             "status": status,
-            "status.conditions[]": condition_rules(Ending),
+            "status.conditions[]": condition_rules(CompletionReason),
             **{place: [one] for place, one in _FIELD_RULES.items()},
         },
     )
@@ -199,10 +199,10 @@ def status_rules(fields: CelFields, kept: Iterable[str]) -> list[Obj]:
     ]
 
 
-def condition_rules(possible: Iterable[Ending]) -> list[Obj]:
-    """What the condition Complete may say: one of these endings."""
-    endings = sorted(ending.value for ending in possible)
-    supported = ", ".join(f'"{one}"' for one in endings)
+def condition_rules(possible: Iterable[CompletionReason]) -> list[Obj]:
+    """What the condition Complete may say: one of these reasons."""
+    reasons = sorted(reason.value for reason in possible)
+    supported = ", ".join(f'"{one}"' for one in reasons)
     return [
         rule(
             "self.type != 'Complete' || self.status == 'True'",
@@ -211,7 +211,7 @@ def condition_rules(possible: Iterable[Ending]) -> list[Obj]:
             reason=INVALID,
         ),
         rule(
-            f"self.type != 'Complete' || self.reason in {listed(endings)}",
+            f"self.type != 'Complete' || self.reason in {listed(reasons)}",
             f"Unsupported value, supported values: {supported}",
             path=".reason",
         ),

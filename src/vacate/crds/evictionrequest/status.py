@@ -19,7 +19,7 @@ from vacate.crds.evictionrequest.authority import authority_errors
 from vacate.crds.evictionrequest.target import live_pod
 from vacate.crds.evictionrequest.turns import turn_errors
 from vacate.eviction.deadlines import CLOCK_TOLERANCE
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 
 _POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
 _EVICTION, _COUNTER = "podEvictionStatus", "failedAPIEvictionCounter"
@@ -86,11 +86,11 @@ def status_errors(
     old: Obj,
     schema_errors: Sequence[FieldError],
     ctx: Context,
-    endings: Sequence[Ending] = tuple(Ending),
+    reasons: Sequence[CompletionReason] = tuple(CompletionReason),
 ) -> list[FieldError]:
     """Errors of the status as such, and of the step to it where the status can be read.
 
-    `endings` are those that the API knows.
+    `reasons` are those that the API knows.
     """
     if is_complete(old):
         if same(new.get("status"), old.get("status")):
@@ -107,7 +107,7 @@ def status_errors(
     # Of the controller's fields only that is reported: a foreign write of them is wrong whatever it says.
     reported = {field_error.path for field_error in foreign}
     if not foreign:
-        found += [one for one in _ending_errors(after, endings) if not _under(one.path, reported)]
+        found += [one for one in _reason_errors(after, reasons) if not _under(one.path, reported)]
     for check in _OTHERS_STEPS if foreign else _STEPS:
         found += [
             field_error for field_error in check(new, old, ctx) if not _under(field_error.path, reported)
@@ -155,14 +155,14 @@ def _completion_errors(one: Obj, path: str, status: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     if one.get("status") in ("False", "Unknown"):
         found.append(not_supported(f"{path}.status", one["status"], ("True",)))
-    if one.get("reason") == Ending.CANCELLED and status.get(_POLICY) == FORBID:
+    if one.get("reason") == CompletionReason.CANCELLED and status.get(_POLICY) == FORBID:
         detail = f"the request cannot be cancelled while status.{_POLICY} is Forbid"
         found.append(forbidden(f"{path}.reason", detail))
     return found
 
 
-def _ending_errors(status: Obj, endings: Sequence[Ending]) -> list[FieldError]:
-    known = sorted(ending.value for ending in endings)
+def _reason_errors(status: Obj, reasons: Sequence[CompletionReason]) -> list[FieldError]:
+    known = sorted(reason.value for reason in reasons)
     return [
         not_supported(f"status.conditions[{index}].reason", one["reason"], known)
         for index, one in enumerate(maps(status.get("conditions")))
@@ -173,12 +173,12 @@ def _ending_errors(status: Obj, endings: Sequence[Ending]) -> list[FieldError]:
 def _target_errors(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldError]:
     """An end of the pod is believed when the pod itself agrees."""
     reason = one.get("reason")
-    if reason not in (Ending.POD_DELETED, Ending.POD_TERMINATED):
+    if reason not in (CompletionReason.POD_DELETED, CompletionReason.POD_TERMINATED):
         return []
     pod = live_pod(old, ctx)
-    if pod is None or (reason == Ending.POD_TERMINATED and dig(pod, "status", "phase") in TERMINAL):
+    if pod is None or (reason == CompletionReason.POD_TERMINATED and dig(pod, "status", "phase") in TERMINAL):
         return []
-    state = "still exists" if reason == Ending.POD_DELETED else "has not ended"
+    state = "still exists" if reason == CompletionReason.POD_DELETED else "has not terminated"
     detail = f'pod "{name_of(pod)}" with UID {metadata(pod).get("uid")} {state}'
     return [forbidden(f"{path}.reason", detail)]
 

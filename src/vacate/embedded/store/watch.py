@@ -106,10 +106,10 @@ class Watch:
                 taken, self._buffer, self._buffered = self._buffer, [], 0
                 return taken
             if self._ended_at is not None:
-                raise self._ending()
+                raise self._completion_reason()
             await self._wait()
 
-    def _ending(self) -> Exception:
+    def _completion_reason(self) -> Exception:
         if self._overrun:
             return WatchOverrun(
                 f"more than {self._capacity} changes or {MAX_BUFFERED_BYTES} bytes were not taken in time"

@@ -12,7 +12,7 @@ from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.eviction.dialects.turn_conditions import last_message, result_of_turn
-from vacate.eviction.model import Assign, Ending, Finish, Hold, Stage
+from vacate.eviction.model import Assign, CompletionReason, Finish, Hold, Stage
 from vacate.eviction.records.history import TurnResult
 
 MAX_MESSAGE = 1024
@@ -33,12 +33,12 @@ def finished(request: EvictionRequest, action: Finish) -> Notes:
     """The request is complete, and why; on the pod only where it is kept."""
     pod = _pod_name(request)
     message = {
-        Ending.POD_DELETED: f"Pod {pod} is deleted.",
-        Ending.POD_TERMINATED: f"Pod {pod} has terminated.",
-        Ending.CANCELLED: f"The eviction of pod {pod} is cancelled.",
-    }[action.ending]
-    about = _about(request, NORMAL, action.ending.value, message)
-    if action.ending is not Ending.CANCELLED:
+        CompletionReason.POD_DELETED: f"Pod {pod} is deleted.",
+        CompletionReason.POD_TERMINATED: f"Pod {pod} has terminated.",
+        CompletionReason.CANCELLED: f"The eviction of pod {pod} is cancelled.",
+    }[action.reason]
+    about = _about(request, NORMAL, action.reason.value, message)
+    if action.reason is not CompletionReason.CANCELLED:
         return (about,)
     return about, _on_pod(request, NORMAL, "EvictionCancelled", "The eviction request is cancelled.")
 

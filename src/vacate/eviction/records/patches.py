@@ -26,15 +26,15 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.eviction.deadlines import FUTURE_TOLERANCE
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
-from vacate.eviction.model import Assign, CorrectHeartbeat, Ending, Finish, Hold, Stage, Turn
+from vacate.eviction.model import Assign, CompletionReason, CorrectHeartbeat, Finish, Hold, Stage, Turn
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.eviction.records.reader import assigned, recorded_stage
 from vacate.kube.patches import guarded
 
-_ENDINGS = {
-    Ending.POD_DELETED: "The pod is deleted.",
-    Ending.POD_TERMINATED: "The pod has terminated.",
-    Ending.CANCELLED: "The eviction request is cancelled.",
+_COMPLETION_MESSAGES = {
+    CompletionReason.POD_DELETED: "The pod is deleted.",
+    CompletionReason.POD_TERMINATED: "The pod has terminated.",
+    CompletionReason.CANCELLED: "The eviction request is cancelled.",
 }
 _TURNS = {
     Turn.FIRST: "Interceptor {0} is active.",
@@ -60,15 +60,15 @@ _UNADMITTED = (
 
 def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> Obj:
     """The request is complete: one write for the conditions, the message and what no longer holds."""
-    cancelled = action.ending is Ending.CANCELLED
-    message = _ENDINGS[action.ending]
+    cancelled = action.reason is CompletionReason.CANCELLED
+    message = _COMPLETION_MESSAGES[action.reason]
     stage = Stage.CANCELLED if cancelled else Stage.COMPLETE
     status: Obj = {"message": message} if request.status.message != message else {}
     if request.status.active_interceptor_name:
         status |= dict.fromkeys(_OF_THE_ACTIVE)
     elif request.status.expected_interceptor_finish_time:
         status["expectedInterceptorFinishTime"] = None
-    changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
+    changed = [_complete(action.reason, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
         result = TurnResult.CANCELLED if cancelled else TurnResult.POD_GONE
         changed.append(_assignment(request, request.status.active_interceptor_name, result, now))
@@ -220,9 +220,9 @@ def _assignment(
     )
 
 
-def _complete(ending: Ending, message: str, now: dt.datetime) -> RequestCondition:
+def _complete(reason: CompletionReason, message: str, now: dt.datetime) -> RequestCondition:
     return RequestCondition(
-        type=COMPLETE, status="True", reason=ending.value, message=message, last_transition_time=now
+        type=COMPLETE, status="True", reason=reason.value, message=message, last_transition_time=now
     )
 
 

@@ -10,10 +10,10 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.model import Ending
+from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.reader import has_responded
 from vacate.sdk.results import history_of
-from vacate.sdk.turnstate import ending_of
+from vacate.sdk.turnstate import completion_reason
 
 
 class Step(Enum):
@@ -71,7 +71,7 @@ def withdrawn(request: EvictionRequest, requester: str) -> Obj:
 
 def must_be_replaced(request: EvictionRequest) -> bool:
     """Whether a request is over and its pod, which exists, is still to be evicted."""
-    return ending_of(request) not in (None, Ending.POD_TERMINATED)
+    return completion_reason(request) not in (None, CompletionReason.POD_TERMINATED)
 
 
 def why_forbidden(request: EvictionRequest) -> str:

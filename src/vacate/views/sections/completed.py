@@ -5,31 +5,31 @@ from __future__ import annotations
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
-from vacate.eviction.model import Ending, Stage
+from vacate.eviction.model import CompletionReason, Stage
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import request_again
 
 _HEADLINES = {
-    Ending.POD_DELETED: "Pod {0} is deleted.",
-    Ending.POD_TERMINATED: "Pod {0} has terminated.",
-    Ending.CANCELLED: "The eviction request for pod {0} is cancelled.",
+    CompletionReason.POD_DELETED: "Pod {0} is deleted.",
+    CompletionReason.POD_TERMINATED: "Pod {0} has terminated.",
+    CompletionReason.CANCELLED: "The eviction request for pod {0} is cancelled.",
 }
 
 
 def over(inputs: ExplanationInput) -> Section:
     """The request is complete."""
     found = condition(inputs.request.status.conditions, COMPLETE)
-    ending = _ending(found.reason if found else "")
+    reason = _completion_reason(found.reason if found else "")
     since = found.last_transition_time if found else None
-    cancelled = ending is Ending.CANCELLED
+    cancelled = reason is CompletionReason.CANCELLED
     if inputs.here and inputs.pod is not None and not cancelled:
         if not inputs.pod.terminal:
             return _still_running(inputs)
         if inputs.pod.terminating and inputs.pod.metadata.finalizers:
             return _held(inputs, inputs.pod)
     return Section(
-        headline=_HEADLINES[ending].format(inputs.name),
+        headline=_HEADLINES[reason].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=(
             *((f"The request completed {ago(since, inputs.now)}.",) if since else ()),
@@ -65,11 +65,11 @@ def _still_running(inputs: ExplanationInput) -> Section:
     )
 
 
-def finishing(inputs: ExplanationInput, ending: Ending) -> Section:
+def finishing(inputs: ExplanationInput, reason: CompletionReason) -> Section:
     """The request is over, and the controller has not recorded that yet."""
-    cancelled = ending is Ending.CANCELLED
+    cancelled = reason is CompletionReason.CANCELLED
     return Section(
-        headline=_HEADLINES[ending].format(inputs.name),
+        headline=_HEADLINES[reason].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=_what_remains(inputs, cancelled=cancelled),
         next=("The controller marks the request as complete now.",),
@@ -96,11 +96,11 @@ def unadmitted(inputs: ExplanationInput) -> Section:
     )
 
 
-def _ending(reason: str) -> Ending:
+def _completion_reason(reason: str) -> CompletionReason:
     try:
-        return Ending(reason)
+        return CompletionReason(reason)
     except ValueError:
-        return Ending.POD_DELETED
+        return CompletionReason.POD_DELETED
 
 
 def _what_remains(inputs: ExplanationInput, *, cancelled: bool) -> tuple[str, ...]:

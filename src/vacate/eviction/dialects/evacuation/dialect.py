@@ -20,13 +20,13 @@ from vacate.eviction.dialects.evacuation.translation import (
     status_patch,
 )
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
-from vacate.eviction.model import Ending, Finish, Process, Target
+from vacate.eviction.model import CompletionReason, Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, resolve_evacuators
 from vacate.kube.patches import guarded
 
-ENDINGS = (Ending.POD_DELETED, Ending.CANCELLED)
+COMPLETION_REASONS = (CompletionReason.POD_DELETED, CompletionReason.CANCELLED)
 """How an evacuation may end: a pod that has only terminated is still to be removed."""
 
 
@@ -77,7 +77,7 @@ class EvacuationDialect:
         meta = request.metadata
         if not request.complete:
             return StatusPatch(finish_patch(request, action, now))
-        if action.ending is Ending.POD_DELETED and request.spec.requesters:
+        if action.reason is CompletionReason.POD_DELETED and request.spec.requesters:
             return ObjectPatch(self.requesters_patch(request, ()))
         return Removal() if meta.deletion_timestamp is None else None
 
