@@ -16,13 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support.https import Obj
 from support.manifests import pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
-from support.waiting import until
 from vacate.client.client import Client
 from vacate.errors import ConfigError, NotFound
-from vacate.sdk import CancellationForbidden, Interceptor, TurnEndReason, TurnLost, serve_interceptors
+from vacate.sdk import CancellationForbidden, TurnEndReason, TurnLost, serve_interceptors
 from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.sync import EvictionContext as SyncContext
 from vacate.sdk.sync import Requester, interceptor
@@ -48,58 +46,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
 
 @pytest.fixture
 def requester(cluster: ClusterProcess) -> Iterator[Requester]:
-    with Requester("drain.example.com", kubeconfig=cluster.kubeconfig) as one:
+    with cluster.requester() as one:
         yield one
 
 
-def run_pod(cluster: ClusterProcess, name: str, interceptor_name: str = "") -> Obj:
-    listed = [{"name": interceptor_name}] if interceptor_name else []
-    admin = cluster.https()
-    admin.create(PODS, pod(name, evictionInterceptors=listed))
-
-    def running() -> Obj:
-        found = admin.get(f"{PODS}/{name}").ok()
-        return found if found["status"]["phase"] == "Running" else {}
-
-    return until(running)
-
-
-class Background:
-    """Interceptors on a loop in a thread, as an embedding program would run them."""
-
-    def __init__(self, cluster: ClusterProcess, *interceptors: Interceptor, health_port: int | None = None):
-        self._config = find_cluster(cluster.kubeconfig)
-        self._interceptors = interceptors
-        self._health_port = health_port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Background:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-
-    def _run(self) -> None:
-        self._task = self._loop.create_task(self._serve())
-        with pytest.raises(asyncio.CancelledError):
-            self._loop.run_until_complete(self._task)
-        self._loop.close()
-
-    async def _serve(self) -> None:
-        async with connected(self._config) as client:
-            await serve_interceptors(client, self._interceptors, health_port=self._health_port)
-
-
 def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, requester: Requester) -> None:
-    run_pod(cluster, "plain")
+    cluster.pod("plain")
     request = requester.request("plain", reason="a test")
     assert requester.wait(request).pod_ended
     assert requester.find("plain") is None
-    run_pod(cluster, "held", "nobody.example.com")
+    cluster.pod("held", "nobody.example.com")
     request = requester.request("held", "default")
     assert [one.name for one in request.spec.requesters] == [requester.name]
     assert requester.withdraw(request)
@@ -110,10 +66,10 @@ def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, reques
 
 
 def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -> None:
-    run_pod(cluster, "wanted", "nobody.example.com")
+    cluster.pod("wanted", "nobody.example.com")
     with requester.keep_requested("wanted") as context:
         assert requester.withdraw("wanted")  # as somebody else would
-        until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
+        cluster.until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
         cluster.https().delete(f"{PODS}/wanted")
         assert context.wait().pod_ended
 
@@ -131,8 +87,8 @@ def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Re
         context.sleep(0.1)
         context.evict()
 
-    with Background(cluster, back_up):
-        run_pod(cluster, "threaded", BACKUP)
+    with cluster.program(back_up):
+        cluster.pod("threaded", BACKUP)
         result = requester.wait(requester.request("threaded"))
     assert result.pod_ended
     assert threads != [threading.current_thread().name]
@@ -151,12 +107,12 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
             ends.extend([lost.reason, context.end_reason])
             raise
 
-    with Background(cluster, waits):
-        run_pod(cluster, "spared", BACKUP)
+    with cluster.program(waits):
+        cluster.pod("spared", BACKUP)
         request = requester.request("spared")
         assert begun.wait(60)
         assert requester.withdraw(request)
-        until(lambda: ends)
+        cluster.until(lambda: ends)
     assert ends == [TurnEndReason.CANCELLED, TurnEndReason.CANCELLED]
 
 
@@ -165,10 +121,10 @@ def test_forbid_is_told_to_plain_scripts(cluster: ClusterProcess, requester: Req
     def waits(context: SyncContext) -> None:
         context.sleep(60)
 
-    with Background(cluster, waits):
-        run_pod(cluster, "fixed", BACKUP)
+    with cluster.program(waits):
+        cluster.pod("fixed", BACKUP)
         request = requester.request("fixed")
-        until(lambda: (found := requester.find(request)) is not None and found.forbids_cancellation)
+        cluster.until(lambda: (found := requester.find(request)) is not None and found.forbids_cancellation)
         with pytest.raises(CancellationForbidden, match=BACKUP):
             requester.withdraw(request)
 
@@ -189,10 +145,24 @@ def test_health_and_metrics(cluster: ClusterProcess) -> None:
         except (urllib.error.URLError, ConnectionError):
             return ""
 
-    with Background(cluster, never, health_port=port):
-        assert until(lambda: asked("/readyz")) == "ok"
+    with cluster.program(never, health_port=port):
+        assert cluster.until(lambda: asked("/readyz")) == "ok"
         assert asked("/healthz") == "ok"
         assert f'workqueue_adds_total{{controller="{BACKUP}",name="{BACKUP}"}}' in asked("/metrics")
+
+
+def test_what_ends_a_program_is_raised_when_its_block_ends(cluster: ClusterProcess) -> None:
+    @interceptor(BACKUP, apis=("evacuation",))
+    def never(context: SyncContext) -> None:
+        """The gate of its API is closed."""
+
+    def has_ended() -> bool:
+        return all(one.name != "interceptors" for one in threading.enumerate())
+
+    with pytest.raises(ConfigError, match="does not serve Evacuations"), cluster.program(never):
+        cluster.until(has_ended)
+    with pytest.raises(TimeoutError, match=r"still 0 after 0\.1 s"):
+        cluster.until(lambda: 0, timeout=0.1)
 
 
 PROGRAM = """
@@ -226,7 +196,7 @@ def test_a_signal_ends_the_program_and_its_next_start_resumes(
     cluster: ClusterProcess, requester: Requester, tmp_path: Path, number: signal.Signals
 ) -> None:
     name = f"signalled-{number.name.lower()}"
-    run_pod(cluster, name, "program.example.com")
+    cluster.pod(name, "program.example.com")
     request = requester.request(name)
     for expected in ("begun\n", "resumed\n"):
         options = f"kubeconfig={str(cluster.kubeconfig)!r}, namespace='default', lease='default/{name}'"
@@ -281,7 +251,7 @@ def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
     with running_cluster(tmp_path / "dir", gate, "--nodes", "0") as bare:
         with pytest.raises(ConfigError, match="this cluster does not serve EvictionRequests"):
             asyncio.run(main(bare.kubeconfig))
-        with Requester("drain.example.com", kubeconfig=bare.kubeconfig) as one:
+        with bare.requester() as one:
             bare.https().create(PODS, pod("web"))
             with pytest.raises(NotFound):
                 one.request("web")

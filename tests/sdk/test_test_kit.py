@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +21,31 @@ pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 PAGE = Path(__file__).parents[2] / "docs/how-to/test-an-interceptor.md"
 
 
-def examples() -> dict[str, Callable[[], None]]:
-    """The test functions of the page."""
+def examples() -> dict[str, Callable[..., None]]:
+    """The test functions of the page; those with a parameter want a folder."""
     code = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
     names: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), names)
     return {name: made for name, made in names.items() if name.startswith("test_")}
 
 
+SIMULATED = [name for name, made in examples().items() if not inspect.signature(made).parameters]
+RUNNING = [name for name in examples() if name not in SIMULATED]
+
+
 def test_the_page_has_examples() -> None:
-    assert len(examples()) == 9
+    assert (len(SIMULATED), len(RUNNING)) == (9, 1)
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("name", SIMULATED)
 def test_an_example_of_the_page_passes(name: str) -> None:
     examples()[name]()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", RUNNING)
+def test_an_example_of_the_page_passes_in_a_running_cluster(name: str, tmp_path: Path) -> None:
+    examples()[name](tmp_path)
 
 
 async def hangs(context: EvictionContext) -> None:
@@ -81,7 +92,7 @@ def test_a_kind_that_is_not_served_is_refused() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.create({"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "b"}})
 
-    with pytest.raises(ConfigError, match=r"the simulated cluster has no Backup example\.com/v1"):
+    with pytest.raises(ConfigError, match=r"the embedded cluster serves no Backup example\.com/v1"):
         simulate(body)
 
 

@@ -1,4 +1,4 @@
-"""For tests, ours and those of users: a simulated cluster, and builders of API objects that can exist."""
+"""For tests, ours and those of users: simulated and running clusters, and builders of API objects."""
 
 from vacate.testing.builders import (
     daemonset,
@@ -16,11 +16,15 @@ from vacate.testing.cluster import SimulatedCluster
 from vacate.testing.consistency import InconsistentObject, check
 from vacate.testing.evictions import SimulatedEviction
 from vacate.testing.interceptors import simulate_eviction
+from vacate.testing.live import LiveCluster
+from vacate.testing.processes import ClusterProcess, running_cluster
 from vacate.testing.simulation import ONE_NODE, simulate
 
 __all__ = [
     "ONE_NODE",
+    "ClusterProcess",
     "InconsistentObject",
+    "LiveCluster",
     "SimulatedCluster",
     "SimulatedEviction",
     "check",
@@ -33,6 +37,7 @@ __all__ = [
     "pdb",
     "pod",
     "replicaset",
+    "running_cluster",
     "simulate",
     "simulate_eviction",
     "statefulset",

@@ -31,7 +31,6 @@ from vacate.client.codec import codec_for, loads
 from vacate.client.transport import Transport
 from vacate.clock import Clock
 from vacate.embedded.bootstrap.identities import ADMIN
-from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_named, served_dialects
@@ -43,13 +42,12 @@ from vacate.sim.process import Process
 from vacate.testing.builders import pdb
 from vacate.testing.builders import pod as build_pod
 from vacate.testing.evictions import SimulatedEviction, messages_of
+from vacate.testing.kinds import placed
 from vacate.wiring.components import Environment, component_dependencies
 
 DAY = dt.timedelta(days=1)
 _AFTERWARDS = 60.0
 """Seconds after the end of a request in which handlers clean up and Events are written."""
-
-_KINDS = {(kind.api_version, kind.kind): kind for kind in SERVED_KINDS}
 
 
 class SimulatedCluster:
@@ -66,13 +64,10 @@ class SimulatedCluster:
     # What is put into it
 
     async def create(self, *objects: Obj) -> None:
-        """Create objects of any kind that the server has, in this order."""
+        """Create objects of any kind that the embedded cluster serves, in this order."""
         for obj in objects:
-            kind = _KINDS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
-            if kind is None:
-                raise ConfigError(f"the simulated cluster has no {obj.get('kind')} {obj.get('apiVersion')}")
-            namespace = dig(obj, "metadata", "namespace") or "default"
-            await self.client.create(kind, obj, namespace if kind.namespaced else "")
+            kind, namespace = placed(obj)
+            await self.client.create(kind, obj, namespace)
 
     async def pod(self, name: str = "web", *interceptors: Interceptor | str, **overrides: Any) -> Obj:
         """A running pod with `app=<name>` that names these interceptors, in the order of their turns.
@@ -246,7 +241,9 @@ def check_simulated(*interceptors: Interceptor) -> None:
     """Raise ConfigError where an interceptor cannot run in virtual time."""
     for one in interceptors:
         if is_threaded(one.handler):
-            raise ConfigError(f"{one.name} is a plain function, for which time is real; use `vacate up`")
+            raise ConfigError(
+                f"{one.name} is a plain function, for which time is real: test it in a running_cluster"
+            )
 
 
 def _name(interceptor: Interceptor | str) -> str:
