@@ -130,7 +130,7 @@ _FAIR = ("--max-requests-inflight=100", "--max-mutating-requests-inflight=50")
 def api_server(
     layout: Layout, ports: Ports, *, audit: bool = False, address: str = "", fairness: bool = False
 ) -> list[str]:
-    """On loopback for pods on paper, or at the address of a node whose pods really run."""
+    """On loopback for simulated pods, or at the address of a node whose pods really run."""
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
         *(written if audit else ()),
@@ -151,7 +151,7 @@ def api_server(
     ]  # fmt: skip
 
 
-# Default admission but for ServiceAccount: no tokens are mounted into pods on paper.
+# Default admission but for ServiceAccount: no tokens are mounted into simulated pods.
 _WITHOUT_PROCESSES = (
     f"--bind-address={HOST}", f"--advertise-address={HOST}", "--endpoint-reconciler-type=none",
     "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",

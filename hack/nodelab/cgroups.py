@@ -46,7 +46,7 @@ def _hierarchy(line: str) -> Hierarchy | None:
 
 
 def make_groups(name: str) -> list[Path]:
-    """One in every hierarchy, ready to take processes; what keepers that were killed have left goes first."""
+    """One in every hierarchy, ready to take processes; leftovers of killed supervisors are removed first."""
     trees = hierarchies()
     if not trees:
         raise KubeError("no control groups are mounted below /sys/fs/cgroup")

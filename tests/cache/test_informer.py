@@ -277,13 +277,13 @@ def _mirror(mirror: dict[str, str], old: Pod | None, new: Pod | None) -> None:
         del mirror[old.metadata.name]
 
 
-def _change_something(server: TinyServer, dice: float) -> None:
-    name = f"p{int(dice * 100) % 10}"
-    if dice < 0.1:
+def _change_something(server: TinyServer, number: float) -> None:
+    name = f"p{int(number * 100) % 10}"
+    if number < 0.1:
         server.compact()
-    elif dice < 0.4 and (PODS.resource, "default", name) in server.objects:
+    elif number < 0.4 and (PODS.resource, "default", name) in server.objects:
         server.remove(PODS, name)
-    elif dice < 0.5:
+    elif number < 0.5:
         server.bookmark()
     else:
         server.put(PODS, name)

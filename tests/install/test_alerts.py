@@ -1,4 +1,4 @@
-"""Alerts, judged by Prometheus itself: each is firing when it should be, and not when it should not."""
+"""Alerts, evaluated by Prometheus itself: each is firing when it should be, and not when it should not."""
 
 from __future__ import annotations
 

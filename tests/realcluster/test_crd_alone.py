@@ -63,7 +63,7 @@ async def test_new_requests(alone: KubeArm, case: Case) -> None:
     wanted = request(**case.spec)
     wanted["metadata"] |= case.step.get("metadata", {})
     answer = await alone.call("POST", COLLECTION, body=wanted)
-    judge(answer, case, 201)
+    check_answer(answer, case, 201)
     if case.field_errors:
         assert told_by_admission(wanted, None, "") >= set(fields_as_admission(case))
 
@@ -71,13 +71,13 @@ async def test_new_requests(alone: KubeArm, case: Case) -> None:
 @pytest.mark.parametrize("case", [*SPECS, *STATUSES], ids=lambda case: case.title)
 async def test_steps(alone: KubeArm, case: Case) -> None:
     answer, before = await take(alone, case)
-    judge(answer, case, 200)
+    check_answer(answer, case, 200)
     subresource = "status" if "status" in case.step else ""
     told = told_by_admission(merged(before, case.step), before, subresource)
     assert told == set(fields_as_admission(case))
 
 
-def judge(answer: Answer, case: Case, code: int) -> None:
+def check_answer(answer: Answer, case: Case, code: int) -> None:
     if not case.field_errors:
         answer.ok(code)
         return

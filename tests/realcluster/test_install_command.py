@@ -1,4 +1,4 @@
-"""`vacate install` and `vacate uninstall` as processes, on a real cluster whose nodes run pods on paper.
+"""`vacate install` and `vacate uninstall` as processes, on a real cluster whose nodes simulate pods.
 
 Waiting, and whatever can come between: Ctrl-C, kill -9, two at once, a terminating namespace, missing
 rights.

@@ -38,7 +38,7 @@ async def guarded(lab: Lab, **bounds: Any) -> None:
     await lab.until(seen, "the budget is computed")
 
 
-async def test_a_deployment_runs_on_paper(lab: Lab) -> None:
+async def test_a_deployment_runs_on_simulated_nodes(lab: Lab) -> None:
     await deployed(lab, 6)
     pods = await lab.pods()
     assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 6

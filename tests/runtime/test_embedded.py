@@ -135,14 +135,14 @@ def test_under_faults_the_cache_ends_up_with_the_truth(sim_seed: int) -> None:
             tuning = Tuning(watch_seconds=(20.0, 60.0))
             faulty = client_of(sim, server, RandomPlan(chances, sim.stream("faults")))
             one = informer(sim, faulty, tuning=tuning)
-            dice = sim.stream("changes")
+            entropy = sim.stream("changes")
             async with running(one.run()):
                 await one.wait_synced()
                 for _ in range(200):
-                    await _change_something(client, int(dice.uniform(0, 10)), dice.uniform(0, 1))
-                    if dice.uniform(0, 1) < 0.05:
+                    await _change_something(client, int(entropy.uniform(0, 10)), entropy.uniform(0, 1))
+                    if entropy.uniform(0, 1) < 0.05:
                         await store.compact(store.revision)
-                    await sim.clock.sleep(dice.uniform(0, 2))
+                    await sim.clock.sleep(entropy.uniform(0, 2))
                 await sim.clock.sleep(3600)
                 truth = (await client.list(CONFIGMAPS, "shop", into=ConfigMap)).items
                 assert one.reader.list() == list(truth)
@@ -151,17 +151,17 @@ def test_under_faults_the_cache_ends_up_with_the_truth(sim_seed: int) -> None:
     simulate(main, sim_seed)
 
 
-async def _change_something(client: Client, number: int, dice: float) -> None:
+async def _change_something(client: Client, number: int, chance: float) -> None:
     name = f"c{number}"
     try:
-        if dice < 0.4:
+        if chance < 0.4:
             await client.create(CONFIGMAPS, {"metadata": {"name": name}}, "shop")
-        elif dice < 0.8:
-            await client.patch(CONFIGMAPS, name, {"data": {"k": str(dice)}}, "shop")
+        elif chance < 0.8:
+            await client.patch(CONFIGMAPS, name, {"data": {"k": str(chance)}}, "shop")
         else:
             await client.delete(CONFIGMAPS, name, "shop")
     except VacateError:
-        return  # it is there already, or not there: the next dice will do something
+        return  # it is there already, or not there: the next change will do something
 
 
 def test_two_electors_share_a_lease() -> None:

@@ -195,7 +195,7 @@ def test_a_leader_that_sees_another_holder_stops_at_once() -> None:
 def test_never_two_leaders_over_bad_lines(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()
-        dice = sim.stream("dice")
+        entropy = sim.stream("states")
         candidates = [
             Candidate(sim, server, name, skew) for name, skew in (("a", 0), ("b", 500), ("c", -500))
         ]
@@ -203,8 +203,8 @@ def test_never_two_leaders_over_bad_lines(sim_seed: int) -> None:
         for _ in range(400):
             await sim.clock.sleep(0.5)
             for number, one in enumerate(candidates):
-                if dice.uniform(0, 1) < 0.1:
-                    one.line.state = ["up", "cut", "deaf", "hangs"][int(dice.uniform(0, 4))]
+                if entropy.uniform(0, 1) < 0.1:
+                    one.line.state = ["up", "cut", "deaf", "hangs"][int(entropy.uniform(0, 4))]
                 if one.task.done():
                     candidates[number] = Candidate(sim, server, one.elector._identity + "'")
             leading = [one.elector._identity for one in candidates if one.elector.leading]

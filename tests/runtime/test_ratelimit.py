@@ -200,7 +200,7 @@ class Seats:
         """Nothing is held."""
 
 
-async def insist(sim: Sim, client: Client, name: str) -> None:
+async def create_with_retries(sim: Sim, client: Client, name: str) -> None:
     """Write until it is done, as a work queue does."""
     while True:
         try:
@@ -222,7 +222,7 @@ def test_writes_that_waited_for_a_pause_do_not_all_come_at_once(
         client = Client(RateLimitedTransport(server, sim.clock))
         async with asyncio.TaskGroup() as group:
             for number in range(25):
-                group.create_task(insist(sim, client, f"a-{number}"))
+                group.create_task(create_with_retries(sim, client, f"a-{number}"))
         assert len(server.served) == 25
         assert server.refused <= most_refused
         assert sim.clock.monotonic() - start <= most_seconds  # of virtual time
@@ -236,7 +236,7 @@ def test_whoever_gives_up_in_the_line_takes_no_place_from_others() -> None:
         client = Client(RateLimitedTransport(server, sim.clock))
         with pytest.raises(TooManyRequests):
             await client.create(CONFIGMAPS, {"metadata": {"name": "first"}}, "default")
-        tasks = [asyncio.create_task(insist(sim, client, f"a-{number}")) for number in range(6)]
+        tasks = [asyncio.create_task(create_with_retries(sim, client, f"a-{number}")) for number in range(6)]
         await sim.clock.sleep(0.5)  # one has the place and waits for the end of the pause, five stand in line
         for one in tasks[:3]:
             one.cancel()

@@ -65,7 +65,7 @@ def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, reques
         requester.request("missing")
 
 
-def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -> None:
+def test_a_plain_script_keeps_a_pod_requested(cluster: ClusterProcess, requester: Requester) -> None:
     cluster.pod("wanted", "nobody.example.com")
     with requester.keep_requested("wanted") as context:
         assert requester.withdraw("wanted")  # as somebody else would

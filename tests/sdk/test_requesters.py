@@ -1,4 +1,4 @@
-"""Requesters in a simulated cluster: ask, join, withdraw, wait, replace, insist."""
+"""Requesters in a simulated cluster: ask, join, withdraw, wait, replace, keep requested."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_pod_that_has_ended_needs_no_new_request() -> None:
     simulate(body)
 
 
-def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> None:
+def test_a_sustained_request_is_restored_when_its_name_or_the_request_is_removed() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         async def works(context: EvictionContext) -> None:
             await context.clock.sleep(60)
@@ -255,7 +255,7 @@ def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> Non
     simulate(body)
 
 
-def test_insisting_grows_more_patient_with_each_removal() -> None:
+def test_a_sustained_request_backs_off_with_each_removal() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.pod("web", BACKUP)
         requester = cluster.requester()
@@ -269,7 +269,7 @@ def test_insisting_grows_more_patient_with_each_removal() -> None:
     simulate(body)
 
 
-def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
+def test_a_sustained_request_ends_with_the_block_and_stays() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.pod("web", BACKUP)
         requester = cluster.requester()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.sim
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
-class HardOfHearing:
+class DelayedWatches:
     """A link whose watches tell nothing for a while, and whose writes of status are counted."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class HardOfHearing:
         self.status_writes = 0
         self._link: Transport | None = None
 
-    def __call__(self, link: Transport) -> HardOfHearing:
+    def __call__(self, link: Transport) -> DelayedWatches:
         self._link = link
         return self
 
@@ -52,7 +52,7 @@ class HardOfHearing:
 
 def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:
-        link, called = HardOfHearing(), []
+        link, called = DelayedWatches(), []
 
         async def back_up(context: EvictionContext) -> None:
             called.append(context.name)

@@ -1,4 +1,4 @@
-"""What was let pass a moment ago is not judged twice; everything else is."""
+"""What was let pass a moment ago is not reviewed twice; everything else is."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Stage:
     clock: Jumping
     server: TinyServer = field(default_factory=lambda: TinyServer(kinds=(SECRETS, MUTATING, VALIDATING)))
     delivered: list[list[CertificateBundle]] = field(default_factory=list)
-    keepers: list[CertificateRotator] = field(default_factory=list)
+    rotators: list[CertificateRotator] = field(default_factory=list)
     refuses: Callable[[Request], bool] = lambda _: False
     away: bool = False  # the API server
 
@@ -107,12 +107,12 @@ def staged(body: Callable[[Stage], Awaitable[None]], replicas: int = 2, seed: in
                 given: list[CertificateBundle] = []
                 client = Client(InProcessTransport(stage))
                 entropy = sim.stream(f"replica-{index}")
-                keeper = CertificateRotator(
+                rotator = CertificateRotator(
                     client, PLACE, clock=stage.clock, entropy=entropy, deliver=given.append
                 )
                 stage.delivered.append(given)
-                stage.keepers.append(keeper)
-                tasks.append(group.create_task(keeper.run()))
+                stage.rotators.append(rotator)
+                tasks.append(group.create_task(rotator.run()))
             await body(stage)
             for task in tasks:
                 task.cancel()
@@ -132,7 +132,7 @@ def test_one_makes_it_and_all_show_it(seed: int) -> None:
         assert bundle is not None
         assert first == bundle.leaf.certificate
         assert stage.trusted() == [list(bundle.authorities)] * 4
-        assert [keeper.trouble for keeper in stage.keepers] == ["", "", ""]
+        assert [rotator.trouble for rotator in stage.rotators] == ["", "", ""]
         writes = [one for one in stage.server.requests if one.method != "GET"]
         assert sum(one.method == "POST" for one in writes) <= 3
 
@@ -174,13 +174,13 @@ def test_a_renewal_waits_for_an_api_server_that_is_away(days: int) -> None:
         await stage.later(19 * DAY)
         await stage.later(days * DAY)
         assert stage.shown() == before
-        assert all("no answer" in keeper.trouble for keeper in stage.keepers)
+        assert all("no answer" in rotator.trouble for rotator in stage.rotators)
         stage.away = False
         await stage.later()
         after = stage.shown()
         assert after[0] == after[1] != before[0]
         assert stage.trusted() == trusted
-        assert [keeper.trouble for keeper in stage.keepers] == ["", ""]
+        assert [rotator.trouble for rotator in stage.rotators] == ["", ""]
 
     staged(body)
 
@@ -254,7 +254,7 @@ def test_a_certificate_of_somebody_else_is_left_alone() -> None:
         await stage.later()
         assert stage.secret()["data"] == theirs
         assert stage.shown() == [None, None]
-        assert "did not make" in stage.keepers[0].trouble
+        assert "did not make" in stage.rotators[0].trouble
         stage.server.remove(SECRETS, NAME, PLACE.namespace)
         await stage.later()
         assert all(stage.shown())
@@ -268,10 +268,10 @@ def test_rights_that_come_later() -> None:
         stage.refuses = lambda request: request.method == "PATCH"
         await stage.later()
         assert all(stage.shown())
-        assert "not you" in stage.keepers[0].trouble
+        assert "not you" in stage.rotators[0].trouble
         stage.refuses = lambda _: False
         await stage.sim.clock.sleep(30)
         assert len(stage.trusted()) == 4
-        assert stage.keepers[0].trouble == ""
+        assert stage.rotators[0].trouble == ""
 
     staged(body)

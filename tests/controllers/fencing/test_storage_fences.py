@@ -56,7 +56,7 @@ class Storage:
         )
         return self.agents
 
-    async def judge(self, made: Fenced) -> None:
+    async def watch(self, made: Fenced) -> None:
         """At most one process of an identity reaches the storage."""
         processes = PodProcesses(made.pool.machines)
         while True:
@@ -76,7 +76,7 @@ def with_storage(
 ) -> Fenced:
     storage = Storage()
     return fenced(
-        lambda made: body(made, storage), behaviours=behaviours, wrap=storage.wrap, judge=storage.judge
+        lambda made: body(made, storage), behaviours=behaviours, wrap=storage.wrap, watch=storage.watch
     )
 
 

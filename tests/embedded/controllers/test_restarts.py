@@ -29,7 +29,7 @@ def test_controllers_that_start_on_a_settled_cluster_write_nothing() -> None:
     in_world(body)
 
 
-async def insist(world: World, change: Obj) -> None:
+async def patch_with_retries(world: World, change: Obj) -> None:
     """Patch the deployment, also while the server is away."""
     while True:
         try:
@@ -62,7 +62,7 @@ def test_rollouts_end_well_whatever_crashes_on_the_way(seed: int, latency: tuple
         for number in range(4):
             containers = [{"name": "main", "image": f"registry.example/app:{number + 2}"}]
             wanted = int(chance.uniform(3, 9))
-            await insist(
+            await patch_with_retries(
                 world, {"spec": {"replicas": wanted, "template": {"spec": {"containers": containers}}}}
             )
             await world.sim.clock.sleep(chance.uniform(0, 4))

@@ -154,7 +154,7 @@ def test_a_pod_removed_by_force_is_forgotten_and_its_successor_lives(sim_seed: i
     on_nodes(body, sim_seed, latency=SLOW)
 
 
-def test_finalizers_hold_a_stopped_pod_and_the_node_does_not_insist(sim_seed: int) -> None:
+def test_finalizers_hold_a_stopped_pod_and_the_node_does_not_delete_it_again(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await run_pod(world, "web", metadata={"finalizers": ["example.com/hold"]})
         await world.client.delete(PODS, "web", "default")

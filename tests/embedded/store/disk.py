@@ -42,7 +42,7 @@ class _Methods(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Act:
+class DiskOperation:
     """One thing that was done to a file."""
 
     kind: str  # write, truncate, sync, delete
@@ -51,25 +51,25 @@ class Act:
     data: bytes = b""
 
 
-Refuse = Callable[[Act], int]
-"""The error code for an act; 0 lets it pass."""
+Refuse = Callable[[DiskOperation], int]
+"""The error code for an operation; 0 lets it pass."""
 
 
 @dataclass
 class Disk:
-    """The acts of the files that were opened while it was in place."""
+    """The operations of the files that were opened while it was in place."""
 
-    acts: list[Act] = field(default_factory=list)
-    refuse: Refuse = lambda act: OK
+    operations: list[DiskOperation] = field(default_factory=list)
+    refuse: Refuse = lambda operation: OK
     paths: dict[int, str] = field(default_factory=dict)  # by the address of the open file
 
-    def note(self, act: Act, pass_on: Callable[[], int]) -> int:
-        refused = self.refuse(act)
+    def note(self, operation: DiskOperation, pass_on: Callable[[], int]) -> int:
+        refused = self.refuse(operation)
         if refused:
             return refused
         done = pass_on()
         if done == OK:
-            self.acts.append(act)
+            self.operations.append(operation)
         return done
 
 
@@ -105,8 +105,8 @@ def _recording_table(usual: Any, disk: Disk) -> _Vfs:
         return done
 
     def delete(vfs: int, name: bytes, sync: int) -> int:
-        act = Act("delete", name.decode(), sync)
-        return disk.note(act, lambda: int(usual.contents.delete(vfs, name, sync)))
+        operation = DiskOperation("delete", name.decode(), sync)
+        return disk.note(operation, lambda: int(usual.contents.delete(vfs, name, sync)))
 
     table.name = b"recording"
     table.open, table.delete = _Open(open_), _Delete(delete)
@@ -118,15 +118,15 @@ def _recording_methods(address: int, disk: Disk) -> _Methods:
     methods = _Methods.from_buffer_copy(original)
 
     def write(file: int, data: int, count: int, offset: int) -> int:
-        act = Act("write", disk.paths[file], offset, ctypes.string_at(data, count))
-        return disk.note(act, lambda: int(original.write(file, data, count, offset)))
+        operation = DiskOperation("write", disk.paths[file], offset, ctypes.string_at(data, count))
+        return disk.note(operation, lambda: int(original.write(file, data, count, offset)))
 
     def truncate(file: int, length: int) -> int:
-        act = Act("truncate", disk.paths[file], length)
-        return disk.note(act, lambda: int(original.truncate(file, length)))
+        operation = DiskOperation("truncate", disk.paths[file], length)
+        return disk.note(operation, lambda: int(original.truncate(file, length)))
 
     def sync(file: int, flags: int) -> int:
-        return disk.note(Act("sync", disk.paths[file]), lambda: int(original.sync(file, flags)))
+        return disk.note(DiskOperation("sync", disk.paths[file]), lambda: int(original.sync(file, flags)))
 
     methods.write, methods.truncate, methods.sync = _Write(write), _Truncate(truncate), _Sync(sync)
     return methods
@@ -134,62 +134,64 @@ def _recording_methods(address: int, disk: Disk) -> _Methods:
 
 # What a power loss leaves
 
-Keep = Callable[[Act], bytes | None]
+Keep = Callable[[DiskOperation], bytes | None]
 """What becomes of a write that was not synced: its bytes, others of the same length, or None: nothing."""
 
 
-def lost(act: Act) -> bytes | None:
+def lost(operation: DiskOperation) -> bytes | None:
     return None
 
 
-def kept(act: Act) -> bytes | None:
-    return act.data
+def kept(operation: DiskOperation) -> bytes | None:
+    return operation.data
 
 
-def garbage(act: Act) -> bytes | None:
-    return b"\xa5" * len(act.data)
+def garbage(operation: DiskOperation) -> bytes | None:
+    return b"\xa5" * len(operation.data)
 
 
 def torn(random: Random) -> Keep:
     """Each write whole, lost, garbled, or cut off at some sector."""
 
-    def keep(act: Act) -> bytes | None:
-        cut = random.randrange(len(act.data) // SECTOR + 1) * SECTOR
-        rest = random.choice([b"", garbage(act) or b""])
-        return random.choice([None, act.data, garbage(act), act.data[:cut] + rest[cut:]])
+    def keep(operation: DiskOperation) -> bytes | None:
+        cut = random.randrange(len(operation.data) // SECTOR + 1) * SECTOR
+        rest = random.choice([b"", garbage(operation) or b""])
+        return random.choice([None, operation.data, garbage(operation), operation.data[:cut] + rest[cut:]])
 
     return keep
 
 
-def image(acts: list[Act], keep: Keep) -> dict[str, bytes]:
-    """The files after the power went with the last of these acts."""
-    synced, folder_synced = _last_syncs(acts), _last_folder_sync(acts)
+def image(operations: list[DiskOperation], keep: Keep) -> dict[str, bytes]:
+    """The files after the power went with the last of these operations."""
+    synced, folder_synced = _last_syncs(operations), _last_folder_sync(operations)
     files: dict[str, bytearray] = {}
-    for number, act in enumerate(acts):
-        safe = number < synced.get(act.path, 0)
-        if act.kind == "write":
-            data = act.data if safe else keep(act)
+    for number, operation in enumerate(operations):
+        safe = number < synced.get(operation.path, 0)
+        if operation.kind == "write":
+            data = operation.data if safe else keep(operation)
             if data is not None:
-                _place(files.setdefault(act.path, bytearray()), act.offset, data)
-        elif act.kind == "truncate" and (safe or keep(act) is not None):
-            del files.setdefault(act.path, bytearray())[act.offset :]
-        elif act.kind == "delete" and (act.offset or number < folder_synced or keep(act) is not None):
-            files.pop(act.path, None)
+                _place(files.setdefault(operation.path, bytearray()), operation.offset, data)
+        elif operation.kind == "truncate" and (safe or keep(operation) is not None):
+            del files.setdefault(operation.path, bytearray())[operation.offset :]
+        elif operation.kind == "delete" and (
+            operation.offset or number < folder_synced or keep(operation) is not None
+        ):
+            files.pop(operation.path, None)
     return {path: bytes(content) for path, content in files.items()}
 
 
-def _last_syncs(acts: list[Act]) -> dict[str, int]:
-    return {act.path: number for number, act in enumerate(acts) if act.kind == "sync"}
+def _last_syncs(operations: list[DiskOperation]) -> dict[str, int]:
+    return {operation.path: number for number, operation in enumerate(operations) if operation.kind == "sync"}
 
 
-def _last_folder_sync(acts: list[Act]) -> int:
+def _last_folder_sync(operations: list[DiskOperation]) -> int:
     """SQLite syncs the folder with the first sync of a journal or write-ahead log that it has made."""
     last, known = 0, {""}
-    for number, act in enumerate(acts):
-        if act.kind == "delete":
-            known.discard(act.path)
-        elif act.kind == "sync" and act.path not in known:
-            known.add(act.path)
+    for number, operation in enumerate(operations):
+        if operation.kind == "delete":
+            known.discard(operation.path)
+        elif operation.kind == "sync" and operation.path not in known:
+            known.add(operation.path)
             last = number
     return last
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.store.disk import FULL, IOERR_FSYNC, OK, Act, Disk, recorded
+from embedded.store.disk import FULL, IOERR_FSYNC, OK, Disk, DiskOperation, recorded
 from embedded.store.harness import available, opened, pod
 from vacate.embedded.store.logfile import LogFile
 from vacate.embedded.store.sqlite import SqliteLog
@@ -76,11 +76,11 @@ def full_after(writes: int) -> Iterator[Disk]:
     """A disk on which so many writes to the write-ahead log succeed, and from then on no write at all."""
     left = writes
 
-    def refuse(act: Act) -> int:
+    def refuse(operation: DiskOperation) -> int:
         nonlocal left
-        if act.kind != "write":
+        if operation.kind != "write":
             return OK
-        left -= act.path.endswith("-wal")
+        left -= operation.path.endswith("-wal")
         return FULL if left < 0 else OK
 
     with recorded() as disk:
@@ -103,7 +103,7 @@ async def test_a_sync_that_fails_is_not_acknowledged_and_not_seen(tmp_path: Path
         store = await opened(SqliteLog(tmp_path / "log.db"))
         watch = store.watch(Scope("pods"), 1)
         await store.put(pod("0000"), large).done()
-        disk.refuse = lambda act: IOERR_FSYNC if act.kind == "sync" else OK
+        disk.refuse = lambda operation: IOERR_FSYNC if operation.kind == "sync" else OK
         with pytest.raises(StoreReadOnly, match="disk I/O error"):
             await store.put(pod("0001"), large).done()
         assert [c.revision for c in await available(watch)] == [2]
@@ -120,7 +120,7 @@ async def test_a_disk_that_is_full_while_compacting(tmp_path: Path) -> None:
         store = await opened(SqliteLog(tmp_path / "log.db"))
         for _ in range(10):
             await store.put(pod("a"), large).done()
-        disk.refuse = lambda act: FULL if act.kind == "write" else OK
+        disk.refuse = lambda operation: FULL if operation.kind == "write" else OK
         with pytest.raises(StoreReadOnly, match="database or disk is full"):
             await store.compact(8)
         assert "database or disk is full" in (store.failure or "")

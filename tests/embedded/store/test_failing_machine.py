@@ -54,8 +54,8 @@ class FailingMachine(RuleBasedStateMachine):
                 self.store.put(key, body())
             return
         tip = self.model.tip(key)
-        act = self.store.delete if delete and tip else self.store.put
-        write = act(key, body(), expect=tip.revision if tip else 0)
+        operation = self.store.delete if delete and tip else self.store.put
+        write = operation(key, body(), expect=tip.revision if tip else 0)
         self.model.write(key, "", write.entry.value, deleted=bool(delete and tip))
         self.waiters.append((write, self.loop.create_task(write.done())))
 

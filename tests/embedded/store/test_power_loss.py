@@ -15,7 +15,18 @@ from random import Random
 
 import pytest
 
-from embedded.store.disk import Act, Disk, Keep, garbage, image, kept, lost, put_back, recorded, torn
+from embedded.store.disk import (
+    Disk,
+    DiskOperation,
+    Keep,
+    garbage,
+    image,
+    kept,
+    lost,
+    put_back,
+    recorded,
+    torn,
+)
 from embedded.store.harness import FAST_DISK, opened, pod, project
 from embedded.store.model import Model, same_entry
 from vacate.embedded.store.log import Log, Record
@@ -71,11 +82,11 @@ class EagerLog(SqliteLog):
 
 @dataclass
 class Run:
-    """What was written, and what anybody was told when so many acts had been done."""
+    """What was written, and what anybody was told when so many operations had been done."""
 
     model: Model = field(default_factory=Model)
-    acts: list[Act] = field(default_factory=list)
-    told: list[tuple[int, int]] = field(default_factory=list)  # (acts done, revision)
+    operations: list[DiskOperation] = field(default_factory=list)
+    told: list[tuple[int, int]] = field(default_factory=list)  # (operations done, revision)
 
     def promised(self, cut: int) -> int:
         """The newest revision that anybody had been told of when the power went."""
@@ -87,17 +98,17 @@ async def load(store: Store, disk: Disk, run: Run) -> None:
 
     async def follow() -> None:
         async for batch in watch:
-            run.told.append((len(disk.acts), batch[-1].revision))
+            run.told.append((len(disk.operations), batch[-1].revision))
 
     async def write(number: int) -> None:
         for turn in range(WRITES):
             key = pod(f"{number}-{turn % 6}")
             exists = run.model.tip(key) is not None
-            act = store.delete if exists and turn % 5 == 4 else store.put
-            change = act(key, lambda revision: f"{revision}||".encode() + b"x" * 700)
+            operation = store.delete if exists and turn % 5 == 4 else store.put
+            change = operation(key, lambda revision: f"{revision}||".encode() + b"x" * 700)
             run.model.write(key, "", change.entry.value, deleted=change.change.deleted)
             await change.done()
-            run.told.append((len(disk.acts), change.entry.revision))
+            run.told.append((len(disk.operations), change.entry.revision))
             if turn % 8 == 7:
                 await store.compact(store.revision - 3)
 
@@ -113,14 +124,14 @@ async def recorded_run(folder: Path, log: Callable[[Path], Log]) -> Run:
     with recorded() as disk:
         store = await opened(log(folder / "log.db"))
         await load(store, disk, run)
-    run.acts = disk.acts
+    run.operations = disk.operations
     return run
 
 
 async def damage(run: Run, cut: int, keep: Keep) -> str:
     """What is wrong after a power loss; empty if nothing is."""
     with tempfile.TemporaryDirectory(dir=FAST_DISK) as name:
-        put_back(image(run.acts[:cut], keep), Path(name))
+        put_back(image(run.operations[:cut], keep), Path(name))
         store = Store(SqliteLog(Path(name) / "log.db"), project)
         try:
             await store.open()
@@ -146,7 +157,7 @@ def difference(run: Run, cut: int, store: Store) -> str:
 def cuts(run: Run, random: Random) -> list[int]:
     """Right after acknowledgements, where most is at stake, and anywhere."""
     moments = [done for done, _ in run.told]
-    return random.sample(moments, CUTS // 2) + random.choices(range(len(run.acts) + 1), k=CUTS // 2)
+    return random.sample(moments, CUTS // 2) + random.choices(range(len(run.operations) + 1), k=CUTS // 2)
 
 
 async def damages(run: Run, seed: int) -> list[str]:
@@ -163,8 +174,10 @@ def safe_log(path: Path) -> Log:
 async def test_nothing_that_anybody_was_told_of_is_lost(tmp_path: Path) -> None:
     run = await recorded_run(tmp_path, safe_log)
     assert run.model.revision == 1 + WRITERS * WRITES
-    assert {act.kind for act in run.acts} >= {"write", "sync", "delete"}
-    assert any(act.path.endswith("log.db") for act in run.acts[200:-50])  # it was moved on the way
+    assert {operation.kind for operation in run.operations} >= {"write", "sync", "delete"}
+    assert any(
+        operation.path.endswith("log.db") for operation in run.operations[200:-50]
+    )  # it was moved on the way
     assert await damages(run, seed=1) == []
 
 
@@ -187,9 +200,11 @@ async def test_each_acknowledged_batch_was_synced_by_itself(tmp_path: Path) -> N
     with recorded() as disk:
         store = await opened(SqliteLog(tmp_path / "log.db"))
         for number in range(20):
-            start = len(disk.acts)
+            start = len(disk.operations)
             await store.put(pod(str(number)), lambda revision: f"{revision}||".encode()).done()
-            acts = [act for act in disk.acts[start:] if act.path.endswith("-wal")]
-            assert acts[0].kind == "write"
-            assert acts[-1].kind == "sync"
+            operations = [
+                operation for operation in disk.operations[start:] if operation.path.endswith("-wal")
+            ]
+            assert operations[0].kind == "write"
+            assert operations[-1].kind == "sync"
         await store.aclose()

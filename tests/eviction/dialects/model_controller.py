@@ -94,7 +94,7 @@ class ModelController:
         if isinstance(action, Assign):
             assert target.termination is None, "handed over while the pod terminates"
             if action.turn is Turn.PREVIOUS_TIMED_OUT:
-                self.server.judge.gives_up(obj, self.now, self.watching_since)
+                self.server.checker.gives_up(obj, self.now, self.watching_since)
         patch = patch_of(read(obj), action, self.now)
         if patch is not None:
             self._send(patch, fates)
@@ -103,7 +103,7 @@ class ModelController:
         pod = self.cached_pod
         if pod is None or pod["metadata"]["uid"] != UID:
             return
-        self.server.judge.evicts(self.server.request, pod, self.now, self.watching_since)
+        self.server.checker.evicts(self.server.request, pod, self.now, self.watching_since)
         if fates.eviction == "fails":
             return
         if fates.eviction != "refused":
@@ -112,7 +112,7 @@ class ModelController:
             failed = process_of(read(obj)).failed_evictions + 1
             self.next_attempt = after_refusal(failed, self.now, fates.chance)
             if self._send(refusal_patch(read(obj), "später. " * fates.repeated, self.now), fates):
-                self.server.judge.counts(obj, self.server.request)
+                self.server.checker.counts(obj, self.server.request)
 
     def _send(self, patch: Obj, fates: Fates) -> bool:
         """Whether it was written down; the sender itself may not learn of it."""

@@ -41,7 +41,7 @@ def theirs(obj: Obj) -> list[Obj]:
 
 
 @dataclass
-class Judge:
+class InvariantChecker:
     """Looks at every write and every eviction, and remembers the turns."""
 
     interceptors: tuple[str, ...]  # in the order of their turns

@@ -1,4 +1,4 @@
-"""A server of one request and one pod: all their versions, guarded writes, the real admission and a judge."""
+"""A server of one request and one pod: all their versions, guarded writes, the real admission, a checker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eviction.dialects.given import NOW, UID, patched, pod, request
-from eviction.dialects.model_invariants import Judge
+from eviction.dialects.model_invariants import InvariantChecker
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError
 from vacate.api.identity import EVICTION_CONTROLLER as CONTROLLER
@@ -48,7 +48,7 @@ class Server:
 
     requests: list[Obj]
     pods: list[Obj | None]
-    judge: Judge
+    checker: InvariantChecker
     now: dt.datetime = NOW
     evictions: int = 0
 
@@ -74,7 +74,7 @@ class Server:
         assert not field_errors, (
             f"admission refuses what the controller writes: {'; '.join(map(str, field_errors))}"
         )
-        self.judge.controller_writes(self.request, new, self.now)
+        self.checker.controller_writes(self.request, new, self.now)
         self.requests.append(new)
 
     def change(self, edit: Callable[[Obj], None], subresource: str = "") -> None:
@@ -141,7 +141,7 @@ class Server:
 def a_server(interceptors: tuple[str, ...], *, admitted: bool, daemon: bool) -> Server:
     owners = [DAEMON_SET] if daemon else []
     first = pod(ownerReferences=owners)
-    return Server([a_request(interceptors, admitted=admitted)], [first], Judge(interceptors))
+    return Server([a_request(interceptors, admitted=admitted)], [first], InvariantChecker(interceptors))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The engine against arbitrary interceptors, requesters, clocks and failures, judged after every step.
+"""The engine against arbitrary interceptors, requesters, clocks and failures, checked after every step.
 
 VACATE_MACHINE_EXAMPLES=20000 pytest tests/eviction/dialects/test_machine.py
 """
@@ -232,7 +232,7 @@ class EvictionMachine(RuleBasedStateMachine):
     @invariant()
     def at_most_one_is_active_and_it_is_the_latest(self) -> None:
         active = self.server.request["status"].get("activeInterceptorName")
-        turns = self.server.judge.turns
+        turns = self.server.checker.turns
         assert active in ({None, turns[-1]} if turns else {None})
 
     @invariant()
@@ -302,7 +302,7 @@ def _fresh(machine: EvictionMachine) -> tuple[ModelController, ModelController]:
     """The controllers in a copy of the world, so that what they do is only tried."""
     server: Server = copy.copy(machine.server)
     server.requests, server.pods = list(server.requests), list(server.pods)
-    server.judge = copy.deepcopy(server.judge)
+    server.checker = copy.deepcopy(server.checker)
     first, second = machine.controllers
     return replace(first, server=server), replace(second, server=server)
 

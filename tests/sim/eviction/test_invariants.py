@@ -131,7 +131,7 @@ def good_history() -> RecordedHistory:
     )
 
 
-def test_a_leave_that_went_well_is_without_blame() -> None:
+def test_an_eviction_that_went_well_breaks_no_invariant() -> None:
     assert good_history().breaches() == []
 
 

@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.sim
-def test_every_leave_keeps_the_rules(scenario_seed: int) -> None:
+def test_every_eviction_keeps_the_invariants(scenario_seed: int) -> None:
     problems = run_seed(scenario_seed).breaches
     assert not problems, "\n".join([*problems, reproduction(scenario_seed)])
 

@@ -24,14 +24,14 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class TimedAction:
     """An action, so many seconds after the one before it."""
 
     after: float
     action: Action
 
 
-Behaviour = tuple[Act, ...]
+Behaviour = tuple[TimedAction, ...]
 
 LAST_ACTIONS = (Action.EVICT, Action.DELETE, Action.DONE, Action.DECLINE, Action.HANG)
 
@@ -45,52 +45,57 @@ def draw_behaviour(draws: Draws, deadline: int) -> Behaviour:
 
 
 def _prompt(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 5), Action.DONE),)
+    return (TimedAction(draws.seconds(0, 5), Action.DONE),)
 
 
 def _slow(draws: Draws, deadline: int) -> Behaviour:
     """Works for longer than the deadline, and says so in time."""
     actions = (Action.BEAT, Action.BEAT, Action.NOTE)
-    beats = [Act(draws.seconds(60, deadline / 2), draws.pick(actions)) for _ in range(draws.number(2, 5))]
-    return (*beats, Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.DONE, Action.EVICT))))
+    beats = [
+        TimedAction(draws.seconds(60, deadline / 2), draws.pick(actions)) for _ in range(draws.number(2, 5))
+    ]
+    return (*beats, TimedAction(draws.seconds(1, 60), draws.pick((Action.DONE, Action.DONE, Action.EVICT))))
 
 
 def _hangs(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(0, Action.HANG),)
+    return (TimedAction(0, Action.HANG),)
 
 
 def _fades(draws: Draws, deadline: int) -> Behaviour:
     actions = (Action.BEAT, Action.BEAT, Action.NOTE)
-    beats = [Act(draws.seconds(10, 200), draws.pick(actions)) for _ in range(draws.number(1, 3))]
-    return (*beats, Act(0, Action.HANG))
+    beats = [TimedAction(draws.seconds(10, 200), draws.pick(actions)) for _ in range(draws.number(1, 3))]
+    return (*beats, TimedAction(0, Action.HANG))
 
 
 def _late(draws: Draws, deadline: int) -> Behaviour:
     """Reports at about its deadline, when it may be over already, and once more."""
     return (
-        Act(deadline + draws.seconds(-15, 60), Action.BEAT),
-        Act(draws.seconds(10, 300), Action.BEAT),
-        Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG))),
+        TimedAction(deadline + draws.seconds(-15, 60), Action.BEAT),
+        TimedAction(draws.seconds(10, 300), Action.BEAT),
+        TimedAction(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG))),
     )
 
 
 def _declines(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 2), Action.DECLINE),)
+    return (TimedAction(draws.seconds(0, 2), Action.DECLINE),)
 
 
 def _ends_the_pod(draws: Draws, deadline: int) -> Behaviour:
     return (
-        Act(draws.seconds(0, 30), Action.BEAT),
-        Act(draws.seconds(0, 60), draws.pick((Action.EVICT, Action.DELETE))),
+        TimedAction(draws.seconds(0, 30), Action.BEAT),
+        TimedAction(draws.seconds(0, 60), draws.pick((Action.EVICT, Action.DELETE))),
     )
 
 
 def _changes_minds(draws: Draws, deadline: int) -> Behaviour:
-    acts = [Act(draws.seconds(0, 30), Action.FORBID), Act(draws.seconds(10, 300), Action.NOTE)]
+    acts = [
+        TimedAction(draws.seconds(0, 30), Action.FORBID),
+        TimedAction(draws.seconds(10, 300), Action.NOTE),
+    ]
     if draws.chance(0.6):
-        acts.append(Act(draws.seconds(10, 300), Action.ALLOW))
-    return (*acts, Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG, Action.EVICT))))
+        acts.append(TimedAction(draws.seconds(10, 300), Action.ALLOW))
+    return (*acts, TimedAction(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG, Action.EVICT))))
 
 
 def _fails(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 20), Action.BEAT), Act(draws.seconds(0, 20), Action.FAIL))
+    return (TimedAction(draws.seconds(0, 20), Action.BEAT), TimedAction(draws.seconds(0, 20), Action.FAIL))

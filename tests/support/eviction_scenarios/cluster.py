@@ -77,7 +77,7 @@ class ScenarioCluster:
         self.scenario = scenario
         self.fault_plans = {
             # The name of the stream stays as it is: the kept seeds draw from it.
-            name: FaultPlan(scenario.fault_rates, sim.stream(f"weather of {name}"))
+            name: FaultPlan(scenario.fault_rates, sim.stream(f"faults of {name}"))
             for name in (*scenario.processes, *REQUESTERS)
         }
         self.processes: dict[str, Process] = {}

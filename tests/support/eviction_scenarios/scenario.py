@@ -97,7 +97,7 @@ def _order(draws: Draws) -> list[str]:
 
 
 def draw_scenario(draws: Draws) -> Scenario:
-    """A scenario from the dice; the same throws, the same scenario."""
+    """A random scenario; the same draws give the same scenario."""
     count = 2 if draws.chance(0.3) else 1
     pods = tuple(_pod(draws, f"pod-{n}") for n in range(draws.number(2, 4)))
     processes = (*managers(count), *INTERCEPTORS)

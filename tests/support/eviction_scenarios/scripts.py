@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from support.eviction_scenarios.behaviour import Act, Action, Behaviour
+from support.eviction_scenarios.behaviour import Action, Behaviour, TimedAction
 from support.eviction_scenarios.scenario import INTERCEPTORS, REQUESTERS, PodPlan, Scenario, ScenarioEvent
 from vacate.sim.faults.plan import FaultRates
 
 BACKUP, DRAIN, OWN = INTERCEPTORS
 ANNA, BERT, _ = REQUESTERS
 
-DONE: Behaviour = (Act(2, Action.DONE),)
-NOTES: Behaviour = (Act(1, Action.NOTE), Act(2, Action.DONE))
-HANGS: Behaviour = (Act(0, Action.HANG),)
-FORBIDS: Behaviour = (Act(1, Action.FORBID), Act(30, Action.ALLOW), Act(60, Action.DONE))
-EVICTS: Behaviour = (Act(5, Action.EVICT),)
+DONE: Behaviour = (TimedAction(2, Action.DONE),)
+NOTES: Behaviour = (TimedAction(1, Action.NOTE), TimedAction(2, Action.DONE))
+HANGS: Behaviour = (TimedAction(0, Action.HANG),)
+FORBIDS: Behaviour = (
+    TimedAction(1, Action.FORBID),
+    TimedAction(30, Action.ALLOW),
+    TimedAction(60, Action.DONE),
+)
+EVICTS: Behaviour = (TimedAction(5, Action.EVICT),)
 
 
 def _script(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from support.eviction_scenarios.behaviour import Act, Action, Behaviour
+from support.eviction_scenarios.behaviour import Action, Behaviour, TimedAction
 from support.eviction_scenarios.calls import Calls
 from support.eviction_scenarios.raw_interceptor import BehaviourOf
 from vacate.eviction.dialects.base import Dialect
@@ -45,7 +45,7 @@ async def _work(context: EvictionContext, behaviour: Behaviour) -> Outcome | Non
     return None
 
 
-async def _do(context: EvictionContext, act: Act) -> None:
+async def _do(context: EvictionContext, act: TimedAction) -> None:
     match act.action:
         case Action.BEAT:
             await context.report("still at it", expected_finish=dt.timedelta(minutes=5))

@@ -149,11 +149,11 @@ def fenced(
     around: Callable[[Transport], Transport] | None = None,
     wrap: Callable[[SimulatedAgents], Agents] = lambda agents: agents,
     beside_it: Sequence[str] = (),
-    judge: Callable[[Fenced], Coroutine[Any, Any, None]] = watch_processes,
+    watch: Callable[[Fenced], Coroutine[Any, Any, None]] = watch_processes,
 ) -> Fenced:
     """Run the body in a world with so many fencing controllers at once; no identity may ever run twice.
 
-    Other controllers of Vacate run beside it where they are named. Another judge may look at the processes.
+    Other controllers of Vacate run beside it where they are named. `watch` follows the processes.
     """
     found: list[Fenced] = []
 
@@ -171,7 +171,7 @@ def fenced(
             ]
             made = Fenced(world, agents, managers)
             found.append(made)
-            async with beside(judge(made), stateful_set(made)):
+            async with beside(watch(made), stateful_set(made)):
                 await body(made)
 
     run_sim(main, seed, limit=7 * 86400.0)

@@ -86,76 +86,76 @@ def pod(uid: str, priority: int = 0, grace: float = 30.0) -> ShutdownPod:
     return ShutdownPod(uid, "default", uid, priority, grace)
 
 
-def integer(dice: Entropy, low: int, high: int) -> int:
-    return int(dice.uniform(low, high + 1))
+def integer(entropy: Entropy, low: int, high: int) -> int:
+    return int(entropy.uniform(low, high + 1))
 
 
 def random_machine(sim: Sim, most_pods: int) -> Machine:
     """Priorities lie on the edges of buckets as often as between them."""
-    dice = sim.stream("machine")
-    values = sorted({integer(dice, -1000, 100_000) for _ in range(integer(dice, 1, 6))})
-    buckets = [Bucket(one, float(integer(dice, 0, 60))) for one in values] + [Bucket(200_000, 10.0)]
+    entropy = sim.stream("machine")
+    values = sorted({integer(entropy, -1000, 100_000) for _ in range(integer(entropy, 1, 6))})
+    buckets = [Bucket(one, float(integer(entropy, 0, 60))) for one in values] + [Bucket(200_000, 10.0)]
     edges = [edge for one in buckets for edge in (one.priority - 1, one.priority, one.priority + 1)]
     edges += [MIN_INT32, MAX_INT32, 0]
     pods = []
-    for index in range(integer(dice, 1, most_pods)):
-        on_edge = dice.uniform(0, 1) < 0.5
-        priority = edges[integer(dice, 0, len(edges) - 1)] if on_edge else integer(dice, -2000, 250_000)
-        intercepted = dice.uniform(0, 1) < 0.2
-        pods.append(replace(pod(f"p{index}", priority, dice.uniform(0, 90)), interceptors=intercepted))
-    made = machine(sim, buckets, pods, **{one.uid: dice.uniform(0, 120) for one in pods})
-    made.pods.stuck = {one.uid for one in pods if dice.uniform(0, 1) < 0.02}
-    made.logind.refusals = integer(dice, 0, 2)
-    if dice.uniform(0, 1) < 0.2:
-        made.logind.raisable, made.logind.limit = False, dice.uniform(2.0, made.config.total_seconds + 2.0)
+    for index in range(integer(entropy, 1, most_pods)):
+        on_edge = entropy.uniform(0, 1) < 0.5
+        priority = edges[integer(entropy, 0, len(edges) - 1)] if on_edge else integer(entropy, -2000, 250_000)
+        intercepted = entropy.uniform(0, 1) < 0.2
+        pods.append(replace(pod(f"p{index}", priority, entropy.uniform(0, 90)), interceptors=intercepted))
+    made = machine(sim, buckets, pods, **{one.uid: entropy.uniform(0, 120) for one in pods})
+    made.pods.stuck = {one.uid for one in pods if entropy.uniform(0, 1) < 0.02}
+    made.logind.refusals = integer(entropy, 0, 2)
+    if entropy.uniform(0, 1) < 0.2:
+        made.logind.raisable, made.logind.limit = False, entropy.uniform(2.0, made.config.total_seconds + 2.0)
     return made
 
 
 async def run_scenario(sim: Sim, most_pods: int = 300) -> None:
     """One shutdown; it may be disturbed, cancelled at any instant, or cut short by a power failure."""
     place = random_machine(sim, most_pods)
-    dice = sim.stream("course")
+    entropy = sim.stream("course")
     place.start()
     await place.until(lambda: place.state.locked)
     began = sim.clock.monotonic()
-    kind = dice.uniform(0, 1)
-    faults = integer(dice, 0, 3) if dice.uniform(0, 1) < 0.7 else 0
+    kind = entropy.uniform(0, 1)
+    faults = integer(entropy, 0, 3) if entropy.uniform(0, 1) < 0.7 else 0
     if kind < 0.45:
-        await _cancelled(place, dice, faults)
+        await _cancelled(place, entropy, faults)
     elif kind < 0.6:
-        await _power_failure(place, dice)
+        await _power_failure(place, entropy)
     else:
         place.logind.power_off()
-        await _disturb(place, dice, place.config.total_seconds, faults)
+        await _disturb(place, entropy, place.config.total_seconds, faults)
         await place.until(lambda: place.logind.off_at is not None)
         check_course(place, began, faults)
         await _boot(place)
     await place.stop()
 
 
-async def _disturb(place: Machine, dice: Entropy, seconds: float, faults: int) -> None:
+async def _disturb(place: Machine, entropy: Entropy, seconds: float, faults: int) -> None:
     """The bus goes away, or the agent dies, and they come back; often while a bucket would begin."""
     clock = place.sim.clock
     began, chosen = clock.monotonic(), []
     for _ in range(faults):
-        bucket = integer(dice, 1, len(place.config.buckets))
-        edge = sum(one.seconds for one in place.config.buckets[:bucket]) - dice.uniform(0, AWAY)
-        anywhere = dice.uniform(0, seconds)
-        chosen.append(began + (edge if 0 < edge < seconds and dice.uniform(0, 1) < 0.5 else anywhere))
+        bucket = integer(entropy, 1, len(place.config.buckets))
+        edge = sum(one.seconds for one in place.config.buckets[:bucket]) - entropy.uniform(0, AWAY)
+        anywhere = entropy.uniform(0, seconds)
+        chosen.append(began + (edge if 0 < edge < seconds and entropy.uniform(0, 1) < 0.5 else anywhere))
     for at in sorted(chosen):
         if clock.monotonic() < at:
             await clock.sleep(at - clock.monotonic())
-        if dice.uniform(0, 1) < 0.5:
+        if entropy.uniform(0, 1) < 0.5:
             place.logind.drop_bus()
-            await clock.sleep(dice.uniform(0, AWAY))
+            await clock.sleep(entropy.uniform(0, AWAY))
             place.logind.away = False
         else:
             await place.kill()
-            await clock.sleep(dice.uniform(0, AWAY))
+            await clock.sleep(entropy.uniform(0, AWAY))
             place.start()
 
 
-async def _cancelled(place: Machine, dice: Entropy, faults: int) -> None:
+async def _cancelled(place: Machine, entropy: Entropy, faults: int) -> None:
     """At any time, or within the milliseconds after something was written down: a bucket began, all ended."""
     clock, total = place.sim.clock, place.config.total_seconds
     before, at, taken = set(place.pods.pods), [0.0], place.logind.taken
@@ -166,8 +166,8 @@ async def _cancelled(place: Machine, dice: Entropy, faults: int) -> None:
             at[0] = clock.monotonic()
 
     place.logind.power_off()
-    if dice.uniform(0, 1) < 0.5:
-        saves, later = integer(dice, 1, 2 + len(place.config.buckets)), dice.uniform(0, 0.006)
+    if entropy.uniform(0, 1) < 0.5:
+        saves, later = integer(entropy, 1, 2 + len(place.config.buckets)), entropy.uniform(0, 0.006)
 
         def saved(count: int) -> None:
             if count == saves:
@@ -177,8 +177,8 @@ async def _cancelled(place: Machine, dice: Entropy, faults: int) -> None:
         await place.until(lambda: bool(at[0]) or place.logind.off_at is not None)
         place.storage.on_save = lambda _: None
     else:
-        await _disturb(place, dice, dice.uniform(0, total), faults)
-        await clock.sleep(dice.uniform(0, total / 3))
+        await _disturb(place, entropy, entropy.uniform(0, total), faults)
+        await clock.sleep(entropy.uniform(0, total / 3))
         cancel()
     if not at[0]:
         return  # too late: the machine is off
@@ -208,9 +208,9 @@ async def _next_shutdown(place: Machine, left: list[str]) -> None:
     check_course(place, began, 0)
 
 
-async def _power_failure(place: Machine, dice: Entropy) -> None:
+async def _power_failure(place: Machine, entropy: Entropy) -> None:
     place.logind.power_off()
-    await place.sim.clock.sleep(dice.uniform(0, place.config.total_seconds))
+    await place.sim.clock.sleep(entropy.uniform(0, place.config.total_seconds))
     await _boot(place)
 
 

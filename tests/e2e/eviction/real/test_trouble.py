@@ -35,7 +35,7 @@ PASSING = (TransportError, InternalError, ServiceUnavailable, Timeout, TooManyRe
 T = TypeVar("T")
 
 
-async def insisting(call: Callable[[], Awaitable[T]]) -> T:
+async def retried(call: Callable[[], Awaitable[T]]) -> T:
     """What a patient client does while servers come and go."""
     while True:
         try:
@@ -77,8 +77,8 @@ class Evictions:
 
         async def one(pod: Obj) -> None:
             async with room:
-                await insisting(lambda: self._ask(pod))
-                self.over[pod["metadata"]["uid"]] = await insisting(lambda: self._over(pod))
+                await retried(lambda: self._ask(pod))
+                self.over[pod["metadata"]["uid"]] = await retried(lambda: self._over(pod))
                 self._changed.set()
 
         async with asyncio.TaskGroup() as group:
