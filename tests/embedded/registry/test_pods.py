@@ -19,6 +19,26 @@ GATES = {"spec.schedulingGates": [{"name": "a.b/c"}, {"name": "a.b/d"}]}
 TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
+_MOUNT = {"name": "v", "mountPath": "/m", "mountPropagation": "x", "recursiveReadOnly": "x"}
+
+
+@pytest.mark.parametrize(
+    "unread",
+    [
+        {"spec.dnsPolicy": "None", "spec.dnsConfig": {"nameservers": ["x"]}},
+        {"spec.hostAliases": [{"ip": "x"}], "spec.hostnameOverride": "A", "spec.runtimeClassName": "A"},
+        {"spec.ephemeralContainers": [{"name": "web"}]},
+        {"spec.containers[0].imagePullPolicy": "x", "spec.containers[0].terminationMessagePolicy": "x"},
+        {"spec.containers[0].resizePolicy": [{"resourceName": "x"}]},
+        {"spec.containers[0].restartPolicy": "Never", "spec.containers[0].restartPolicyRules": [{}]},
+        {"spec.containers[0].volumeDevices": [{"name": "none"}]},
+        {"spec.volumes": [{"name": "v", "emptyDir": {}}], "spec.containers[0].volumeMounts": [_MOUNT]},
+    ],
+)
+def test_what_nothing_reads_is_not_checked(unread: dict[str, Any]) -> None:
+    assert errors_of(PODS, unread) == []
+
+
 @pytest.mark.parametrize(
     ("step", "before"),
     [

@@ -24,7 +24,7 @@ from vacate.api.kinds import (
 _CONTAINER: Table = [
     (("name",), ["", "UPPER", "main", "a.b", 5]),
     (("image",), ["", " x", "other:2", None]),
-    (("imagePullPolicy",), ["Always", "Never", "Sometimes", ""]),
+    (("imagePullPolicy",), ["Always", "Never", ""]),
     (
         ("ports",),
         [
@@ -70,7 +70,7 @@ _CONTAINER: Table = [
             {"exec": {"command": ["x"]}, "periodSeconds": -1},
         ],
     ),
-    (("terminationMessagePolicy",), ["File", "Nowhere"]),
+    (("terminationMessagePolicy",), ["File", "FallbackToLogsOnError"]),
 ]
 
 _POD_SPEC: Table = [
@@ -97,7 +97,7 @@ _POD_SPEC: Table = [
     (("terminationGracePeriodSeconds",), WHOLE),
     (("activeDeadlineSeconds",), WHOLE),
     (("restartPolicy",), ["Always", "Never", "OnFailure", "Maybe", ""]),
-    (("dnsPolicy",), ["Default", "Nowhere"]),
+    (("dnsPolicy",), ["Default"]),
     (("nodeName",), ["n1", "", "UPPER"]),
     (("nodeSelector",), [{"zone": "a"}, {"a b": "c"}, {}]),
     (("schedulerName",), ["default-scheduler", "", "a b"]),

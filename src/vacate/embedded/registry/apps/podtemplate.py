@@ -21,7 +21,7 @@ from vacate.admission.pods.interceptors import drop_where_gated, tolerating
 from vacate.admission.rules import Rule, table
 from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
-from vacate.api.lenient import child, mapping, sequence, text
+from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector
 from vacate.embedded.registry.core.pods.defaults.pod import default_spec
@@ -44,7 +44,6 @@ RULES: tuple[Rule, ...] = table(
         ErrorType.REQUIRED,
         "the spec by all rules of pods, below spec.template",
     ),
-    ("spec.template.spec.ephemeralContainers", ErrorType.FORBIDDEN, "none in a template"),
     ("spec.template.spec.restartPolicy", ErrorType.NOT_SUPPORTED, "Always"),
     ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
 )
@@ -128,11 +127,7 @@ def content_errors(template: Obj, ctx: Context, path: str = _PATH) -> list[Field
     found += annotation_errors(meta, f"{path}.annotations")
     annotations = mapping(meta.get("annotations"))
     found += pod_spec.annotation_errors(annotations, inner, f"{path}.annotations")
-    found += pod_spec.spec_errors(inner, f"{path}.spec", ctx, is_pod=False)
-    if sequence(inner.get("ephemeralContainers")):
-        detail = "ephemeral containers not allowed in pod template"
-        found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
-    return found
+    return found + pod_spec.spec_errors(inner, f"{path}.spec", ctx, is_pod=False)
 
 
 def _texts(labels: Obj) -> dict[str, Any]:

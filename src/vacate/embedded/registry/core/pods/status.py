@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from typing import Any
 
 from vacate.admission.checks import unchanged
@@ -11,9 +13,10 @@ from vacate.admission.rules import Effect, table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig, metadata
-from vacate.embedded.registry.core.pods.validation.network import NO_ADDRESS, is_address
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_LEADING_ZEROES = re.compile(r"(^|\.)0+(?=[0-9])")
 _NO_RETURN = "may not be transitioned to non-terminated state"
 _KEPT_WHERE_ABSENT = (
     "resourceClaimStatuses",
@@ -109,9 +112,18 @@ def _address_errors(status: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     for index, entry in enumerate(maps(status.get("podIPs"))):
         address = text(entry.get("ip"))
-        if not is_address(address):
-            found.append(invalid(f"status.podIPs[{index}]", address, NO_ADDRESS))
+        if not _is_address(address):
+            found.append(invalid(f"status.podIPs[{index}]", address, _NO_ADDRESS))
     return found
+
+
+def _is_address(address: str) -> bool:
+    """Whether it is an IP address in any form that old objects may have."""
+    try:
+        ipaddress.ip_address(_LEADING_ZEROES.sub(r"\1", address) if ":" not in address else address)
+    except ValueError:
+        return False
+    return "%" not in address
 
 
 def _return_errors(new: list[Obj], old: list[Obj], path: str, spec: Obj, listed: str) -> list[FieldError]:

@@ -21,9 +21,7 @@ from vacate.embedded.registry.core.pods.validation import (
     affinity,
     containers,
     environment,
-    ephemeral,
     mounts,
-    network,
     placement,
     ports,
     probes,
@@ -43,15 +41,13 @@ _OWN_RULES = table(
     ("status.conditions", Effect.SET, "PodScheduled False, SchedulingGated, on create with scheduling gates"),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec.ephemeralContainers", ErrorType.FORBIDDEN, "not settable on create"),
     ("spec.nodeName", ErrorType.FORBIDDEN, "not settable while there are scheduling gates"),
     ("metadata.annotations[kubernetes.io/config.mirror]", ErrorType.FORBIDDEN, "an update never changes it"),
 )
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume.RULES, *container.RULES, *admissionplugins.RULES, *_OWN_RULES,
     *volumes.RULES, *volumesources.RULES, *mounts.RULES, *containers.RULES, *restarts.RULES,
-    *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
-    *security.RULES, *spec.RULES,
+    *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *security.RULES, *spec.RULES,
     *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES,
     *interceptor_annotations.RULES, *newpods.RULES, *reasondelivery.RULES,
     *update.RULES, *status.RULES,
@@ -101,8 +97,6 @@ class PodStrategy(KindStrategy):
         pod_spec = mapping(obj.get("spec"))
         found = self._content(obj, pod_spec, ctx)
         found += interceptor_annotations.registration_errors(obj, None, ctx)
-        if sequence(pod_spec.get("ephemeralContainers")):
-            found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
         if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
             detail = "cannot be set until all schedulingGates have been cleared"
             found.append(forbidden("spec.nodeName", detail))

@@ -10,7 +10,7 @@ from vacate.embedded.registry.core.pods.defaults.container import default_contai
 from vacate.embedded.registry.core.pods.defaults.volume import default_volume
 from vacate.embedded.registry.core.quantities import canonical_list
 
-CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+CONTAINER_LISTS = ("containers", "initContainers")
 _SPEC_DEFAULTS = (
     ("restartPolicy", "Always"),
     ("dnsPolicy", "ClusterFirst"),

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.checks import unsupported
 from vacate.admission.nameformats import dns_label
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.validation.environment import environment_errors
-from vacate.embedded.registry.core.pods.validation.mounts import device_errors, mount_errors
+from vacate.embedded.registry.core.pods.validation.mounts import mount_errors
 from vacate.embedded.registry.core.pods.validation.ports import host_port_errors, port_errors
 from vacate.embedded.registry.core.pods.validation.probes import hook_errors, probe_errors
 from vacate.embedded.registry.core.pods.validation.resources import resource_errors
-from vacate.embedded.registry.core.pods.validation.restarts import (
-    init_resize_errors,
-    init_restart_errors,
-    resize_errors,
-    restart_errors,
-)
+from vacate.embedded.registry.core.pods.validation.restarts import restart_errors
 from vacate.embedded.registry.core.pods.validation.security import context_errors
 
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _ONLY_FOR_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 RULES = table(
@@ -35,8 +27,6 @@ RULES = table(
     ("spec.containers[].name", ErrorType.DUPLICATE, "unique"),
     ("spec.containers[].image", ErrorType.REQUIRED, "not empty"),
     ("spec.containers[].image", ErrorType.INVALID, "no white space around it (pods, not templates)"),
-    ("spec.containers[].terminationMessagePolicy", ErrorType.NOT_SUPPORTED, "File or FallbackToLogsOnError"),
-    ("spec.containers[].imagePullPolicy", ErrorType.NOT_SUPPORTED, "Always, IfNotPresent or Never"),
     ("spec.initContainers[].name", ErrorType.DUPLICATE, "unique among containers and init containers"),
     ("spec.initContainers[].lifecycle", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
     ("spec.initContainers[].livenessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
@@ -55,7 +45,7 @@ def container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
     grace = spec.get("terminationGracePeriodSeconds")
     for index, container in enumerate(containers):
         where = f"{path}.containers[{index}]"
-        found += common_errors(container, where, volumes, spec)
+        found += _common_errors(container, where, volumes)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
@@ -74,8 +64,8 @@ def init_container_errors(spec: Obj, path: str, volumes: set[str]) -> list[Field
     names = {text(container.get("name")) for container in maps(spec.get("containers"))}
     for index, container in enumerate(containers):
         where = f"{path}.initContainers[{index}]"
-        found += common_errors(container, where, volumes, spec)
-        found += init_restart_errors(container, where)
+        found += _common_errors(container, where, volumes)
+        found += restart_errors(container, where)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
@@ -84,7 +74,6 @@ def init_container_errors(spec: Obj, path: str, volumes: set[str]) -> list[Field
         # One after the other they run, so that their ports meet only their own; the path names the list.
         found += host_port_errors([container], f"{path}.initContainers")
         found += _init_only_errors(container, where, spec.get("terminationGracePeriodSeconds"))
-        found += init_resize_errors(container, where)
     return found
 
 
@@ -94,11 +83,11 @@ def white_space_errors(spec: Obj, path: str) -> list[FieldError]:
         field_error
         for key in ("containers", "initContainers")
         for index, container in enumerate(maps(spec.get(key)))
-        for field_error in white_space_error(container, f"{path}.{key}[{index}]")
+        for field_error in _white_space_error(container, f"{path}.{key}[{index}]")
     ]
 
 
-def white_space_error(container: Obj, path: str) -> list[FieldError]:
+def _white_space_error(container: Obj, path: str) -> list[FieldError]:
     """The image of one container."""
     image = text(container.get("image"))
     if image == image.strip():
@@ -106,7 +95,7 @@ def white_space_error(container: Obj, path: str) -> list[FieldError]:
     return [invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
 
 
-def common_errors(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
+def _common_errors(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:
     """What holds for containers of every sort."""
     found: list[FieldError] = []
     if name := text(container.get("name")):
@@ -115,31 +104,17 @@ def common_errors(container: Obj, path: str, volumes: set[str], spec: Obj) -> li
         found.append(required(f"{path}.name"))
     if not text(container.get("image")):
         found.append(required(f"{path}.image"))
-    found += _choice_errors(container, "terminationMessagePolicy", path, _MESSAGE_POLICIES)
     if "ports" in container:
         found += port_errors(maps(container["ports"]), f"{path}.ports")
     if "env" in container or "envFrom" in container:
         found += environment_errors(container, path)
     if "volumeMounts" in container:
         found += mount_errors(container, f"{path}.volumeMounts", volumes)
-    if "volumeDevices" in container:
-        found += device_errors(container, f"{path}.volumeDevices", volumes, spec)
-    found += _choice_errors(container, "imagePullPolicy", path, _PULL_POLICIES)
     if resources := container.get("resources"):
         found += resource_errors(resources, f"{path}.resources")
-    if "resizePolicy" in container:
-        policies = container["resizePolicy"]
-        found += resize_errors(policies, f"{path}.resizePolicy", spec.get("restartPolicy"))
     if "securityContext" in container:
         found += context_errors(container["securityContext"], f"{path}.securityContext")
     return found
-
-
-def _choice_errors(owner: Obj, key: str, path: str, known: tuple[str, ...]) -> list[FieldError]:
-    chosen = owner.get(key)
-    if chosen in known:
-        return []
-    return [unsupported(f"{path}.{key}", text(chosen), known) if chosen else required(f"{path}.{key}")]
 
 
 def _running_errors(container: Obj, path: str, grace: Any) -> list[FieldError]:

@@ -14,12 +14,6 @@ from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.admissionplugins import MIRROR
 from vacate.embedded.registry.core.pods.validation.affinity import affinity_errors
 from vacate.embedded.registry.core.pods.validation.containers import container_errors, init_container_errors
-from vacate.embedded.registry.core.pods.validation.ephemeral import ephemeral_errors
-from vacate.embedded.registry.core.pods.validation.network import (
-    alias_errors,
-    dns_errors,
-    hostname_override_errors,
-)
 from vacate.embedded.registry.core.pods.validation.placement import (
     gate_errors,
     spread_errors,
@@ -33,7 +27,6 @@ from vacate.embedded.registry.scheduling.priorityclasses import preemption_error
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SUBDOMAINS = ("serviceAccountName", "nodeName")
 
 RULES = table(
@@ -41,7 +34,6 @@ RULES = table(
     ("metadata.annotations[kubernetes.io/config.mirror]", ErrorType.INVALID, "only with spec.nodeName"),
     ("metadata.annotations[controller.kubernetes.io/pod-deletion-cost]", ErrorType.INVALID, "32-bit integer"),
     ("spec.restartPolicy", ErrorType.NOT_SUPPORTED, "Always, OnFailure or Never"),
-    ("spec.dnsPolicy", ErrorType.NOT_SUPPORTED, "ClusterFirstWithHostNet, ClusterFirst, Default or None"),
     ("spec.nodeSelector", ErrorType.INVALID, "keys and values of labels"),
     ("spec.serviceAccountName", ErrorType.INVALID, "a DNS subdomain"),
     ("spec.nodeName", ErrorType.INVALID, "a DNS subdomain"),
@@ -49,7 +41,6 @@ RULES = table(
     ("spec.hostname", ErrorType.INVALID, "a DNS label"),
     ("spec.subdomain", ErrorType.INVALID, "a DNS label"),
     ("spec.priorityClassName", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.runtimeClassName", ErrorType.INVALID, "a DNS subdomain"),
     ("spec.preemptionPolicy", ErrorType.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
     ("spec.overhead.limits[]", ErrorType.INVALID, "as limits of a container"),
 )  # fmt: skip
@@ -60,22 +51,17 @@ def spec_errors(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[Fie
     volumes, found = volume_errors(spec.get("volumes"), f"{path}.volumes")
     found += container_errors(spec, path, volumes)
     found += init_container_errors(spec, path, volumes)
-    if "ephemeralContainers" in spec:
-        found += ephemeral_errors(spec, path, volumes)
     found += host_network_errors(spec, path, is_pod=is_pod)
     found += _choice_errors(spec, "restartPolicy", _RESTART_POLICIES, path)
-    found += _choice_errors(spec, "dnsPolicy", _DNS_POLICIES, path)
     if "nodeSelector" in spec:
         found += labels_errors(spec["nodeSelector"], f"{path}.nodeSelector")
     found += context_errors(spec.get("securityContext"), f"{path}.securityContext")
     if "affinity" in spec:
         found += affinity_errors(spec["affinity"], f"{path}.affinity")
-    found += dns_errors(spec, path)
     if "readinessGates" in spec or "schedulingGates" in spec:
         found += gate_errors(spec, path)
     if "topologySpreadConstraints" in spec:
         found += spread_errors(spec["topologySpreadConstraints"], f"{path}.topologySpreadConstraints")
-    found += hostname_override_errors(spec, path)
     found += _name_errors(spec, path)
     if "evictionInterceptors" in spec:
         found += interceptor_errors(spec, path, ctx)
@@ -123,12 +109,8 @@ def _name_errors(spec: Obj, path: str) -> list[FieldError]:
             found += complaints(f"{path}.{key}", name, dns_label(name))
     if "tolerations" in spec:
         found += toleration_errors(spec["tolerations"], f"{path}.tolerations")
-    if "hostAliases" in spec:
-        found += alias_errors(spec["hostAliases"], f"{path}.hostAliases")
     if name := text(spec.get("priorityClassName")):
         found += complaints(f"{path}.priorityClassName", name, name_is_subdomain(name, False))
-    if (runtime := spec.get("runtimeClassName")) is not None:
-        found += complaints(f"{path}.runtimeClassName", runtime, name_is_subdomain(text(runtime), False))
     found += preemption_errors(spec, f"{path}.")
     if "overhead" in spec:
         found += resource_errors({"limits": spec["overhead"]}, f"{path}.overhead")
