@@ -2,67 +2,58 @@
 
 from __future__ import annotations
 
+import asyncio
+import datetime as dt
 from typing import Any
 
 import pytest
 
-from support.simulated.clusters import in_world
-from support.simulated.deployments import completed
-from support.simulated.evictions import found, request_eviction, running_pod, status, turns
 from support.simulated.hooks import service_of, serving
-from support.simulated.workloads import condition_of, created, history
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
-from vacate.api.objects import Obj
-from vacate.api.types import Pod
-from vacate.client.codec import codec_for
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
-from vacate.sim.cluster import World
+from vacate.sdk import EVACUATION, TurnResult
+from vacate.testing import SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 FAILED = f"{HOOKS_INTERCEPTOR}/Failed"
-GATES = parse_feature_gates("EvacuationAPI=true")
+OPEN = "EvacuationAPI=true"
 
 
-async def hooked(world: World, name: str = "db", **annotations: str) -> Obj:
+async def hooked(cluster: SimulatedCluster, name: str = "db", **annotations: str) -> None:
     given = {TARGET: "flush", **{key.replace("_", "-"): value for key, value in annotations.items()}}
-    meta = {"metadata": {"annotations": given}}
-    return await running_pod(world, name, interceptors=[HOOKS_INTERCEPTOR], **meta)
-
-
-def messages(world: World) -> list[str]:
-    return list(
-        dict.fromkeys(one["status"].get("message", "") for _, one in history(world, EVICTIONREQUESTS))
-    )
+    await cluster.pod(name, HOOKS_INTERCEPTOR, metadata={"annotations": given})
 
 
 def test_a_pod_is_evicted_when_its_hook_is_done() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world)
-        await serving(world, service)
-        request = await request_eviction(world, await hooked(world))
-        await completed(world, request)
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world)
+        await serving(cluster.world, service)
+        await hooked(cluster)
+        eviction = await cluster.evict("db")
         (work,) = service.works.values()
         assert (work.pod, work.answered, work.cancelled) == ("db", True, False)
-        assert turns(world, request) == [HOOKS_INTERCEPTOR]
-        assert condition_of(found(world, request), FAILED) == ""
-        assert "Hook flush: flushing (0 %)" in messages(world)
-        assert "Hook flush: flushed" in messages(world)
+        assert [(turn.interceptor, turn.result) for turn in eviction.history] == [
+            (HOOKS_INTERCEPTOR, TurnResult.COMPLETED)
+        ]
+        assert FAILED not in eviction.conditions
+        assert "Hook flush: flushing (0 %)" in eviction.messages
+        assert "Hook flush: flushed" in eviction.messages
 
-    in_world(body)
+    simulate(body)
 
 
 def test_calls_and_hooks_are_counted() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world)
-        await serving(world, service)
-        done = [await request_eviction(world, await hooked(world, name)) for name in ("db", "other")]
-        await completed(world, *done)
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world)
+        await serving(cluster.world, service)
+        for name in ("db", "other", "third"):
+            await hooked(cluster, name)
+        await asyncio.gather(cluster.evict("db"), cluster.evict("other"))
         service.status = 403
-        await completed(world, await request_eviction(world, await hooked(world, "third")))
-        value = world.server.metrics.registry.get_sample_value
+        await cluster.evict("third")
+        value = cluster.world.server.metrics.registry.get_sample_value
         answers = {
             result: value(
                 "vacate_hook_calls_total", {"target": "flush", "action": "prepare", "result": result}
@@ -76,20 +67,20 @@ def test_calls_and_hooks_are_counted() -> None:
         assert value("vacate_hooks_ended_total", {"hook": "http", "result": "completed"}) == 2
         assert value("vacate_hooks_ended_total", {"hook": "http", "result": "failed"}) == 1
 
-    in_world(body)
+    simulate(body)
 
 
 def test_an_evacuation_runs_the_same_hook() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world)
-        await serving(world, service, gates=GATES)
-        target = await hooked(world)
-        made = EVACUATION.new_request(codec_for(Pod).convert(target), "drain.example.com", "", None)
-        await world.client.create(EVACUATIONS, made, "default")
-        await world.until(lambda: world.find(PODS, "db", "default") is None)
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world)
+        await serving(cluster.world, service, gates=parse_feature_gates(OPEN))
+        await hooked(cluster)
+        eviction = await cluster.evict("db", requester=cluster.requester(dialect=EVACUATION))
+        assert eviction.pod_is_gone
+        assert eviction.result is TurnResult.COMPLETED
         assert [work.answered for work in service.works.values()] == [True]
 
-    in_world(body, gates=GATES)
+    simulate(body, feature_gates=OPEN)
 
 
 @pytest.mark.thorough(beyond=3)
@@ -109,73 +100,90 @@ def test_a_failed_hook_is_a_failed_preparation(
 ) -> None:
     """The pod is evicted all the same, and nothing says that it was prepared."""
 
-    async def body(world: World) -> None:
-        service = service_of(world, **options)
-        await serving(world, service)
-        target = await hooked(world, **annotations)
-        began = world.sim.clock.monotonic()
-        request = await request_eviction(world, target)
-        await completed(world, request)
-        assert pending <= world.sim.clock.monotonic() - began <= pending + 30
-        failed = found(world, request)
-        assert condition_of(failed, FAILED) == "True"
-        assert why in condition_of(failed, FAILED, "message")
-        assert condition_of(failed, "Complete", "reason") == "PodTerminated"
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world, **options)
+        await serving(cluster.world, service)
+        await hooked(cluster, **annotations)
+        eviction = await cluster.evict("db")
+        assert pending <= eviction.took.total_seconds() <= pending + 30
+        assert eviction.result is TurnResult.FAILED
+        assert eviction.conditions[FAILED].status == "True"
+        assert why in eviction.conditions[FAILED].message
+        assert eviction.conditions["Complete"].reason == "PodTerminated"
         assert all(work.cancelled for work in service.works.values())
 
-    in_world(body)
+    simulate(body)
 
 
 def test_a_turn_can_be_held_after_a_failure() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world, status=403)
-        await serving(world, service)
-        request = await request_eviction(world, await hooked(world, **{ON_FAILURE: "Hold"}))
-        await world.until(lambda: condition_of(found(world, request), FAILED) == "True")
-        await world.sim.clock.sleep(7200.0)
-        assert not status(world, request).get("activeInterceptorCompleted")
-        assert condition_of(created(world, EVICTIONREQUESTS, request), "Complete") != "True"
+    async def body(cluster: SimulatedCluster) -> None:
+        await serving(cluster.world, service_of(cluster.world, status=403))
+        await hooked(cluster, **{ON_FAILURE: "Hold"})
+        await cluster.requester().request("db")
+        await cluster.until(
+            lambda: any(
+                (one.type, one.status) == (FAILED, "True") for one in cluster.request.status.conditions
+            )
+        )
+        await cluster.clock.sleep(7200.0)
+        assert not cluster.request.status.active_interceptor_completed
+        assert not cluster.request.complete
 
-    in_world(body)
+    simulate(body)
 
 
 def test_a_cancelled_request_tells_the_hook() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world, seconds=300.0)
-        await serving(world, service)
-        request = await request_eviction(world, await hooked(world))
-        await world.until(lambda: service.works)
-        await world.client.delete(EVICTIONREQUESTS, request, "default")
-        await world.settle()
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world, seconds=300.0)
+        await serving(cluster.world, service)
+        await hooked(cluster)
+        request = await cluster.requester().request("db")
+        await cluster.until(lambda: service.works)
+        await cluster.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
+        await cluster.world.settle()
         assert service.causes
         assert [work.cancelled for work in service.works.values()] == [True]
-        assert created(world, PODS, "db")["metadata"].get("deletionTimestamp") is None
+        assert "deletionTimestamp" not in cluster.find_pod("db")["metadata"]
 
-    in_world(body)
+    simulate(body)
+
+
+def test_a_withdrawn_request_tells_the_hook() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world, seconds=300.0)
+        await serving(cluster.world, service)
+        await hooked(cluster)
+        eviction = await cluster.evict("db", cancel_after=dt.timedelta(minutes=1))
+        assert (eviction.result, eviction.pod_is_gone) == (TurnResult.CANCELLED, False)
+        assert [work.cancelled for work in service.works.values()] == [True]
+
+    simulate(body)
 
 
 def test_many_pods_share_few_calls() -> None:
     """One namespace has half of the slots of a target: eight, unless the administrator says otherwise."""
 
-    async def body(world: World) -> None:
-        service = service_of(world, seconds=1.0)
-        await serving(world, service)
-        pods = [await hooked(world, f"db-{number}") for number in range(12)]
-        await completed(world, *[await request_eviction(world, one) for one in pods])
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world, seconds=1.0)
+        await serving(cluster.world, service)
+        names = [f"db-{number}" for number in range(12)]
+        for name in names:
+            await hooked(cluster, name)
+        await asyncio.gather(*map(cluster.evict, names))
         assert [work.answered for work in service.works.values()] == [True] * 12
         assert service.most_calls == 4
 
-    in_world(body)
+    simulate(body)
 
 
 def test_a_pod_without_a_hook_is_declined() -> None:
-    async def body(world: World) -> None:
-        service = service_of(world)
-        await serving(world, service)
-        target = await running_pod(world, "db", interceptors=[HOOKS_INTERCEPTOR])
-        request = await request_eviction(world, target)
-        await completed(world, request)
-        assert condition_of(found(world, request), f"{HOOKS_INTERCEPTOR}/Declined") == "True"
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world)
+        await serving(cluster.world, service)
+        await cluster.pod("db", HOOKS_INTERCEPTOR)
+        eviction = await cluster.evict("db")
+        assert eviction.result is TurnResult.DECLINED
+        assert eviction.conditions[f"{HOOKS_INTERCEPTOR}/Declined"].status == "True"
         assert not service.works
 
-    in_world(body)
+    simulate(body)
