@@ -109,9 +109,9 @@ async def _originals(path: Path) -> tuple[Obj, Obj, int]:
         asked = await client.create(EVICTIONREQUESTS, request_for(made), NAMESPACE)
         controller = Client(InProcessTransport(server, replace(ADMIN, name=EVICTION_CONTROLLER)))
         assigned = await _assign(controller, asked)
-        return made, assigned, server.registry.store.revision
+        return made, assigned, server.storage.store.revision
     finally:
-        await server.registry.store.aclose()
+        await server.storage.store.aclose()
 
 
 def request_for(target: Obj, deadline: int = _DAY) -> Obj:

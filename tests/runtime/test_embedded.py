@@ -41,7 +41,7 @@ async def cluster(sim: Sim) -> AsyncIterator[ApiServer]:
     try:
         yield server
     finally:
-        await server.registry.store.aclose()
+        await server.storage.store.aclose()
 
 
 def client_of(sim: Sim, server: ApiServer, plan: Plan | None = None) -> Client:
@@ -113,7 +113,7 @@ def test_history_that_is_gone_is_told_and_listed_anew() -> None:
                 for name in ("a", "b"):
                     await client.create(CONFIGMAPS, {"metadata": {"name": name}}, "shop")
                 await client.delete(CONFIGMAPS, "a", "shop")
-                await server.registry.store.compact(server.registry.store.revision)
+                await server.storage.store.compact(server.storage.store.revision)
                 with pytest.raises(Gone):
                     await client.watch(CONFIGMAPS, options=WatchOptions(resource_version="1")).read()
                 await sim.clock.sleep(30)
@@ -127,7 +127,7 @@ def test_history_that_is_gone_is_told_and_listed_anew() -> None:
 def test_under_faults_the_cache_ends_up_with_the_truth(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:
         async with cluster(sim) as server:
-            client, store = client_of(sim, server), server.registry.store
+            client, store = client_of(sim, server), server.storage.store
             await client.create(NAMESPACES, {"metadata": {"name": "shop"}})
             chances = RequestFaultRates(
                 delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.4, stall=0.05, repeat=0.3

@@ -80,8 +80,8 @@ class Embedded:
         self.log = log
         self.clock = clock
         authorizer = Authorizer(StoredRbac(store))
-        self.registry = Storage(store, clock, seeded_entropy(1), authorizer, gates=gates or FeatureGates())
-        self.server = ApiServer(self.registry, Authenticator(), Metrics())
+        self.storage = Storage(store, clock, seeded_entropy(1), authorizer, gates=gates or FeatureGates())
+        self.server = ApiServer(self.storage, Authenticator(), Metrics())
 
     async def ask(
         self,
@@ -104,7 +104,7 @@ class Embedded:
 
     async def seed(self, kind: Kind, obj: Obj) -> Obj:
         """Put an object into the store as it is, and give it back as stored."""
-        entry = await self.registry.stage_create(kind, obj).done()
+        entry = await self.storage.stage_create(kind, obj).done()
         return decode(kind, entry)
 
     def stored(self, kind: Kind, name: str, namespace: str = "d") -> Obj | None:

@@ -19,7 +19,7 @@ class Stage(StrEnum):
 
 
 class CompletionReason(StrEnum):
-    """Why a process is over."""
+    """Why a request is complete: the reason of its condition Complete."""
 
     POD_DELETED = "PodDeleted"
     POD_TERMINATED = "PodTerminated"

@@ -73,7 +73,7 @@ class SimServer:
             self.log, sim.clock, latencies, self._latency, sim.trace, self._keep, self.condition
         )
         server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates))
-        self._store = server.registry.store
+        self._store = server.storage.store
         if self._retention is not None:
             compactor = Compactor(self._store, sim.clock, self._retention)
             self._compaction = sim.loop.create_task(compactor.run(), name="compaction")

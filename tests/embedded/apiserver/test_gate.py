@@ -60,7 +60,7 @@ async def test_off_and_on_again() -> None:
     created = await ask(server, "POST", requests, {**identity, "metadata": {"name": uid}, "spec": spec})
     made = read(created)
     assert created.status == 201
-    await server.registry.store.aclose()
+    await server.storage.store.aclose()
 
     server = await opened(log, CLOSED)
     for path in (requests, f"{requests}/{uid}", f"/apis/{GROUP}", f"/apis/{GROUP}/v1alpha1"):
@@ -73,7 +73,7 @@ async def test_off_and_on_again() -> None:
     new = read(await ask(server, "POST", pods, a_pod("new", **{ANNOTATION: "nonsense"})))
     assert "evictionInterceptors" not in new["spec"]
     assert read(await ask(server, "GET", f"{pods}/web"))["spec"]["evictionInterceptors"]
-    await server.registry.store.aclose()
+    await server.storage.store.aclose()
 
     server = await opened(log, FeatureGates())
     assert read(await ask(server, "GET", f"{requests}/{uid}")) == made
@@ -84,7 +84,7 @@ async def test_off_and_on_again() -> None:
     new = read(await ask(server, "GET", f"{pods}/new"))
     new["metadata"]["annotations"][ANNOTATION] = "other nonsense"
     assert (await ask(server, "PUT", f"{pods}/new", new)).status == 422
-    await server.registry.store.aclose()
+    await server.storage.store.aclose()
 
 
 async def test_more_names_of_kubernetes_can_be_allowed() -> None:
@@ -93,4 +93,4 @@ async def test_more_names_of_kubernetes_can_be_allowed() -> None:
     for allowed, code in (((), 422), (("actor-a.k8s.io",), 201)):
         server = await opened(MemoryLog(), FeatureGates(), allowed_interceptors=allowed)
         assert (await ask(server, "POST", PODS.collection_path("default"), wanted)).status == code
-        await server.registry.store.aclose()
+        await server.storage.store.aclose()

@@ -106,7 +106,7 @@ class Cluster:
 async def cluster() -> AsyncIterator[Cluster]:
     server = await open_server(ServerParts(MemoryLog(), SystemClock(), system_entropy()))
     yield Cluster(server, Client(InProcessTransport(server, ADMIN)), Wire(server))
-    await server.registry.store.aclose()
+    await server.storage.store.aclose()
 
 
 OWN = f"{NODE}.shutdown.vacate.dev"

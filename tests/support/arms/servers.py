@@ -85,7 +85,7 @@ async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
             yield _kubectl(arm, entry, folder) if name == "kubectl" else arm
             await arm.aclose()
     finally:
-        await server.registry.store.aclose()
+        await server.storage.store.aclose()
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ async def _alone(folder: Path) -> AsyncIterator[Arm]:
 
 def _in_process(name: str, server: ApiServer) -> TransportArm:
     admin, anonymous = InProcessTransport(server, ADMIN), InProcessTransport(server)
-    return TransportArm(name, admin, anonymous, _compact(server.registry.store))
+    return TransportArm(name, admin, anonymous, _compact(server.storage.store))
 
 
 @asynccontextmanager
@@ -128,7 +128,7 @@ def _over_https(name: str, server: ApiServer, entry: KubeconfigEntry) -> Transpo
         client_certificate=entry.client_certificate,
         client_key=entry.client_key,
     )
-    return _https_arm(name, config, _compact(server.registry.store))
+    return _https_arm(name, config, _compact(server.storage.store))
 
 
 def _https_arm(name: str, config: ClusterConfig, compact: Compact | None) -> TransportArm:

@@ -174,5 +174,5 @@ async def agent_place(folder: Path, **more: Any) -> AsyncIterator[AgentCluster]:
         for task in place.tasks:
             task.cancel()
             await asyncio.wait([task])
-        await server.registry.store.aclose()
+        await server.storage.store.aclose()
         await clean(folder)

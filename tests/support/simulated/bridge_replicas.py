@@ -62,8 +62,8 @@ class Replicas:
         """Answer for the server that runs now."""
         server = self._world.network.server
         assert isinstance(server, ApiServer)
-        server.registry.bridge = cast("EvictionBridge", self)
-        server.registry.bridge_wait = type(server.registry.bridge_wait)(seconds=wait)
+        server.storage.bridge = cast("EvictionBridge", self)
+        server.storage.bridge_wait = type(server.storage.bridge_wait)(seconds=wait)
 
     def _start(self, number: int) -> None:
         name, world = f"webhook-{number}", self._world

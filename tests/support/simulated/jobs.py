@@ -88,7 +88,7 @@ class SimulatedJobs:
         entropy = seeded_entropy(7)
         metrics = Metrics()
         server = await open_server(ServerParts(MemoryLog(), self.clock, entropy, metrics))
-        self._undo.push_async_callback(server.registry.store.aclose)
+        self._undo.push_async_callback(server.storage.store.aclose)
         self.as_user = lambda name: Client(InProcessTransport(server, Peer(name)))
         self.client = LosingClient(InProcessTransport(server, ADMIN))
         await self.client.create(NAMESPACES, {"metadata": {"name": HOME}})

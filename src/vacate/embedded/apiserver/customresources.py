@@ -35,12 +35,12 @@ _NOT_TYPED = (
 Verb = Callable[[Storage, Call], Awaitable[Response]]
 
 
-async def answer_checked(verb: Verb, registry: Storage, call: Call) -> Response:
+async def answer_checked(verb: Verb, storage: Storage, call: Call) -> Response:
     """The verb's answer, refused or with a word about it where the client sends unknown fields."""
     if call.request.method not in _WRITING:
-        return await verb(registry, call)
+        return await verb(storage, call)
     if not call.kind.custom:
-        response = await verb(registry, call)
+        response = await verb(storage, call)
         response.headers = {**response.headers, **call.validation.headers}
         return response
     if media_type(call.request.headers.get("Content-Type", "")) == protobuf.MEDIA_TYPE:
@@ -54,8 +54,8 @@ async def answer_checked(verb: Verb, registry: Storage, call: Call) -> Response:
         # A null in a patch takes something away, whatever it is, and only the rest would be stored.
         unknown = unknown_fields(call.kind, apply_merge_patch({}, sent))
     if unknown and directive == "Strict":
-        raise _refusal(registry, call, unknown)
-    response = await verb(registry, call)
+        raise _refusal(storage, call, unknown)
+    response = await verb(storage, call)
     if unknown and directive == "Warn":
         response.headers = {**response.headers, **warning_header(unknown)}
     return response
@@ -77,13 +77,13 @@ def _check_identity(call: Call, obj: Obj) -> None:
         )
 
 
-def _refusal(registry: Storage, call: Call, unknown: list[str]) -> ApiError:
+def _refusal(storage: Storage, call: Call, unknown: list[str]) -> ApiError:
     detail = strict_error(unknown)
     kind = call.kind
     if call.request.method != "PATCH":
         whole = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {detail}'
         return BadRequest(whole)
-    _, old = registry.current(kind, call.namespace, call.name)
+    _, old = storage.current(kind, call.namespace, call.name)
     patched = apply_merge_patch(old, _parsed(call.request.body))
     text = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
     return refusals.unusable(fielderrors.invalid("patch", text, detail))

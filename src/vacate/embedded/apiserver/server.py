@@ -60,26 +60,26 @@ class ApiServer:
 
     def __init__(
         self,
-        registry: Storage,
+        storage: Storage,
         authenticator: Authenticator,
         metrics: Metrics,
     ) -> None:
-        self.registry = registry
+        self.storage = storage
         self.health = Health(
             live={"ping": lambda: ""},
-            ready={"storage": lambda: _read_only(registry.store.failure)},
+            ready={"storage": lambda: _read_only(storage.store.failure)},
         )
         self._authenticator = authenticator
-        self._impersonation = Impersonation(registry.authorizer)
+        self._impersonation = Impersonation(storage.authorizer)
         self._metrics = metrics
         self._measure = RequestMetrics(metrics)
-        self._kinds = served_kinds(registry.gates)
+        self._kinds = served_kinds(storage.gates)
         self._served = frozenset(self._kinds)
         self._groups = frozenset(kind.group for kind in self._kinds)
 
     async def handle(self, request: Request) -> Response:
         """Answer one request; whatever goes wrong is a Status object, never an exception."""
-        started = self.registry.clock.monotonic()
+        started = self.storage.clock.monotonic()
         address = route(request)
         try:
             response = await self._answer(request, address)
@@ -92,7 +92,7 @@ class ApiServer:
             response = refusal(errors.InternalError("an internal error occurred; the server's log has it"))
         if not isinstance(response.body, bytes):
             response.body = self._measure.watched(address, response.body)
-        self._measure.answered(address, response.status, self.registry.clock.monotonic() - started)
+        self._measure.answered(address, response.status, self.storage.clock.monotonic() - started)
         return response
 
     async def _answer(self, request: Request, address: Route) -> Response:
@@ -100,7 +100,7 @@ class ApiServer:
             raise errors.RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         user = self._authenticator.identify(request)
         user = self._impersonation.resolve(address.access(user), request.headers)
-        self.registry.authorizer.require(address.access(user))
+        self.storage.authorizer.require(address.access(user))
         if not address.resource:
             return self._answer_path(request)
         return await self._answer_resource(request, address, user)
@@ -133,7 +133,7 @@ class ApiServer:
             raise errors.NotFound(_UNKNOWN, details={})
         if request.method == "HEAD":
             raise _not_allowed()
-        call = _call(request, address, kind, user, self.registry)
+        call = _call(request, address, kind, user, self.storage)
         if request.method != "GET":
             objects.check_acceptable(call, address.verb)
             if request.method != "DELETE":
@@ -149,7 +149,7 @@ class ApiServer:
             raise _not_allowed()
         if everywhere and address.verb not in ("list", "watch"):
             raise _not_allowed()
-        return await answer_checked(VERBS[address.verb], self.registry, call)
+        return await answer_checked(VERBS[address.verb], self.storage, call)
 
     async def _answer_subresource(self, call: Call, verb: str) -> Response:
         sub = call.kind.subresource(call.subresource)
@@ -159,23 +159,23 @@ class ApiServer:
             raise _not_allowed()
         special = SUBRESOURCES.get((call.kind.plural, call.subresource))
         handler = VERBS[verb] if special is None else special[verb]
-        return await answer_checked(handler, self.registry, call)
+        return await answer_checked(handler, self.storage, call)
 
     def _review(self, call: Call, address: Route) -> Response:
         if address.verb != "create" or address.name:
             raise _not_allowed()
         body = read_object(call.request, call.kind, call.validation)
-        filled = answer_review(call.kind, body, call.user, self.registry.authorizer, call.now)
+        filled = answer_review(call.kind, body, call.user, self.storage.authorizer, call.now)
         return objects.unstored(call, filled, 201)
 
 
-def _call(request: Request, address: Route, kind: Kind, user: User, registry: Storage) -> Call:
+def _call(request: Request, address: Route, kind: Kind, user: User, storage: Storage) -> Call:
     # The path of a namespace names it twice: as namespace and as name. As an object it lives in none.
     namespace = address.namespace if kind.namespaced else ""
     name = address.name
     if address.verb in ("list", "watch", "deletecollection"):
         name = ""
-    now = registry.clock.now()
+    now = storage.clock.now()
     return Call(request, user, kind, namespace, name, address.subresource, now, field_validation(request))
 
 

@@ -55,11 +55,11 @@ class ServerParts:
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
-    """Open the store and put the default objects in place. Close with `server.registry.store.aclose()`."""
+    """Open the store and put the default objects in place. Close with `server.storage.store.aclose()`."""
     store = Store(parts.log, project, metrics=parts.metrics)
     await store.open()
     authorizer = Authorizer(StoredRbac(store))
-    registry = Storage(
+    storage = Storage(
         store,
         parts.clock,
         parts.entropy,
@@ -71,50 +71,50 @@ async def open_server(parts: ServerParts) -> ApiServer:
         parts.metrics,
     )
     try:
-        await _bootstrap(registry)
+        await _bootstrap(storage)
     except BaseException:
         await store.aclose()
         raise
     if parts.storage_quota is not None:
         store.limit(parts.storage_quota)  # not before: a full store must come up, or nothing could be deleted
-    server = ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
+    server = ApiServer(storage, Authenticator(parts.tokens), parts.metrics)
     if parts.gates.enabled(BRIDGE_GATE):
         transport = InProcessTransport(server, controller("evictionrequest-controller"))
         client = Client(transport, user_agent="vacate/eviction-bridge")
-        registry.bridge, registry.bridge_wait = EvictionBridge(client, parts.clock), parts.bridge_wait
+        storage.bridge, storage.bridge_wait = EvictionBridge(client, parts.clock), parts.bridge_wait
     return server
 
 
-async def _bootstrap(registry: Storage) -> None:
+async def _bootstrap(storage: Storage) -> None:
     """Create what is missing and add what newer releases want; take nothing away.
 
     All is staged before the first write is awaited, so that a disk syncs a few times and not once for each.
     """
-    under_way = [write for kind, wanted in bootstrap_objects() for write in _stage(registry, kind, wanted)]
+    under_way = [write for kind, wanted in bootstrap_objects() for write in _stage(storage, kind, wanted)]
     for write in under_way:
         await write.done()
 
 
-def _stage(registry: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
+def _stage(storage: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
     """The writes that put one default object in place."""
-    call = _call(registry, kind, wanted)
-    entry = registry.store.get(key_of(kind, wanted))
+    call = _call(storage, kind, wanted)
+    entry = storage.store.get(key_of(kind, wanted))
     if entry is None:
-        yield create.stage(registry, call, wanted)
+        yield create.stage(storage, call, wanted)
         return
-    found, existing = registry.current(kind, call.namespace, call.name)
+    found, existing = storage.current(kind, call.namespace, call.name)
     if must_recreate(existing, wanted):
-        yield registry.stage_delete(kind, existing, found)
-        yield create.stage(registry, call, wanted)
+        yield storage.stage_delete(kind, existing, found)
+        yield create.stage(storage, call, wanted)
         return
     updated = reconcile(kind, existing, wanted)
     if updated is not None:
-        admitted = update.admit(registry, call, updated, existing)
-        if write := registry.stage_update(kind, admitted, found):
+        admitted = update.admit(storage, call, updated, existing)
+        if write := storage.stage_update(kind, admitted, found):
             yield write
 
 
-def _call(registry: Storage, kind: Kind, obj: Obj) -> Call:
+def _call(storage: Storage, kind: Kind, obj: Obj) -> Call:
     user = with_authenticated(User(BOOTSTRAP.name, BOOTSTRAP.groups))
     request = Request("POST", kind.collection_path(namespace_of(obj)), headers=CIMultiDict())
-    return Call(request, user, kind, namespace_of(obj), name_of(obj), "", registry.clock.now())
+    return Call(request, user, kind, namespace_of(obj), name_of(obj), "", storage.clock.now())

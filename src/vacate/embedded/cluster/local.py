@@ -161,7 +161,7 @@ class LocalCluster:
             self.settings.storage_quota,
         )
         server = await open_server(parts)
-        store = server.registry.store
+        store = server.storage.store
         self._undo.push_async_callback(store.aclose)
         self._in_background(Compactor(store, self._clock, Retention()).run())
         return server
@@ -183,7 +183,7 @@ class LocalCluster:
         )
         write_kubeconfig(self.folder.kubeconfig, entry)
         asks = pki.client("kubelet-client", "kube-apiserver-kubelet-client", (MASTERS,))
-        server.registry.node_logs = NodeLogs(asks, self._clock)
+        server.storage.node_logs = NodeLogs(asks, self._clock)
 
     def _run_parts(self, server: ApiServer, hooks: Sequence[ControllerDescriptor]) -> None:
         if not self.settings.controllers:
@@ -218,7 +218,7 @@ class LocalCluster:
     def _run_agents(self, server: ApiServer, around: Environment) -> None:
         """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
         nodes = self.folder.root.absolute() / "nodes"
-        server.registry.logs = lambda name, uid, container: log_files(nodes / name, uid, container)
+        server.storage.logs = lambda name, uid, container: log_files(nodes / name, uid, container)
         for shape in shapes(self.settings.nodes):
             settings = AgentSettings(
                 shape.name,

@@ -24,8 +24,8 @@ POD_PATH = PODS.object_path("p", "d")
 @pytest.fixture
 async def server() -> AsyncIterator[Embedded]:
     async with embedded() as one:
-        one.registry.force_guard = Guard(unlabelled=True)
-        one.registry.metrics = Metrics()
+        one.storage.force_guard = Guard(unlabelled=True)
+        one.storage.metrics = Metrics()
         yield one
 
 
@@ -34,8 +34,8 @@ async def force(server: Embedded, peer: Peer = HERS, **options: Any) -> Answer:
 
 
 def counted(server: Embedded, result: str) -> float:
-    assert server.registry.metrics is not None
-    return server.registry.metrics.registry.get_sample_value(
+    assert server.storage.metrics is not None
+    return server.storage.metrics.registry.get_sample_value(
         "vacate_pod_force_deletions_total", {"result": result}
     ) or 0.0  # fmt: skip
 
@@ -137,7 +137,7 @@ async def test_a_terminating_pod_cannot_be_forced_either_and_may_be_hurried(serv
 async def test_a_namespace_opts_in_or_out_by_its_label(
     server: Embedded, label: str | None, unlabelled: bool, code: int
 ) -> None:
-    server.registry.force_guard = Guard(unlabelled=unlabelled)
+    server.storage.force_guard = Guard(unlabelled=unlabelled)
     change = {"metadata": {"labels": {GUARD_LABEL: label}}}
     kind = "application/merge-patch+json"
     assert (await server.ask("PATCH", NAMESPACES.object_path("d"), change, content_type=kind)).code == 200

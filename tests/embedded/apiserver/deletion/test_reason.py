@@ -164,7 +164,7 @@ async def test_people_may_write_in_their_language(server: Embedded) -> None:
 async def test_gate_off_it_is_dropped_and_kept_where_it_is(server: Embedded) -> None:
     await created(server, "q")
     await server.ask("DELETE", f"{POD_PATH}/q", {"reason": WHY})
-    server.registry.gates = parse_feature_gates("PodTerminationReason=false")
+    server.storage.gates = parse_feature_gates("PodTerminationReason=false")
     await server.ask("DELETE", f"{POD_PATH}/p", {"reason": "a\nb"})
     assert "deletionTimestamp" in metadata(server)
     assert "reason" not in metadata(server)

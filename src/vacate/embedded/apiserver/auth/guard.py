@@ -9,15 +9,15 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.storage import Storage
 
 
-def guard(registry: Storage, call: Call, new: Obj, old: Obj | None) -> None:
+def guard(storage: Storage, call: Call, new: Obj, old: Obj | None) -> None:
     """Refuse roles and bindings that would grant more than the user holds."""
     verb = "create" if old is None else "update"
-    confirm_no_escalation(registry.authorizer, _access(call, verb), call.kind, new, old)
+    confirm_no_escalation(storage.authorizer, _access(call, verb), call.kind, new, old)
 
 
-def require(registry: Storage, call: Call, verb: str) -> None:
+def require(storage: Storage, call: Call, verb: str) -> None:
     """Refuse where the user may not also use this verb on the same address."""
-    registry.authorizer.require(_access(call, verb))
+    storage.authorizer.require(_access(call, verb))
 
 
 def _access(call: Call, verb: str) -> Access:

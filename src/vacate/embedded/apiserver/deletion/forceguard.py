@@ -20,30 +20,30 @@ from vacate.errors import ApiError
 
 
 def admit(
-    registry: Storage, call: Call, pod: Obj, options: DeleteOptions, also: Sequence[Obj] = ()
+    storage: Storage, call: Call, pod: Obj, options: DeleteOptions, also: Sequence[Obj] = ()
 ) -> ForceDeletionReason | None:
     """Why this deletion may take the pod out at once; None where it is no force deletion. Else Forbidden."""
-    if call.kind != PODS or not registry.gates.enabled(forcedeletion.GATE):
+    if call.kind != PODS or not storage.gates.enabled(forcedeletion.GATE):
         return None
     if not forcedeletion.may_leave_processes(pod, options.grace_period_seconds):
         return None
-    namespace = registry.lookup(NAMESPACES, "", call.namespace)
-    ground = forcedeletion.review(pod, call.user, namespace, registry.force_guard, also)
+    namespace = storage.lookup(NAMESPACES, "", call.namespace)
+    ground = forcedeletion.review(pod, call.user, namespace, storage.force_guard, also)
     if not options.is_dry_run:
-        registry.count_force_deletion("refused" if ground is None else str(ground))
+        storage.count_force_deletion("refused" if ground is None else str(ground))
     if ground is None:
         raise status.forbidden(PODS, name_of(pod), forcedeletion.refusal(pod))
     return ground
 
 
-def stage_event(registry: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
+def stage_event(storage: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
     """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
-    if ground is None or (ground is ForceDeletionReason.UNGUARDED and not registry.force_guard.unlabelled):
+    if ground is None or (ground is ForceDeletionReason.UNGUARDED and not storage.force_guard.unlabelled):
         return []  # where the whole cluster does without the guard, nobody asked to be told
     event = force_deletion_event(pod, call.user.name, ground, call.now)
     if event is None:
         return []
     try:
-        return [create.stage(registry, replace(call, kind=EVENTS, name="", subresource=""), event)]
+        return [create.stage(storage, replace(call, kind=EVENTS, name="", subresource=""), event)]
     except ApiError:
         return []

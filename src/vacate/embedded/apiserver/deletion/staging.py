@@ -36,49 +36,49 @@ class StagedDeletion:
     writes: Sequence[Write] = ()
 
 
-def read_delete_options(registry: Storage, request: Request) -> DeleteOptions:
+def read_delete_options(storage: Storage, request: Request) -> DeleteOptions:
     """The options of the body, or of the query where there is no body; checked."""
     if request.body:
         options = options_from_body(_options_object(request))
     else:
         options = options_from_query({name: request.query.getall(name) for name in request.query})
-    options = drop_gated(options, registry.gates)
+    options = drop_gated(options, storage.gates)
     check_options(options)
     return options
 
 
 def stage_deletion(
-    registry: Storage, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
+    storage: Storage, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
 ) -> StagedDeletion:
     """Decide, and put what follows into the log; a dry run puts nothing."""
-    return _stage(registry, kind, current[0], decide_deletion(kind, current[1], options, now), options)
+    return _stage(storage, kind, current[0], decide_deletion(kind, current[1], options, now), options)
 
 
 def stage_requested_deletion(
-    registry: Storage, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
+    storage: Storage, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
 ) -> StagedDeletion:
     """The same for a client, who is refused where the kind itself has something against it."""
     deletion = decide_deletion(call.kind, current[1], options, call.now)
-    strategy_for(call.kind).validate_delete(current[1], registry.context(call.user))
-    ground = forceguard.admit(registry, call, current[1], options)
-    staged = _stage(registry, call.kind, current[0], deletion, options)
-    event_writes = [] if options.is_dry_run else forceguard.stage_event(registry, call, current[1], ground)
+    strategy_for(call.kind).validate_delete(current[1], storage.context(call.user))
+    ground = forceguard.admit(storage, call, current[1], options)
+    staged = _stage(storage, call.kind, current[0], deletion, options)
+    event_writes = [] if options.is_dry_run else forceguard.stage_event(storage, call, current[1], ground)
     return replace(staged, writes=[*staged.writes, *event_writes])
 
 
 def _stage(
-    registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
+    storage: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
 ) -> StagedDeletion:
     if options.is_dry_run:
         return StagedDeletion(deletion, entry)
     writes = []
     if deletion.write:
-        write = registry.stage_update(kind, deletion.obj, entry)
+        write = storage.stage_update(kind, deletion.obj, entry)
         if write is not None:
             writes.append(write)
             entry = write.entry
     if deletion.remove:
-        writes.append(registry.stage_delete(kind, deletion.obj, entry))
+        writes.append(storage.stage_delete(kind, deletion.obj, entry))
         entry = writes[-1].entry
     return StagedDeletion(deletion, entry, writes)
 

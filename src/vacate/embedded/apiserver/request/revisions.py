@@ -32,16 +32,16 @@ def _revision_error(text: str) -> f.FieldError | None:
     return f.invalid("resourceVersion", text[:64], "must be a 64-bit integer")
 
 
-async def wait_until_fresh(registry: Storage, resource_version: str) -> None:
+async def wait_until_fresh(storage: Storage, resource_version: str) -> None:
     """Wait a little for a revision that has not come yet; Timeout, to be tried again, where it does not."""
     wanted = parse_revision(resource_version)
-    if wanted <= registry.store.revision:
+    if wanted <= storage.store.revision:
         return
     try:
         async with asyncio.timeout(_FRESH_SECONDS):
-            await registry.store.wait_for(wanted)
+            await storage.store.wait_for(wanted)
     except TimeoutError:
-        current = registry.store.revision
+        current = storage.store.revision
         raise errors.Timeout(
             f"Timeout: Too large resource version: {wanted}, current: {current}",
             details={

@@ -21,22 +21,22 @@ from vacate.wire.message import Response
 _VERSIONS = ("v1",)
 
 
-async def bind(registry: Storage, call: Call) -> Response:
+async def bind(storage: Storage, call: Call) -> Response:
     """Assign the pod to the target node, if it is free to be assigned."""
-    binding = read_posted(registry, call, "Binding", _VERSIONS)
+    binding = read_posted(storage, call, "Binding", _VERSIONS)
     if binding["metadata"].get("name", "") != call.name:
         raise BadRequest("name in URL does not match name in Binding object")
     _check_target(binding)
     dry_run = call.dry_run
-    entry, pod = registry.current(PODS, call.namespace, call.name)
+    entry, pod = storage.current(PODS, call.namespace, call.name)
     _check_preconditions(binding, pod)
     _check_free(pod)
     if binding["target"].get("kind") == "Node":
-        add_topology(binding, binding["target"]["name"], registry.lookup)
+        add_topology(binding, binding["target"]["name"], storage.lookup)
     assigned = assign(pod, binding, call.now)
     schema.complete(PODS, assigned)
     if not dry_run:
-        await registry.write_update(PODS, assigned, entry)
+        await storage.write_update(PODS, assigned, entry)
     return respond.success(201)
 
 

@@ -16,7 +16,7 @@ from vacate.embedded.schema.mismatch import mismatch
 from vacate.errors import BadRequest
 
 
-def read_posted(registry: Storage, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
+def read_posted(storage: Storage, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
     """The body of a create, with everything checked that comes before the subresource's own questions.
 
     The namespace must exist and must not be terminating: to the server these are creations too.
@@ -26,7 +26,7 @@ def read_posted(registry: Storage, call: Call, kind: str, versions: tuple[str, .
     except Unreadable as error:
         raise error.of(kind, call.request.body) from None
     match_namespace(obj, call)
-    found = registry.lookup(NAMESPACES, "", call.namespace)
+    found = storage.lookup(NAMESPACES, "", call.namespace)
     refusal = creation_refusal(call.kind, {"metadata": {"name": call.name}}, call.namespace, found)
     if refusal is not None:
         raise refusal

@@ -40,34 +40,34 @@ _VERSIONS = ("policy/v1", "policy/v1beta1")
 _UNSAFE = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
-async def evict(registry: Storage, call: Call) -> Response:
+async def evict(storage: Storage, call: Call) -> Response:
     """Ask the budgets, spend, mark the pod, delete it."""
-    body = read_posted(registry, call, "Eviction", _VERSIONS)
-    options = _read_options(registry, call, body)
-    await _ask_bridge(registry, call, body, options)
+    body = read_posted(storage, call, "Eviction", _VERSIONS)
+    options = _read_options(storage, call, body)
+    await _ask_bridge(storage, call, body, options)
     writes: list[Write] = []
     try:
-        newest = _stage(registry, call, options, body, writes)
+        newest = _stage(storage, call, options, body, writes)
     finally:
         # A deletion that is refused after the budget was spent leaves it spent, as watchers see.
         await settle(writes)
-    await registry.store.wait_for(newest.revision)
+    await storage.store.wait_for(newest.revision)
     return respond.success(201)
 
 
-async def _ask_bridge(registry: Storage, call: Call, body: Obj, options: DeleteOptions) -> None:
+async def _ask_bridge(storage: Storage, call: Call, body: Obj, options: DeleteOptions) -> None:
     """Raise what the eviction bridge answers; where it has no answer the eviction passes, as by webhook."""
-    if registry.bridge is None:
+    if storage.bridge is None:
         return
     review = read_eviction(call.user, call.namespace, call.name, body, dry_run=options.is_dry_run)
     config = BridgeConfig(
-        registry.authority,
-        registry.allowed_interceptors,
-        registry.bridge_wait,
-        evacuations=registry.gates.enabled(EVACUATIONS.gate),
+        storage.authority,
+        storage.allowed_interceptors,
+        storage.bridge_wait,
+        evacuations=storage.gates.enabled(EVACUATIONS.gate),
     )
     try:
-        answer = await registry.bridge.answer(review, config)
+        answer = await storage.bridge.answer(review, config)
     except (ApiError, TransportError, TimeoutError) as error:
         _log.warning("the eviction bridge did not answer: %s", str(error) or "in time")
         return
@@ -75,7 +75,7 @@ async def _ask_bridge(registry: Storage, call: Call, body: Obj, options: DeleteO
         raise answer.refusal
 
 
-def _read_options(registry: Storage, call: Call, body: Obj) -> DeleteOptions:
+def _read_options(storage: Storage, call: Call, body: Obj) -> DeleteOptions:
     if body["metadata"].get("name", "") != call.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     given = body.get("deleteOptions")
@@ -85,46 +85,46 @@ def _read_options(registry: Storage, call: Call, body: Obj) -> DeleteOptions:
         raise status.invalid(_EVICTION, call.name, [invalid(_UNSAFE, True, detail)])
     merged = deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
     # Checked before the budget is spent; the other options are part of the deletion, as in kube-apiserver.
-    check_options(DeleteOptions(reason=drop_gated(merged, registry.gates).reason))
-    return drop_gated(replace(merged, reason=merged.reason or EVICTION), registry.gates)
+    check_options(DeleteOptions(reason=drop_gated(merged, storage.gates).reason))
+    return drop_gated(replace(merged, reason=merged.reason or EVICTION), storage.gates)
 
 
-def _stage(registry: Storage, call: Call, asked: DeleteOptions, body: Obj, writes: list[Write]) -> Entry:
+def _stage(storage: Storage, call: Call, asked: DeleteOptions, body: Obj, writes: list[Write]) -> Entry:
     """Everything up to the disk, in one step; the pod's newest entry."""
-    entry, pod = registry.current(PODS, call.namespace, call.name)
-    ground = forceguard.admit(registry, call, pod, asked, [body])
-    budgets = [] if bypasses_budgets(pod) else _budgets_of(registry, pod)
+    entry, pod = storage.current(PODS, call.namespace, call.name)
+    ground = forceguard.admit(storage, call, pod, asked, [body])
+    budgets = [] if bypasses_budgets(pod) else _budgets_of(storage, pod)
     decided = deciding.decide_eviction(pod, [budget for _, budget in budgets], asked, call.now)
     if decided.budget is not None:
-        spent = registry.stage_update(PODDISRUPTIONBUDGETS, decided.budget, budgets[0][0])
+        spent = storage.stage_update(PODDISRUPTIONBUDGETS, decided.budget, budgets[0][0])
         writes += [] if spent is None else [spent]
     try:
-        newest = _stage_pod(registry, call, decided.options, (entry, pod), writes)
+        newest = _stage_pod(storage, call, decided.options, (entry, pod), writes)
     except ApiError as error:
         raise decided.explain(error, asked) from None
-    writes += [] if asked.is_dry_run else forceguard.stage_event(registry, call, pod, ground)
+    writes += [] if asked.is_dry_run else forceguard.stage_event(storage, call, pod, ground)
     return newest
 
 
-def _budgets_of(registry: Storage, pod: Obj) -> list[tuple[Entry, Obj]]:
+def _budgets_of(storage: Storage, pod: Obj) -> list[tuple[Entry, Obj]]:
     """The budgets of the pod's namespace that cover it, writes under way included."""
-    entries = registry.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
+    entries = storage.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
     found = [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in entries]
     return [(entry, budget) for entry, budget in found if selects(budget, pod)]
 
 
 def _stage_pod(
-    registry: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+    storage: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
 ) -> Entry:
     if not options.is_dry_run:
-        current, options = _stage_mark(registry, call, options, current, writes)
-    staged = stage_deletion(registry, PODS, current, options, call.now)
+        current, options = _stage_mark(storage, call, options, current, writes)
+    staged = stage_deletion(storage, PODS, current, options, call.now)
     writes += staged.writes
     return staged.entry
 
 
 def _stage_mark(
-    registry: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+    storage: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
 ) -> tuple[tuple[Entry, Obj], DeleteOptions]:
     """Say on the pod why it goes; preconditions hold for what it was before."""
     entry, pod = current
@@ -132,7 +132,7 @@ def _stage_mark(
     check_preconditions(PODS, pod, before)
     pod = deciding.mark_for_eviction(pod, call.now)
     schema.complete(PODS, pod)
-    write = registry.stage_update(PODS, pod, entry)
+    write = storage.stage_update(PODS, pod, entry)
     if write is not None:
         writes.append(write)
         entry = write.entry

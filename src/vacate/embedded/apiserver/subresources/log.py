@@ -14,47 +14,47 @@ from vacate.nodeagent.logservice import PREFIX
 from vacate.wire.message import Response
 
 
-async def get_log(registry: Storage, call: Call) -> Response:
+async def get_log(storage: Storage, call: Call) -> Response:
     """The whole log or its end; with `follow` also what is printed from now on, until the container ends."""
     query = call.request.query
-    options = LogOptions.of(query, call.name, registry.clock.now())
-    pod = registry.current(PODS, call.namespace, call.name)[1]
+    options = LogOptions.of(query, call.name, storage.clock.now())
+    pod = storage.current(PODS, call.namespace, call.name)[1]
     container = _container(pod, query.get("container", ""))
     uid, node = pod["metadata"]["uid"], str(dig(pod, "spec", "nodeName") or "")
-    files = registry.logs(node, uid, container) if registry.logs is not None else []
-    if not files and (where := _endpoint(registry, node)) is not None:
-        return await _from_node(registry, call, container, where)
-    if registry.logs is None:
+    files = storage.logs(node, uid, container) if storage.logs is not None else []
+    if not files and (where := _endpoint(storage, node)) is not None:
+        return await _from_node(storage, call, container, where)
+    if storage.logs is None:
         raise NotFound(f'pod "{call.name}" has no log: simulated nodes run no processes', details={})
     path = chosen_run(files, options, container, call.name)
-    return read_log(path, options, lambda: _runs(registry, call, uid, container), registry.clock)
+    return read_log(path, options, lambda: _runs(storage, call, uid, container), storage.clock)
 
 
-def _endpoint(registry: Storage, node: str) -> tuple[str, int] | None:
+def _endpoint(storage: Storage, node: str) -> tuple[str, int] | None:
     """Where a node says that it serves logs."""
-    found = registry.lookup(NODES, "", node) if node else None
+    found = storage.lookup(NODES, "", node) if node else None
     port = dig(found or {}, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
     addresses = maps(dig(found or {}, "status", "addresses"))
     address = next((one.get("address") for one in addresses if one.get("type") == "InternalIP"), None)
     return (str(address), port) if address and type(port) is int and 0 < port < 65536 else None
 
 
-async def _from_node(registry: Storage, call: Call, container: str, where: tuple[str, int]) -> Response:
-    if registry.node_logs is None:
+async def _from_node(storage: Storage, call: Call, container: str, where: tuple[str, int]) -> Response:
+    if storage.node_logs is None:
         raise NotFound(f'pod "{call.name}" has no log: this server asks no nodes', details={})
     query = call.request.query.copy()
     query.pop("container", None)
     query.update({key: "true" if flag(query, key) else "false" for key in FLAGS if key in query})
     path = f"{PREFIX}{call.namespace}/{call.name}/{container}"
     try:
-        return await registry.node_logs(*where, path, query)
+        return await storage.node_logs(*where, path, query)
     except TransportError as error:
         raise InternalError(f"the node of the pod does not answer: {error}") from None
 
 
-def _runs(registry: Storage, call: Call, uid: str, container: str) -> bool:
+def _runs(storage: Storage, call: Call, uid: str, container: str) -> bool:
     try:
-        pod = registry.current(PODS, call.namespace, call.name)[1]
+        pod = storage.current(PODS, call.namespace, call.name)[1]
     except NotFound:
         return False
     return pod["metadata"]["uid"] == uid and dig(_status(pod, container), "state", "running") is not None

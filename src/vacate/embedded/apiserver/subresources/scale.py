@@ -27,32 +27,32 @@ SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-async def get_scale(registry: Storage, call: Call) -> Response:
+async def get_scale(storage: Storage, call: Call) -> Response:
     """The committed scale."""
     wanted = call.request.query.get("resourceVersion", "")
     if wanted and wanted != "0":
-        await wait_until_fresh(registry, wanted)
-    entry = registry.store.get(Key(call.kind.resource, call.namespace, call.name))
+        await wait_until_fresh(storage, wanted)
+    entry = storage.store.get(Key(call.kind.resource, call.namespace, call.name))
     if entry is None:
         raise status.not_found(call.kind, call.name)
     return respond.unstored(call, scale_of(decode(call.kind, entry)))
 
 
-async def update_scale(registry: Storage, call: Call) -> Response:
+async def update_scale(storage: Storage, call: Call) -> Response:
     """Set the number of replicas."""
     scale = read_scale(read_body(call.request))
     check_address(scale, call)
-    return await _write(registry, call, scale, *registry.current(call.kind, call.namespace, call.name))
+    return await _write(storage, call, scale, *storage.current(call.kind, call.namespace, call.name))
 
 
-async def patch_scale(registry: Storage, call: Call) -> Response:
+async def patch_scale(storage: Storage, call: Call) -> Response:
     """Change the scale, which the patch sees as an object of its own."""
-    entry, old = registry.current(call.kind, call.namespace, call.name)
+    entry, old = storage.current(call.kind, call.namespace, call.name)
     form = media_type(call.request.headers.get("Content-Type", ""))
     patched = apply_patch(form, SCALE, scale_of(old), call.request.body)
     scale = read_scale(patched)
     check_address(scale, call)
-    return await _write(registry, call, scale, entry, old)
+    return await _write(storage, call, scale, entry, old)
 
 
 def scale_of(workload: Obj) -> Obj:
@@ -77,11 +77,11 @@ def read_scale(value: Any) -> Obj:
     return {**scale, "spec": {"replicas": replicas or 0}}
 
 
-async def _write(registry: Storage, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
-    new = admit(registry, call, _rescaled(call, scale, old), old)
+async def _write(storage: Storage, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
+    new = admit(storage, call, _rescaled(call, scale, old), old)
     if call.dry_run:
         return respond.unstored(call, scale_of(new))
-    written = await registry.write_update(call.kind, new, entry)
+    written = await storage.write_update(call.kind, new, entry)
     return respond.unstored(call, scale_of(decode(call.kind, written)))
 
 

@@ -1,1 +1,1 @@
-"""One verb a file: each is `async (registry, call) -> Response`."""
+"""One verb a file: each is `async (storage, call) -> Response`."""

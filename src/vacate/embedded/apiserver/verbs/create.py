@@ -25,43 +25,43 @@ from vacate.wire.message import Response
 _NAME_ATTEMPTS = 8
 
 
-async def create(registry: Storage, call: Call) -> Response:
+async def create(storage: Storage, call: Call) -> Response:
     """Admit and write."""
     obj = read_object(call.request, call.kind, call.validation)
     match_namespace(obj, call)
     if call.dry_run:
-        obj = admit(registry, call, obj)
-        if registry.store.tip(key_of(call.kind, obj)) is not None:
+        obj = admit(storage, call, obj)
+        if storage.store.tip(key_of(call.kind, obj)) is not None:
             taken = status.already_exists(call.kind, obj["metadata"]["name"])
-            raise _explained(registry, call.kind, obj, taken, generated=False)
+            raise _explained(storage, call.kind, obj, taken, generated=False)
         return respond.unstored(call, obj, 201)
     if _names_a_version(obj):
-        admit(registry, call, obj)
+        admit(storage, call, obj)
         raise errors.ApiError("resourceVersion should not be set on objects to be created", code=500)
-    return respond.stored(call, await stage(registry, call, obj).done(), 201)
+    return respond.stored(call, await stage(storage, call, obj).done(), 201)
 
 
-def stage(registry: Storage, call: Call, obj: Obj) -> Write:
+def stage(storage: Storage, call: Call, obj: Obj) -> Write:
     """Admit a new object and put it into the log; a generated name that is taken is made anew."""
     base = generated_base(obj)
-    obj = admit(registry, call, obj)
+    obj = admit(storage, call, obj)
     for _ in range(_NAME_ATTEMPTS if base else 1):
         try:
-            return registry.stage_create(call.kind, obj)
+            return storage.stage_create(call.kind, obj)
         except errors.AlreadyExists as error:
             refused = error
             if base:
-                obj["metadata"]["name"] = generated_name(base, registry.entropy.suffix())
-    raise _explained(registry, call.kind, obj, refused, generated=bool(base))
+                obj["metadata"]["name"] = generated_name(base, storage.entropy.suffix())
+    raise _explained(storage, call.kind, obj, refused, generated=bool(base))
 
 
-def admit(registry: Storage, call: Call, given: Obj) -> Obj:
+def admit(storage: Storage, call: Call, given: Obj) -> Obj:
     """The new object as it is written: the pipeline, and before and after it what only the server knows."""
-    given = _identified(registry, call, given)
-    check_namespace(registry, call, given)
+    given = _identified(storage, call, given)
+    check_namespace(storage, call, given)
     complete = partial(schema.complete, call.kind)
-    obj = admit_create(strategy_for(call.kind), given, registry.context(call.user), complete)
-    guard(registry, call, obj, None)
+    obj = admit_create(strategy_for(call.kind), given, storage.context(call.user), complete)
+    guard(storage, call, obj, None)
     call.validation.notes += warnings_for(call.kind, obj)
     return obj
 
@@ -90,33 +90,33 @@ def match_namespace(obj: Obj, call: Call) -> None:
         meta.pop("namespace", None)
 
 
-def _identified(registry: Storage, call: Call, given: Obj) -> Obj:
+def _identified(storage: Storage, call: Call, given: Obj) -> Obj:
     """The object with what only the server makes up: a name where it is to be generated, UID and time."""
     meta = dict(given["metadata"])
     if base := generated_base(given):
-        meta["name"] = generated_name(base, registry.entropy.suffix())
-    meta["uid"] = registry.entropy.uid()
+        meta["name"] = generated_name(base, storage.entropy.suffix())
+    meta["uid"] = storage.entropy.uid()
     meta["creationTimestamp"] = format_time(call.now)
     return {**given, "metadata": meta}
 
 
-def check_namespace(registry: Storage, call: Call, obj: Obj) -> None:
+def check_namespace(storage: Storage, call: Call, obj: Obj) -> None:
     """Refuse new objects where the namespace is missing or terminating."""
     if call.kind.namespaced:
-        namespace = registry.lookup(NAMESPACES, "", call.namespace)
+        namespace = storage.lookup(NAMESPACES, "", call.namespace)
         refusal = creation_refusal(call.kind, obj, call.namespace, namespace)
         if refusal is not None:
             raise refusal
 
 
 def _explained(
-    registry: Storage, kind: Kind, obj: Obj, refused: errors.AlreadyExists, *, generated: bool
+    storage: Storage, kind: Kind, obj: Obj, refused: errors.AlreadyExists, *, generated: bool
 ) -> errors.AlreadyExists:
     """Say why the name is taken where there is more to say."""
     message = refused.message
     if generated:
         message += ", the server was not able to generate a unique name for the object"
-    existing = registry.lookup(kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    existing = storage.lookup(kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
     if existing is not None and "deletionTimestamp" in existing["metadata"]:
         message = f"object is being deleted: {message}"
     return errors.AlreadyExists(message, details=refused.details)

@@ -20,14 +20,14 @@ from vacate.embedded.apiserver.storage import Storage
 from vacate.wire.message import Response
 
 
-async def delete(registry: Storage, call: Call) -> Response:
+async def delete(storage: Storage, call: Call) -> Response:
     """Take the object out, or mark it where something holds it."""
-    options = read_delete_options(registry, call.request)
+    options = read_delete_options(storage, call.request)
     _refuse_protected(call.kind, call.name)
-    current = registry.current(call.kind, call.namespace, call.name)
-    staged = stage_requested_deletion(registry, call, current, options)
+    current = storage.current(call.kind, call.namespace, call.name)
+    staged = stage_requested_deletion(storage, call, current, options)
     await settle(staged.writes)
-    await registry.store.wait_for(staged.entry.revision)
+    await storage.store.wait_for(staged.entry.revision)
     return _answer(call, staged, options)
 
 

@@ -11,13 +11,13 @@ from vacate.embedded.store.types import Key
 from vacate.wire.message import Response
 
 
-async def get(registry: Storage, call: Call) -> Response:
+async def get(storage: Storage, call: Call) -> Response:
     """The committed state, not older than the revision that the query names."""
     wanted = call.request.query.get("resourceVersion", "")
     check_stored_revision(wanted)
     if wanted and wanted != "0":
-        await wait_until_fresh(registry, wanted)
-    entry = registry.store.get(Key(call.kind.resource, call.namespace, call.name))
+        await wait_until_fresh(storage, wanted)
+    entry = storage.store.get(Key(call.kind.resource, call.namespace, call.name))
     if entry is None:
         raise status.not_found(call.kind, call.name)
     return objects.stored(call, entry)

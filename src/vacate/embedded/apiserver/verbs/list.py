@@ -28,50 +28,50 @@ _BYTES_AT_ONCE = 512 * 1024
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
-async def list_(registry: Storage, call: Call) -> Response:
+async def list_(storage: Storage, call: Call) -> Response:
     """A page, or all of it, of one revision."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
-    entries, list_meta = await listed(registry, call, *read_list_options(call))
+    entries, list_meta = await listed(storage, call, *read_list_options(call))
     return Response(200, await render(call, accepted, entries, list_meta))
 
 
 async def listed(
-    registry: Storage, call: Call, options: ListOptions, selection: Selection
+    storage: Storage, call: Call, options: ListOptions, selection: Selection
 ) -> tuple[Sequence[Entry], Obj]:
     """What the options pick, and the metadata of the list."""
     namespace = call.namespace or selection.fields.exact("metadata.namespace") or ""
     # Selectors are applied to what the store returns, so with them it must return everything.
     limit = options.limit if selection.everything else 0
-    page = await _read(registry, call.kind, namespace, options, limit)
+    page = await _read(storage, call.kind, namespace, options, limit)
     entries, more = await select(page.entries, selection, options.limit)
     return entries, _list_meta(page, entries, selection, namespace, more=more)
 
 
-async def _read(registry: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
+async def _read(storage: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
     """The entries from which the page is chosen, as many as the limit says."""
     if options.continue_token:
-        return _read_on(registry, kind, namespace, options, limit)
+        return _read_on(storage, kind, namespace, options, limit)
     revision = options.resource_version
     if revision in ("", "0"):
-        return registry.store.list(kind.resource, namespace, limit=limit)
+        return storage.store.list(kind.resource, namespace, limit=limit)
     match = options.resource_version_match
     if match == "Exact" or (not match and options.limit):
-        await wait_until_fresh(registry, revision)
+        await wait_until_fresh(storage, revision)
         try:
-            return registry.store.list(kind.resource, namespace, at=parse_revision(revision), limit=limit)
+            return storage.store.list(kind.resource, namespace, at=parse_revision(revision), limit=limit)
         except errors.RevisionCompacted:
             raise errors.Gone(_TOO_OLD) from None
-    await wait_until_fresh(registry, revision)
-    return registry.store.list(kind.resource, namespace, limit=limit)
+    await wait_until_fresh(storage, revision)
+    return storage.store.list(kind.resource, namespace, limit=limit)
 
 
-def _read_on(registry: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
+def _read_on(storage: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
     if options.resource_version not in ("", "0"):
         raise errors.BadRequest("specifying resource version is not allowed when using continue")
     token = parse_continue(options.continue_token, namespace, namespaced=kind.namespaced)
     at = None if token.revision == LATEST else token.revision
     try:
-        return registry.store.list(kind.resource, namespace, at=at, after=token.after, limit=limit)
+        return storage.store.list(kind.resource, namespace, at=at, after=token.after, limit=limit)
     except errors.RevisionCompacted:
         raise expired(token, namespace) from None
     except errors.RevisionTooNew:

@@ -12,13 +12,13 @@ from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Response
 
 
-async def patch(registry: Storage, call: Call) -> Response:
+async def patch(storage: Storage, call: Call) -> Response:
     """Change the newest state. No other write can come between reading and writing it."""
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
     check_form_for(call.kind, kind_of_patch)
-    entry, old = registry.current(call.kind, call.namespace, call.name)
+    entry, old = storage.current(call.kind, call.namespace, call.name)
     patched = apply_patch(kind_of_patch, call.kind, old, call.request.body, call.validation)
     new = identified(patched, call.kind)
     new.setdefault("metadata", {})
     check_address(new, call)
-    return await replace(registry, call, new, entry, old)
+    return await replace(storage, call, new, entry, old)

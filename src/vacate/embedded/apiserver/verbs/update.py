@@ -24,14 +24,14 @@ from vacate.wire.message import Response
 _BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-async def update(registry: Storage, call: Call) -> Response:
+async def update(storage: Storage, call: Call) -> Response:
     """Replace the object, if it is still the one that the client read."""
     new = read_object(call.request, call.kind, call.validation)
     check_address(new, call)
-    if _brings_into_being(registry, call):
-        return await _create(registry, call, new)
-    entry, old = registry.current(call.kind, call.namespace, call.name)
-    return await replace(registry, call, new, entry, old)
+    if _brings_into_being(storage, call):
+        return await _create(storage, call, new)
+    entry, old = storage.current(call.kind, call.namespace, call.name)
+    return await replace(storage, call, new, entry, old)
 
 
 def check_address(new: Obj, call: Call) -> None:
@@ -53,23 +53,23 @@ def unnamed(call: Call) -> errors.BadRequest:
     )
 
 
-async def replace(registry: Storage, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
+async def replace(storage: Storage, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
     """Admit and write the step from old to new; the last finalizer gone takes the object along."""
-    new = admit(registry, call, new, old)
+    new = admit(storage, call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
     if removed_by_update(new, old):
-        await registry.write_delete(call.kind, old, entry)
+        await storage.write_delete(call.kind, old, entry)
         return respond.unstored(call, new)
-    return respond.stored(call, await registry.write_update(call.kind, new, entry))
+    return respond.stored(call, await storage.write_update(call.kind, new, entry))
 
 
-def admit(registry: Storage, call: Call, given: Obj, old: Obj) -> Obj:
+def admit(storage: Storage, call: Call, given: Obj, old: Obj) -> Obj:
     """The changed object as it is written: the pipeline, and around it what only the server checks."""
     _check_preconditions(call, given, old)
-    context = registry.context(call.user, call.subresource)
+    context = storage.context(call.user, call.subresource)
     new = admit_update(strategy_for(call.kind), given, old, context, partial(schema.complete, call.kind))
-    guard(registry, call, new, old)
+    guard(storage, call, new, old)
     if not call.subresource:
         call.validation.notes += warnings_for(call.kind, new)
     return new
@@ -112,22 +112,22 @@ def _other_object(call: Call, wanted: str, found: str) -> errors.Conflict:
     )
 
 
-def _brings_into_being(registry: Storage, call: Call) -> bool:
+def _brings_into_being(storage: Storage, call: Call) -> bool:
     if call.subresource or not strategy_for(call.kind).traits.create_on_update:
         return False
-    return registry.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
+    return storage.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
 
 
-async def _create(registry: Storage, call: Call, new: Obj) -> Response:
+async def _create(storage: Storage, call: Call, new: Obj) -> Response:
     if uid := new["metadata"].get("uid"):
         raise _other_object(call, uid, "")
-    require(registry, call, "create")
-    creating.check_namespace(registry, call, new)
+    require(storage, call, "create")
+    creating.check_namespace(storage, call, new)
     revision, given = _revision(new), dict(new["metadata"])
-    new = creating.admit(registry, call, new)
+    new = creating.admit(storage, call, new)
     # What POST would forget is believed here: nobody looks twice at what comes by PUT.
     new["metadata"] |= {key: given[key] for key in _BELIEVED if key in given}
     if call.dry_run:
         new["metadata"] |= {"resourceVersion": revision} if revision else {}
         return respond.unstored(call, new, 201)
-    return respond.stored(call, await registry.stage_create(call.kind, new).done(), 201)
+    return respond.stored(call, await storage.stage_create(call.kind, new).done(), 201)

@@ -32,31 +32,31 @@ MIN_TIMEOUT_SECONDS = 1800.0
 _MAX_CHUNK_BYTES = 128 * 1024
 
 
-async def watch(registry: Storage, call: Call) -> Response:
+async def watch(storage: Storage, call: Call) -> Response:
     """Open the stream; the first events are taken before anything else can happen."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     options, selection = read_watch_options(call)
     check_stored_revision(options.resource_version)
     if options.send_initial_events and options.resource_version not in ("", "0"):
-        await wait_until_fresh(registry, options.resource_version)
+        await wait_until_fresh(storage, options.resource_version)
     framer = Framer(call, accepted)
     if accepted.form is Form.METADATA_LIST:
         raise no_such_form()
-    return Response(200, WatchStream(registry, call, options, selection, framer))
+    return Response(200, WatchStream(storage, call, options, selection, framer))
 
 
 class WatchStream:
     """The body of a watch. It listens from the moment it is made."""
 
     def __init__(
-        self, registry: Storage, call: Call, options: WatchOptions, selection: Selection, framer: Framer
+        self, storage: Storage, call: Call, options: WatchOptions, selection: Selection, framer: Framer
     ) -> None:
         self._options = options
         self._selection = selection
         self._framer = framer
-        self._store = registry.store
+        self._store = storage.store
         asked = duration_of(options.timeout_seconds).total_seconds()
-        self._deadline = asked or registry.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
+        self._deadline = asked or storage.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
         self._scope = Scope(
             call.kind.resource,
             call.namespace or selection.fields.exact("metadata.namespace") or "",
