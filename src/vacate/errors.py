@@ -44,7 +44,7 @@ the Status and raises the same class again. The wording of the messages lives in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 
@@ -54,6 +54,14 @@ class VacateError(Exception):
 
 class ConfigError(VacateError):
     """Something a person typed or wrote cannot be used."""
+
+
+class ConfigErrors(ConfigError):
+    """Several things in what a person wrote cannot be used; each is a line of its own."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class TransportError(VacateError):

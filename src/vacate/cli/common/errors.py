@@ -11,7 +11,7 @@ from collections.abc import Callable
 import click
 
 from vacate.cli.common import terminal
-from vacate.errors import VacateError
+from vacate.errors import ConfigErrors, VacateError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -26,6 +26,10 @@ def run_command_line(run: Callable[[], object]) -> int:
         return ended.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except ConfigErrors as error:
+        for problem in error.problems:
+            terminal.error(problem)
+        return FAILED
     except VacateError as error:
         terminal.error(error)
         return FAILED

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vacate.api.quantity import parse_quantity
-from vacate.errors import ConfigError
+from vacate.errors import ConfigErrors
 from vacate.nodeagent.shutdown.durations import parse_duration
 
 HARD, SOFT = "evictionHard", "evictionSoft"
@@ -95,7 +95,7 @@ def read_thresholds(document: Mapping[str, Any], source: str = "") -> PressureCo
     transition = document.get(TRANSITION)
     seconds = DEFAULT_TRANSITION_SECONDS if transition is None else _seconds(transition, TRANSITION, problems)
     if problems:
-        raise ConfigError("\n".join(f"{source}: {one}" if source else one for one in problems))
+        raise ConfigErrors(f"{source}: {one}" if source else one for one in problems)
     return PressureConfig((*hard, *soft), float(most), seconds)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vacate.api.integers import MAX_INT32, MIN_INT32
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, ConfigErrors
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import SYSTEM_CRITICAL_PRIORITY, Bucket, total_seconds
 from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
@@ -91,7 +91,7 @@ def read_config(document: Any, gates: FeatureGates | None = None, source: str = 
     if not problems.found:
         _check_together(document, total, critical, entries, enabled, problems)
     if problems.found:
-        raise ConfigError("\n".join(f"{source}: {one}" if source else one for one in problems.found))
+        raise ConfigErrors(f"{source}: {one}" if source else one for one in problems.found)
     return _made(total, critical, entries, enabled)
 
 
