@@ -112,7 +112,7 @@ def test_a_long_message_is_cut() -> None:
 
 def test_forbid_needs_someone_who_asks() -> None:
     forbid = Report(cancellation=Cancellation.FORBID)
-    with pytest.raises(ContractError, match="the request has no requesters any more"):
+    with pytest.raises(ContractError, match="the request no longer has any requesters"):
         status_patch(request(requesters=0), forbid, NOW, beat=True)
     # What is set already may be said again: it changes nothing.
     unchanged = request(requesters=0, eviction_request_cancellation_policy=FORBID)

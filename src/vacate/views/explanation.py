@@ -43,7 +43,7 @@ from vacate.views.turns import TurnState, TurnView, turn_views
 
 __all__ = ["Explanation", "Remedy", "TurnState", "TurnView", "explanation_of"]
 
-_NO_REQUESTERS = "; it has no requesters any more."
+_NO_REQUESTERS = "; it no longer has any requesters."
 _ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 

@@ -59,7 +59,7 @@ def check_report(request: EvictionRequest, report: Report) -> None:
         if request.metadata.deletion_timestamp is not None:
             raise ContractError("cancellation cannot be forbidden: the request is being deleted")
         if not request.spec.requesters:
-            raise ContractError("cancellation cannot be forbidden: the request has no requesters any more")
+            raise ContractError("cancellation cannot be forbidden: the request no longer has any requesters")
     finish = report.expected_finish
     if isinstance(finish, dt.datetime) and finish.tzinfo is None:
         raise ContractError(f"expected_finish: {finish} has no time zone; give it one, UTC for example")

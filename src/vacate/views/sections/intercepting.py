@@ -27,7 +27,7 @@ from vacate.views.remedies import (
     look_for_controller,
 )
 
-EVICTED_NEXT = "the pod is evicted through the API, as far as its disruption budgets allow"
+EVICTED_NEXT = "the pod is evicted through the API as soon as its disruption budgets allow it"
 
 
 def at_work(inputs: ExplanationInput, action: Hold) -> Section:
@@ -140,7 +140,7 @@ def overdue(inputs: ExplanationInput, just_started: Hold) -> Section:
         stage=Stage.INTERCEPTING,
         happened=_message(inputs) if has_responded(inputs.request) else (),
         awaited=(watched,),
-        next=(f"Unless {active} sends a heartbeat first, {_then(inputs)}: {by_then}.",),
+        next=(f"Unless {active} sends a heartbeat first, it times out {by_then}; then {_next(inputs)}.",),
         next_at=latest,
         remedies=(
             find_interceptor(inputs, active),
@@ -171,5 +171,9 @@ def _time(until: dt.datetime, now: dt.datetime) -> str:
 
 
 def _then(inputs: ExplanationInput) -> str:
+    return f"it times out and {_next(inputs)}"
+
+
+def _next(inputs: ExplanationInput) -> str:
     following = next_turn(inputs.process)
-    return f"it times out and {following} is assigned" if following else f"it times out and {EVICTED_NEXT}"
+    return f"{following} is assigned" if following else EVICTED_NEXT
