@@ -72,8 +72,17 @@ def test_what_is_no_span(typed: str) -> None:
     "typed", ["599", "9m", "86401", "25h", "99999999999h", "9" * 5000, "1h9999999999.5s"]
 )
 def test_spans_out_of_bounds(typed: str) -> None:
-    with pytest.raises(click.BadParameter, match="is not between 600s and 86400s"):
+    with pytest.raises(click.BadParameter, match="is not between 10m and 24h"):
         span_between(600, 86400)(typed)
+
+
+@pytest.mark.parametrize(
+    ("shortest", "longest", "said"),
+    [(0.0, 30 * 86400.0, "0s and 720h"), (1.0, 90.0, "1s and 90s"), (0.5, 5400.0, "0.5s and 90m")],
+)
+def test_bounds_are_named_as_they_are_typed(shortest: float, longest: float, said: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"is not between {said}$"):
+        span_between(shortest, longest)("9999h")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,10 @@ def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connec
 
 async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:
     """Free the volume; the rest of a sentence that begins with the volume."""
-    volume = await cluster.client.get(PERSISTENTVOLUMES, name, into=PersistentVolume)
+    try:
+        volume = await cluster.client.get(PERSISTENTVOLUMES, name, into=PersistentVolume)
+    except NotFound:
+        raise ConfigError(f"there is no PersistentVolume {name}; see: kubectl get pv") from None
     try:
         found, taken = attachment_of(volume), detached_of(volume)
     except InvalidAttachment:

@@ -23,6 +23,7 @@ from vacate.cli.common.connection import (
 from vacate.cli.common.events import note_node
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.parameters import node_name, span_between
+from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
@@ -141,6 +142,7 @@ def fence(
     async def work() -> None:
         async with connected(reach) as cluster:
             options = await _from_secret(cluster, secret) if secret else _from_file(file or Path("-"))
+            await read_node(cluster, node)  # the agent is asked only about a node that exists
             user = await cluster_user(cluster) or "a user of vacate fence"
             hidden = frozenset(options) if secret else frozenset()
             machine = FenceAgent(program, options, agent_timeout.total_seconds(), hidden)
@@ -164,7 +166,7 @@ def _mark(node: str, agent: str | None, approve: bool, request: str | None, reac
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            found = await cluster.client.get(NODES, node, into=Node)
+            found = await read_node(cluster, node)
             await _check_policy(cluster, found)
             patch, message = approval_patch(found) if approve else request_patch(found, request or "")
             await cluster.client.patch(NODES, node, patch)
@@ -187,7 +189,7 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
         policies = []
     if not any(is_meant(policy, node) for policy in policies):
         raise FencingFailed(
-            f"no FencingPolicy is for node {node.metadata.name}: nothing would act on this. Nothing was "
+            f"no FencingPolicy selects node {node.metadata.name}, so nothing would act on this. Nothing was "
             "changed; create a policy, or fence the node by hand with --agent"
         )
 

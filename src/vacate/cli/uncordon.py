@@ -8,13 +8,13 @@ import click
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.options import DeleteOptions
-from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import NotFound, VacateError
 from vacate.kube.patches import guarded
@@ -51,7 +51,7 @@ def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
 async def uncordon_node(cluster: Cluster, name: str) -> int:
     """Take the node out of its maintenances and uncordon it; the exit code."""
     client = cluster.client
-    node = await client.get(NODES, name, into=Node)
+    node = await read_node(cluster, name)
     claims = claims_of(node)
     for holder in claims.by:
         try:

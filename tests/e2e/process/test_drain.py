@@ -112,7 +112,7 @@ def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
     )
     os.close(writer)
     assert done.returncode == 1
-    assert done.stderr.startswith("The output was closed; the drain continues without it. Return:")
+    assert done.stderr.startswith("The output was closed; the drain continues without it. Follow it again:")
     assert done.stderr.count("\n") == 1
     assert lab.vacate("drain", "--cancel", "drain-node-4").code == 0
     until(lambda: lab.vacate("drain", "--follow", "drain-node-4", "--timeout", "1s").code == 1)  # gone
@@ -127,11 +127,12 @@ def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
         (["-l", "pool=none"], 1, "no node matches 'pool=none'"),
         (["-l", ""], 2, "it is empty"),
         ([], 2, "name nodes"),
+        (["node-5", "-l", "a=b"], 2, "not several of these"),
         (["node-5", "--max-nodes", "0"], 2, "neither a number"),
         (["node-5", "--max-nodes", "-3"], 2, "neither a number"),
         (["node-5", "--timeout", "soon"], 2, "is not a span of time"),
         (["node-5", "--ignore-daemonsets", "--evict-daemonsets"], 2, "not both"),
-        (["node-5", "--timeout", "99999999999h"], 2, "is not between 1s and 2592000s"),
+        (["node-5", "--timeout", "99999999999h"], 2, "is not between 1s and 720h"),
         (["node-5", "--topology-key", "a b"], 2, "'a b' is not the key of a label"),
         (["node-5", "--pod-selector", "a>1"], 2, "'a>1' compares numbers"),
         (["node-5", "--pod-selector", "a b"], 2, "--pod-selector"),

@@ -150,7 +150,7 @@ def test_a_node_names_those_that_cannot_be_evicted(lab: Lab) -> None:
         (["daemonset/agent"], 2, "vacate drain NODE --evict-daemonsets"),
         (["deployment/"], 2, "is not a workload"),
         (["deployment/a/b"], 2, "is not a workload"),
-        (["configmap/web"], 2, "is not a pod"),
+        (["configmap/web"], 2, "'configmap/web' is neither a pod nor a workload whose pods can be evicted"),
         (["web-1", "--dry-run", "--wait"], 2, "--dry-run requests nothing"),
         ([], 2, "name at least one pod or workload"),
     ],

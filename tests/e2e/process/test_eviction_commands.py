@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=6)]
 
 ADMIN = "kubernetes-admin.cli.vacate.dev"
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
-NOWHERE = 'pods "nowhere" not found in namespace default; name another one with -n'
+NOWHERE = 'pods "nowhere" not found in namespace default; choose another namespace with -n'
 JANE, DRAIN = "jane.example.com", "drain.example.com"
 JSON = pytest.param(("-o", "json"), marks=pytest.mark.thorough)
 forms = pytest.mark.parametrize("form", [(), JSON], ids=["lines", "json"])
@@ -291,7 +291,7 @@ def test_taking_back_one_of_two_requests(lab: Lab) -> None:
     again = lab.vacate("cancel", "wanted", "--requester", DRAIN)
     assert (again.code, again.out) == (
         0,
-        "pod/wanted is not evicted: the eviction request was cancelled before\n",
+        "pod/wanted is not evicted: the eviction request was already cancelled\n",
     )
     assert lab.vacate("evict", "wanted", "--requester", JANE).code == 0
     assert lab.request("wanted")["spec"]["requesters"] == [{"name": JANE}]

@@ -38,7 +38,7 @@ USAGE = [
     (("evict", "a/../b"), "write NAME or pod/NAME"),
     (("evict", "x" * 300), "must be no more than 253"),
     (("evict", "web", "--requester", "No Name"), "lower case"),
-    (("evict", "web", "--deadline", "9m"), "is not between 600s and 86400s"),
+    (("evict", "web", "--deadline", "9m"), "is not between 10m and 24h"),
     (("evict", "web", "--deadline", "soon"), "is not a span of time"),
     (("evict", "web", "--timeout", "-1"), "is not a span of time"),
     (("evict", "web", "-n", "a.b"), "'a.b'"),
@@ -200,7 +200,7 @@ def test_contexts_and_namespaces(lab: Lab, tmp_path: Path) -> None:
     assert lab.vacate("status", "--context", "vacate", "--kubeconfig", config).code == 0
     assert "there is no context 'other'" in one_line(lab.vacate("status", "--context", "other"))
     assert one_line(lab.vacate("evict", "web", "-n", "elsewhere")) == (
-        'error: pods "web" not found in namespace elsewhere; name another one with -n'
+        'error: pods "web" not found in namespace elsewhere; choose another namespace with -n'
     )
 
 

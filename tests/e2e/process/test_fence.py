@@ -85,7 +85,7 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     options.write_text("ip=10.0.0.1\npasswd=s3cret\n")
     lose(lab, "lost", "db-0")
     nobody = lab.vacate("fence", "lost", "--approve")  # a mark that no policy reads would look like a fence
-    assert (nobody.code, "no FencingPolicy is for node lost" in nobody.err) == (1, True)
+    assert (nobody.code, "no FencingPolicy selects node lost" in nobody.err) == (1, True)
     fence = ("fence", "lost", "--agent", str(agent), "--options", str(options))
     until(lambda: "has not confirmed" in lab.vacate("explain", "db-0").out)
     explained = json.loads(lab.vacate("explain", "db-0", "-o", "json").out)

@@ -146,7 +146,7 @@ class Cancelling:
 def _over(request: EvictionRequest, pod: Pod | None) -> str:
     """A complete request: fine where it was cancelled, too late where the pod is deleted or terminated."""
     if shown_stage(request) is Stage.CANCELLED:
-        return f"{STAYS} the eviction request was cancelled before"
+        return f"{STAYS} the eviction request was already cancelled"
     name = pod_of(request)
     ref = request.spec.target.pod_ref
     if pod is None or ref is None or pod.metadata.uid != ref.uid:

@@ -30,12 +30,11 @@ async def check_no_drain(cluster: Cluster, request: EvictionRequest, requesters:
     if not drains:
         return
     named = listed([f"nodemaintenance/{one}" for one in drains])
-    again = "which requests it again" if len(drains) == 1 else "which request it again"
     own = program_name()
     ways = listed([f"{own} drain --cancel {one}" for one in drains])
     raise ConfigError(
-        f"the eviction of pod {pod_of(request)} is requested by {named}, {again} whenever that is "
-        f"taken back; nothing was changed. To cancel the whole drain: {ways}"
+        f"the eviction of pod {pod_of(request)} is requested by {named}, which would request it again; "
+        f"nothing was changed. To cancel the whole drain: {ways}"
     )
 
 

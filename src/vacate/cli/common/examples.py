@@ -67,7 +67,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("fence node-1 --agent fence_redfish --options bmc-1.conf --dry-run", "check the agent"),
         ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-1", "fence the node"),
         ("fence node-1 --agent fence_redfish --options bmc-1.conf --undo", "bring it back"),
-        ("fence node-1 --approve", "let the node's FencingPolicy fence it"),
+        ("fence node-1 --approve", "approve a fencing that the node's FencingPolicy holds back"),
     ),
     "detach": (
         ("detach disk --dry-run", "see which node and pod have the volume"),

@@ -16,7 +16,9 @@ from vacate.api.quantity import parse_quantity
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.requesternames import fitted_requester
 
-_POD_PREFIXES = ("pod/", "pods/", "po/")
+POD_PREFIXES = ("pod", "pods", "po")
+"""What may stand before the slash and the name of a pod."""
+
 _MAX_SECONDS = 30 * 86400.0
 _VERY_LONG = re.compile(r"([0-9]+(\.[0-9]+)?[hms])+|[0-9]+(\.[0-9]+)?")  # of more digits than are read
 CLI_SUFFIX = "cli.vacate.dev"
@@ -24,9 +26,9 @@ CLI_SUFFIX = "cli.vacate.dev"
 
 def pod_name(text: str) -> str:
     """A pod, as NAME or pod/NAME."""
-    name = next((text.removeprefix(one) for one in _POD_PREFIXES if text.startswith(one)), text)
+    name = next((text.removeprefix(f"{one}/") for one in POD_PREFIXES if text.startswith(f"{one}/")), text)
     if "/" in name:
-        raise click.BadParameter(f"{_shown(text)} is not a pod; write NAME or pod/NAME")
+        raise click.BadParameter(f"{shown(text)} is not a pod; write NAME or pod/NAME")
     return _checked(name, dns1123_subdomain)
 
 
@@ -55,7 +57,7 @@ def label_name(text: str) -> str:
     """The key of a label, such as topology.kubernetes.io/zone; empty where there is none."""
     if text and label_key(text):
         raise click.BadParameter(
-            f"{_shown(text)} is not the key of a label; write letters, digits, '-', '_' and '.', with an "
+            f"{shown(text)} is not the key of a label; write letters, digits, '-', '_' and '.', with an "
             "optional DNS name and '/' before them, such as topology.kubernetes.io/zone"
         )
     return text
@@ -69,10 +71,10 @@ def span_between(shortest: float = 0.0, longest: float = _MAX_SECONDS) -> Callab
         if seconds is None and _VERY_LONG.fullmatch(text.strip()):
             seconds = math.inf
         if seconds is None:
-            raise click.BadParameter(f"{_shown(text)} is not a span of time; write 90s, 30m or 1h30m")
+            raise click.BadParameter(f"{shown(text)} is not a span of time; write 90s, 30m or 1h30m")
         if not shortest <= seconds <= longest:
-            bounds = f"{shortest:.0f}s and {longest:.0f}s"
-            raise click.BadParameter(f"{_shown(text)} is not between {bounds}")
+            bounds = f"{_exact(shortest)} and {_exact(longest)}"
+            raise click.BadParameter(f"{shown(text)} is not between {bounds}")
         return dt.timedelta(seconds=seconds)
 
     return read
@@ -86,9 +88,9 @@ def size_between(smallest: str, largest: str) -> Callable[[str], int]:
         try:
             size = parse_quantity(text.strip())
         except ValueError:
-            raise click.BadParameter(f"{_shown(text)} is not a size; write 512Mi or 2Gi") from None
+            raise click.BadParameter(f"{shown(text)} is not a size; write 512Mi or 2Gi") from None
         if not lowest <= size <= highest:
-            raise click.BadParameter(f"{_shown(text)} is not between {smallest} and {largest}")
+            raise click.BadParameter(f"{shown(text)} is not between {smallest} and {largest}")
         return size.value()
 
     return read
@@ -107,13 +109,22 @@ def _user() -> str:
         return ""
 
 
+def _exact(seconds: float) -> str:
+    """A bound in the largest unit in which it is a whole number, as it can be typed."""
+    for unit, sign in ((3600, "h"), (60, "m")):
+        if seconds and seconds % unit == 0:
+            return f"{seconds // unit:.0f}{sign}"
+    return f"{seconds:g}s"
+
+
 def _checked(text: str, rule: Callable[[str], list[str]]) -> str:
     if not text:
         raise click.BadParameter("it must not be empty")
     if field_errors := rule(text):
-        raise click.BadParameter(f"{_shown(text)}: {field_errors[0]}")
+        raise click.BadParameter(f"{shown(text)}: {field_errors[0]}")
     return text
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """What was typed, quoted, and cut where it is long."""
     return repr(text if len(text) <= 80 else f"{text[:79]}…")

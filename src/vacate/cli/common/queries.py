@@ -11,12 +11,12 @@ from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGE
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
-from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.readable import is_complete
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.remedies import not_found_in
+from vacate.cli.common.remedies import no_node, not_found_in
 from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
@@ -45,6 +45,14 @@ class PodAndRequest:
     def typed_request(self) -> EvictionRequest | None:
         """The request as a projection; UnreadableObject where it cannot be decoded."""
         return typed_request(self.request) if self.request is not None else None
+
+
+async def read_node(cluster: Cluster, name: str) -> Node:
+    """The node; a ConfigError that says how to find others where it is not there."""
+    try:
+        return await cluster.client.get(NODES, name, into=Node)
+    except NotFound:
+        raise no_node(name) from None
 
 
 def typed_request(request: Obj) -> EvictionRequest:

@@ -7,7 +7,7 @@ import socket
 import ssl
 
 from vacate.cli.common.program import program_name
-from vacate.errors import Forbidden, NotFound, TransportError
+from vacate.errors import ConfigError, Forbidden, NotFound, TransportError
 from vacate.wire.failures import failure_reason
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
@@ -68,8 +68,13 @@ def not_found_in(error: NotFound, namespace: str) -> NotFound:
     """The error with the namespace in which was looked; only of objects, not of paths."""
     if not error.details.get("name") or " in namespace " in error.message:
         return error
-    message = f"{error.message} in namespace {namespace}; name another one with -n"
+    message = f"{error.message} in namespace {namespace}; choose another namespace with -n"
     return NotFound(message, details=error.details)
+
+
+def no_node(*names: str) -> ConfigError:
+    """Of nodes that are not there."""
+    return ConfigError(f"there is no node {', '.join(names)}; see: kubectl get nodes")
 
 
 def _ssl(error: ssl.SSLError) -> str:

@@ -8,6 +8,7 @@ from vacate.api.types import Node, Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.events import note_node
+from vacate.cli.common.queries import read_node
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError
 from vacate.kube.nodes import readiness
@@ -16,7 +17,7 @@ from vacate.views.phrases import counted
 
 async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:
     """Delete a Node object; the rest of a sentence that begins with the node."""
-    node = await cluster.client.get(NODES, name, into=Node)
+    node = await read_node(cluster, name)
     pods = await pods_on(cluster, name)
     if not confirm and not dry_run:
         raise ConfigError(_consequences(node, len(pods)))
@@ -43,7 +44,7 @@ async def pods_on(cluster: Cluster, node: str) -> list[Pod]:
 
 async def check_lost(cluster: Cluster, node: str) -> None:
     """ConfigError unless the node has stopped to report: one that is not ready says so itself."""
-    ready = readiness(await cluster.client.get(NODES, node, into=Node))
+    ready = readiness(await read_node(cluster, node))
     if ready == "Unknown":
         return
     if ready == "True":

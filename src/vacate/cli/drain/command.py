@@ -117,7 +117,8 @@ def drain(
     """
     chosen = sum(map(bool, (nodes, selector, follow, cancel)))
     if chosen != 1:
-        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
+        several = ", not several of these" if chosen else ""
+        raise click.UsageError(f"name nodes, or use one of -l, --follow and --cancel{several}")
     if follow or cancel:
         refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
     if ignore_daemonsets and evict_daemonsets:

@@ -15,6 +15,7 @@ from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.remedies import no_node
 from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
@@ -53,7 +54,7 @@ async def find_nodes(cluster: Cluster, names: Sequence[str], selector: str) -> l
 
     nodes = await _each(list(dict.fromkeys(names)), read)
     if missing := [name for name, node in nodes.items() if node is None]:
-        raise ConfigError(f"there is no node {', '.join(missing)}; see: kubectl get nodes")
+        raise no_node(*missing)
     return [node for node in nodes.values() if node is not None]
 
 

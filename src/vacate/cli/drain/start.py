@@ -99,7 +99,7 @@ def say_unread(started: StartedDrain) -> None:
 
 def _ways(name: str) -> str:
     own = program_name()
-    return f"Return: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
+    return f"Follow it again: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
 
 
 async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedDrain) -> int:

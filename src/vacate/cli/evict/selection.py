@@ -13,9 +13,9 @@ from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.parameters import pod_name
+from vacate.cli.common.parameters import POD_PREFIXES, pod_name, shown
 from vacate.cli.common.queries import list_pods
-from vacate.cli.common.remedies import not_found_in
+from vacate.cli.common.remedies import no_node, not_found_in
 from vacate.errors import ConfigError, NotFound
 from vacate.maintenance.names import MIRROR
 from vacate.views.phrases import counted
@@ -75,6 +75,11 @@ def target(text: str) -> str | Workload:
             "pods of DaemonSets are not evicted, as they would return at once; to remove them from a node "
             "use: vacate drain NODE --evict-daemonsets"
         )
+    if slash and prefix not in (*_WORKLOADS, *POD_PREFIXES):
+        raise click.BadParameter(
+            f"{shown(text)} is neither a pod nor a workload whose pods can be evicted; write NAME or "
+            "pod/NAME, or deployment/NAME, replicaset/NAME, statefulset/NAME or job/NAME"
+        )
     if not slash or prefix not in _WORKLOADS:
         return pod_name(text)
     if "/" in name or not name or dns1123_subdomain(name):
@@ -97,7 +102,7 @@ async def pods_of_node(cluster: Cluster, node: str, namespace: str, selector: st
     try:
         await cluster.client.get(NODES, node)
     except NotFound:
-        raise ConfigError(f"there is no node {node}; see: kubectl get nodes") from None
+        raise no_node(node) from None
     found = await list_pods(
         cluster, namespace, label_selector=selector, field_selector=f"spec.nodeName={node}"
     )

@@ -12,9 +12,10 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.program import program_name
+from vacate.cli.common.remedies import no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.drain.command import drain
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, NotFound
 from vacate.nodeagent.shutdown.logind import DBusLogind
 from vacate.nodeagent.shutdown.storage import boot_id
 
@@ -86,7 +87,11 @@ def _check_is_here(name: str, reach: Connection) -> None:
 
     async def look() -> None:
         async with connected(reach) as cluster:
-            found.append(dig(await cluster.client.get(NODES, name), "status", "nodeInfo", "bootID"))
+            try:
+                node = await cluster.client.get(NODES, name)
+            except NotFound:
+                raise no_node(name) from None
+            found.append(dig(node, "status", "nodeInfo", "bootID"))
 
     run_until_signalled(look)
     if found != [boot_id()]:

@@ -16,10 +16,11 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
+from vacate.cli.common.remedies import no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
 from vacate.cli.node.shutdownlayout import order_lines
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -59,7 +60,10 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            node = await cluster.client.get(NODES, name)
+            try:
+                node = await cluster.client.get(NODES, name)
+            except NotFound:
+                raise no_node(name) from None
             found = await cluster.client.list(
                 PODS, options=ListOptions(field_selector=f"spec.nodeName={name}"), into=AgentPod
             )
