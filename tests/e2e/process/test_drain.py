@@ -180,7 +180,7 @@ def test_a_request_of_a_drain_is_cancelled_with_the_drain_and_not_before(lab: La
     for arguments in (["drained"], *others):
         refused = lab.vacate("cancel", *arguments)
         assert (refused.code, refused.out) == (1, ""), arguments
-        assert "is requested by nodemaintenance/drain-node-5, which requests it again" in refused.err
+        assert "is requested by nodemaintenance/drain-node-5, which would request it again" in refused.err
         assert "vacate drain --cancel drain-node-5" in refused.err
     assert lab.request("drained")["spec"]["requesters"] == before
     assert lab.vacate("evict", "drained", "--requester", "jane.example.com").code == 0
