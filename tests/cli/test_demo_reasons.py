@@ -31,7 +31,7 @@ def test_the_service_logs_its_end_and_the_report_reads_it(
         log_the_end(reason)
     ended, then = caplog.messages
     assert then == after
-    assert PodLog("web-1", [f"{STAMP} serving version 1", f"{STAMP} {ended}"]).ending == (
+    assert PodLog("web-1", [f"{STAMP} serving version 1", f"{STAMP} {ended}"]).termination == (
         STAMP,
         cause,
         reason,

@@ -78,7 +78,7 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
     for holder in found.pods:
         await _refuse_live(cluster, holder)
     # The record says which node has not confirmed yet; where it cannot be read, the pods say it.
-    taken += (found,) if found.pods and found.node else await _ending_users(cluster, volume)
+    taken += (found,) if found.pods and found.node else await _terminating_users(cluster, volume)
     where = f"{_node(found)} ({_pods(found)})"
     if not confirm and not dry_run:
         raise ConfigError(_consequences(where))
@@ -106,7 +106,7 @@ async def _refuse_live(cluster: Cluster, holder: Holder) -> None:
         )
 
 
-async def _ending_users(cluster: Cluster, volume: PersistentVolume) -> tuple[Attachment, ...]:
+async def _terminating_users(cluster: Cluster, volume: PersistentVolume) -> tuple[Attachment, ...]:
     """The pods that run with the volume and are being deleted, by their nodes."""
     by_node: dict[str, list[Holder]] = {}
     for pod in await running_users(cluster.client, volume):

@@ -228,7 +228,7 @@ async def _try(fencing: Fencing, node: str) -> None:
     await fencing.check(node)
     state, result = await fencing.agent.power()
     if state is PowerState.UNKNOWN:
-        raise FencingFailed(f"the agent cannot tell the status of the machine: {result.message}")
+        raise FencingFailed(f"the agent cannot read the status of the machine: {result.message}")
     what = "storage" if fencing.by_storage else "machine"
     terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {state} (dry run)")
 
@@ -250,8 +250,8 @@ async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
     except NotFound as error:
         if not is_unknown_path(error):
             raise
-        told = "--secret: this cluster serves no Secrets; write the options to a file and use --options"
-        raise ConfigError(told) from None
+        message = "--secret: this cluster serves no Secrets; write the options to a file and use --options"
+        raise ConfigError(message) from None
     options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
     return options

@@ -28,13 +28,13 @@ class Plan:
         self.again = moment if self.again is None else min(self.again, moment)
 
 
-def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, ending: bool = False) -> Plan:
+def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, terminating: bool = False) -> Plan:
     """The next steps. Init containers run one after the other, then all others at once.
 
-    `ending`: the node goes down, and the pod with it.
+    `terminating`: the node goes down, and the pod with it.
     """
     made = Plan()
-    if pod.deleting or pod.terminal or ending:
+    if pod.deleting or pod.terminal or terminating:
         made.stop = _running(pod, progress)
         return made
     done = _ended_for_good(pod, progress)

@@ -24,7 +24,7 @@ class PodEnds:
     def order(self, held: HeldPod, seconds: float, prepare: float, cause: NodeEnd) -> None:
         """Have the pod end within so many seconds, and asked to after `prepare` of them.
 
-        Where it is ending already, a shorter time overtakes.
+        Where it is terminating already, a shorter time overtakes.
         """
         now = self._clock.monotonic()
         wanted = PodEnd(now + prepare, now + seconds, cause)
@@ -44,7 +44,7 @@ class PodEnds:
     def stop_due(self, held: HeldPod) -> None:
         """End what is due of a pod that ends with its node, at once: the API server may be away."""
         if held.pod is not None:
-            due = plan(held.pod, held.progress, self._clock.now(), ending=True).stop
+            due = plan(held.pod, held.progress, self._clock.now(), terminating=True).stop
         else:
             due = [name for name, one in held.progress.containers.items() if one.running]
         for name in due:

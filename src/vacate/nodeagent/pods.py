@@ -105,7 +105,7 @@ class PodReconciler:
     def end(self, uid: str, seconds: float, prepare: float = 0.0, *, cause: NodeEnd = SHUTDOWN) -> None:
         """The node ends the pod by itself, within so many seconds, and does not start it again.
 
-        It is asked to end after `prepare` of them. Needs no API server. Where the pod is ending already, a
+        It is asked to end after `prepare` of them. Needs no API server. Where it is terminating already, a
         shorter time overtakes.
         """
         held = self._held.get(uid)
@@ -167,7 +167,7 @@ class PodReconciler:
             return Done()
         now = self._clock.now()
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
-        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=self._ends.begun(held))
+        steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=self._ends.begun(held))
         held.phase = held.phase or steps.phase
         if self._ends.begun(held) and not held.progress.busy:
             assert held.end is not None

@@ -64,7 +64,7 @@ def unmade_message(pod: str, error: str) -> str:
     return f"the eviction of pod/{pod} could not be requested for its interceptors yet: {why}; try again"
 
 
-def ending_message(pod: str) -> str:
+def terminating_message(pod: str) -> str:
     """The same for an evacuation that is over and about to be removed, while its pod is still there."""
     return f"the evacuation of pod/{pod} was cancelled and is about to be removed: try again"
 

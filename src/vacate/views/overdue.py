@@ -95,7 +95,7 @@ def _node(
     since = f"The grace period ended {ago(pod.metadata.deletion_timestamp or now, now)}"
     waits = f"{since}, and node {name} has not confirmed that the pod's processes have ended."
     if readiness(node) == "True":
-        why = f"Node {name} is ready: it is still ending the processes, or its agent is stuck."
+        why = f"Node {name} is ready: it is still terminating the processes, or its agent is stuck."
         return (waits, why), (
             Remedy(f"Look at the kubelet's log on {name}; a second copy could run beside it."),
         )

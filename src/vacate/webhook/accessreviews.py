@@ -32,7 +32,7 @@ class AccessReviews:
         self._client = client
         self._clock = clock
         self._answers: dict[_Key, tuple[float, bool]] = {}  # in the order of time
-        self._asking: dict[_Key, asyncio.Lock] = {}
+        self._locks: dict[_Key, asyncio.Lock] = {}
 
     async def allowed(self, access: Access) -> bool:
         """Whether the user has the right."""
@@ -45,7 +45,7 @@ class AccessReviews:
     async def _to_all(self, access: Access) -> bool:
         """Whether the user has the right to all objects of the namespace, as of a moment ago."""
         key = _key(access)
-        lock = self._asking.setdefault(key, asyncio.Lock())
+        lock = self._locks.setdefault(key, asyncio.Lock())
         try:
             async with lock:  # reviews that come side by side ask once
                 known = self._recall(key)
@@ -55,7 +55,7 @@ class AccessReviews:
                 return known
         finally:
             if not lock.locked():
-                self._asking.pop(key, None)
+                self._locks.pop(key, None)
 
     def _recall(self, key: _Key) -> bool | None:
         found = self._answers.get(key)

@@ -53,8 +53,8 @@ from vacate.eviction.registration import resolve
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
     another_pod_message,
-    ending_message,
     requested_message,
+    terminating_message,
     unmade_message,
     waiting_message,
 )
@@ -170,7 +170,7 @@ class EvictionBridge:
                     await self._callers.join(review, request, config, now)
                 return BridgeAnswer(refusal(waiting_message(request, now)))
             case Wait(replaced=EvictionRequest() as over) if over.kind == EVACUATIONS:
-                return BridgeAnswer(refusal(ending_message(review.name)))
+                return BridgeAnswer(refusal(terminating_message(review.name)))
             case Wait(replaced=old) if pod is not None:
                 return await self._make(review, pod, old, config, now)
             case _:

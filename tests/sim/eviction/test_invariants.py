@@ -258,8 +258,8 @@ def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
     [
         ("PodDeleted", "its pod is there"),
         ("PodTerminated", "its pod has not terminated"),
-        ("Cancelled", "nobody cancelled it, or it forbids it"),
-        ("Bored", "that is no ending"),
+        ("Cancelled", "it was not cancelled, or forbids it"),
+        ("Bored", "that is no reason"),
     ],
 )
 def test_endings_are_true(reason: str, expected: str) -> None:
@@ -282,7 +282,7 @@ def test_an_end_leaves_no_active_interceptor() -> None:
 def test_an_eviction_names_its_pod_and_somebody_asked_for_it() -> None:
     assert RecordedHistory().say(0, request()).evict(1).breaches() == []
     assert RecordedHistory().say(0, request()).evict(1, uid="").breaches()[0].startswith("no uid was named")
-    assert RecordedHistory().evict(1).breaches() == ["nobody ever asked for it"]
+    assert RecordedHistory().evict(1).breaches() == ["no requester ever requested it"]
     assert RecordedHistory().say(0, request()).evict(1, uid="", link="somebody").breaches() == []
 
 

@@ -95,7 +95,7 @@ def test_a_second_request_by_the_other_api_is_noticed() -> None:
 @pytest.mark.unit
 def test_what_only_evacuations_must_and_may() -> None:
     assert reported((1, evacuation()), (2, evacuation(**ended("PodTerminated")))) == [
-        "the request ended with PodTerminated: that is no ending"
+        "the request ended with PodTerminated: that is no reason"
     ]
     assert reported((1, evacuation(**FORBID)), (2, evacuation([], **FORBID))) == []  # instigators may go
     assert reported((1, evacuation(**FORBID)), (2, None)) == [

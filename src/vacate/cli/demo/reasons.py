@@ -43,7 +43,7 @@ class PodLog:
     over: bool = False
 
     @property
-    def ending(self) -> tuple[str, str, str]:
+    def termination(self) -> tuple[str, str, str]:
         """When, by whom and why it ended, by its own log; empty texts where that does not say so."""
         found = next(filter(None, map(_TERMINATED.match, self.lines)), None)
         return (found[1], found[2], found[3]) if found else ("", "", "")
@@ -63,8 +63,8 @@ def fitted(line: str, width: int) -> list[str]:
 def report(logs: Sequence[PodLog]) -> list[str]:
     """All ends as the service logged them, and what to try next: at most 24 lines."""
     rows = [("POD", "TERMINATED (UTC)", "BY", "REASON")]
-    for log in sorted(logs, key=lambda log: log.ending):
-        moment, cause, reason = log.ending
+    for log in sorted(logs, key=lambda log: log.termination):
+        moment, cause, reason = log.termination
         rows.append((short(log.pod), moment[11:19], cause, reason))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     table = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]

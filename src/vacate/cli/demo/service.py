@@ -15,7 +15,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-PORT, HOOK_PATH, HEADER = 8080, "/ending", "KUBE-POD-TERM-REASON"
+PORT, HOOK_PATH, HEADER = 8080, "/pre-stop", "KUBE-POD-TERM-REASON"
 DECOMMISSIONED = "Decommissioned"
 CAUSES = {
     "Eviction": "an eviction",

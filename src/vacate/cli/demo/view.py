@@ -134,10 +134,10 @@ def _pods(view: View, nodes: Sequence[str], width: int) -> list[str]:
 def _requests(view: View) -> list[str]:
     rows = [row for row in rows_of(view.requests, [], view.now) if row.stage != "Complete"]
     widest = max((len(short(row.pod)) for row in rows), default=0)
-    return [f"  {short(row.pod).ljust(widest)}  {safe(_standing(row))}" for row in rows]
+    return [f"  {short(row.pod).ljust(widest)}  {safe(_progress(row))}" for row in rows]
 
 
-def _standing(row: Row) -> str:
+def _progress(row: Row) -> str:
     return progress_text(row).removeprefix("waits for ")
 
 

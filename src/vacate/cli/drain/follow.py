@@ -52,7 +52,7 @@ class Follower:
         self._printed: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, str, str], Blocker] = {}
         self._outage = Outage(cluster.clock)
-        self._ending = DrainOutcome()
+        self._outcome = DrainOutcome()
 
     async def run(self) -> str:
         """Return how it ended; NotFound where there is no such maintenance."""
@@ -73,7 +73,7 @@ class Follower:
         last = one.current or one.last
         self._sum_up(last, end)
         if end == REPLACED_END and last is not None:
-            for row in self._ending.replaced(last):
+            for row in self._outcome.replaced(last):
                 terminal.error(f"node/{row.name}: {row.message}")
         return end
 
@@ -89,7 +89,7 @@ class Follower:
             self._write_event("connection", state="Lost" if text else "Restored", message=text or FOUND)
 
     def _end(self, one: WatchedObject[NodeMaintenance]) -> str | None:
-        return self._ending.note(one.current)
+        return self._outcome.note(one.current)
 
     # On a terminal
 

@@ -24,8 +24,8 @@ _STEP_TEXTS = {
     Step.REPLACE: "has an eviction request that is over; it would be replaced by a new one",
     Step.JOIN: "has an eviction request, which would be joined",
     Step.KEEP: "has an eviction request by this requester; nothing would change",
-    Step.LEAVE_COMPLETE: "has a complete eviction request; nothing would change",
-    Step.LEAVE_FIXED: "has an eviction request, which can no longer be joined; nothing would change",
+    Step.KEEP_COMPLETE: "has a complete eviction request; nothing would change",
+    Step.KEEP_FIXED: "has an eviction request, which can no longer be joined; nothing would change",
 }
 
 

@@ -17,7 +17,7 @@ class _Step:
         self.was_done = value(before, fields.completed, "false")
         self.is_done = value(after, fields.completed, "false")
         self.beat_before, self.beat_after = f"has({before}.{beat})", f"has({after}.{beat})"
-        self.silence = f"({after}.{beat} - {before}.{beat}).getSeconds()"
+        self.beat_gap = f"({after}.{beat} - {before}.{beat}).getSeconds()"
         self.same_turn = f"{self.after} == {self.before}"
         self.no_new_turn = any_of(self.same_turn, f"{self.after} == ''")
         self.list = f"self.spec.{fields.interceptors}"
@@ -47,7 +47,7 @@ def _order_rules(step: _Step) -> list[Obj]:
         f" && {entries}[{near}].{name} == {step.before})"
     )
     silent = (
-        f"{step.beat_before} && {step.beat_after} && has({deadline}) && {step.silence} >= {deadline} - 10"
+        f"{step.beat_before} && {step.beat_after} && has({deadline}) && {step.beat_gap} >= {deadline} - 10"
     )
     order = "beginning with the last" if fields.last_first else "beginning with the first"
     unfinished = f"the active {fields.interceptor} has neither completed nor missed its deadline"

@@ -14,7 +14,7 @@ EXPECTED = {
 
 _WRITTEN_AS_STRINGS = ("quantity", "time", "microtime")
 _FOUND: dict[type, str] = {str: "a string", bool: "a boolean", list: "a list", dict: "an object"}
-_LONGEST_SHOWN = 64
+_MAX_SHOWN = 64
 
 
 def mismatch(form: str, value: Any, path: str = "") -> str:
@@ -25,5 +25,5 @@ def mismatch(form: str, value: Any, path: str = "") -> str:
 
 def _found(form: str, value: Any) -> str:
     if isinstance(value, str) and form in _WRITTEN_AS_STRINGS:
-        return f'"{value[:_LONGEST_SHOWN]}"'
+        return f'"{value[:_MAX_SHOWN]}"'
     return _FOUND.get(type(value)) or ("null" if value is None else str(value))

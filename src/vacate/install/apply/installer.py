@@ -64,7 +64,7 @@ class Installer:
         if self._options.dry_run:
             await self._look(namespace, rest, where)
             return
-        await self._not_ending(namespace)
+        await self._wait_until_deleted(namespace)
         await self._make(namespace)
         async with alone(self._client, self._clock, self._entropy, where, self._report) as turn:
             notes = Inventory(self._client, where)
@@ -125,7 +125,7 @@ class Installer:
             pruner = Pruner(self._client, lambda line: self._report(f"{line}{_DRY}"), dry_run=True)
             await pruner.prune([namespace, *rest], noted, where)
 
-    async def _not_ending(self, namespace: Obj) -> None:
+    async def _wait_until_deleted(self, namespace: Obj) -> None:
         """A namespace that is being deleted takes nothing new; a moment later it can be made again."""
 
         async def ready() -> bool:

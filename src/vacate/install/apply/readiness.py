@@ -58,7 +58,7 @@ def reason_of(deployment: Obj | None, pods: Sequence[Obj], events: Sequence[Obj]
         if not _is_ready(pod):
             return _plain(_of_pod(pod, events))
     if deployment is not None and not own:
-        return _plain(_of_nobody(deployment, events))
+        return _plain(_creation_failure(deployment, events))
     return ""
 
 
@@ -72,7 +72,7 @@ def _of_pod(pod: Obj, events: Sequence[Obj]) -> str:
     return f"pod {name_of(pod)}: {reason or dig(pod, 'status', 'phase') or 'is new'}"
 
 
-def _of_nobody(deployment: Obj, events: Sequence[Obj]) -> str:
+def _creation_failure(deployment: Obj, events: Sequence[Obj]) -> str:
     """No pod could even be made: forbidden, over a quota, or nobody makes any."""
     for one in dig(deployment, "status", "conditions") or []:
         if one.get("type") == "ReplicaFailure" and one.get("status") == "True":

@@ -142,7 +142,7 @@ def deletions(settings: Settings) -> Obj:
     """Deletions and evictions of pods, to note why. It refuses none, and none waits long for it.
 
     Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
-    that are ending, force deletion, dry runs, and preconditions that a write would break.
+    that are terminating, force deletion, dry runs, and preconditions that a write would break.
     """
     return _removals(
         f"reasons.annotate.{WEBHOOK_SUFFIX}",
@@ -154,7 +154,7 @@ def deletions(settings: Settings) -> Obj:
             ("with-grace", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) != 0"),
             ("any-version", f"!dyn({_OPTIONS}).?preconditions.?resourceVersion.hasValue()"),
             (
-                "not-ending",
+                "not-terminating",
                 f"{_EVICTS} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
             ),
         ],

@@ -28,7 +28,7 @@ from vacate.sdk.values import Finished, Outcome
 
 POLL_SECONDS = 2.0
 """Seconds between two looks, and before the first: requests of one drain are seen together by then."""
-_NOBODY = Members((), (), None)
+_NO_MEMBERS = Members((), (), None)
 
 
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
@@ -63,7 +63,7 @@ class StatefulSetTurns:
         now = self._deps.clock.now()
         stateful_set = self._view.stateful_set_of(turn.pod)
         if stateful_set is None:
-            return decide(None, None, _NOBODY, turn.waited, now)
+            return decide(None, None, _NO_MEMBERS, turn.waited, now)
         ordinal = ordinal_of(stateful_set, turn.pod)
         members = self._view.queue(stateful_set)
         if ordinal is not None and not is_full(stateful_set, ordinal, members):

@@ -83,11 +83,11 @@ class ShutdownManager:
                 group.create_task(self._watch(), name="watch logind")
                 group.create_task(self._drive(), name="drive shutdown")
         finally:
-            if not self._ending:
+            if not self._is_terminating:
                 await asyncio.shield(self._release(stopping=True))
 
     @property
-    def _ending(self) -> bool:
+    def _is_terminating(self) -> bool:
         return self.state.active and not self.state.finished
 
     def _recover(self) -> None:
@@ -220,7 +220,7 @@ class ShutdownManager:
         if self.state.finished and self.state.locked:
             await self._let_go()
         shutdown = self.record.shutdown
-        if not self._ending or shutdown is None:
+        if not self._is_terminating or shutdown is None:
             return None
         gone = self._pods.gone(one.uid for one in shutdown.pods)
         after, orders = advance(shutdown, self._clock.monotonic(), gone)
@@ -241,7 +241,7 @@ class ShutdownManager:
                     await self._pods.flush()
             except TimeoutError:
                 log.warning("the API server does not know yet how all pods terminated")
-        if not self._ending:
+        if not self._is_terminating:
             return  # cancelled meanwhile
         self._save(self.record.closed(FINISHED, self._clock.now()))
         self._show(replace(self.state, finished=True))

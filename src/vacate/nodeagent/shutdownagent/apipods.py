@@ -34,7 +34,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 @dataclass(slots=True)
-class _Ending:
+class _Termination:
     """A pod that is to be deleted at `start` and gone at `end`, on the monotonic clock."""
 
     pod: ShutdownPod
@@ -57,7 +57,7 @@ class ApiPods:
         self._reader = pods.reader
         self._requests = requests
         self._own_uid = own_uid
-        self._endings: dict[str, _Ending] = {}
+        self._terminations: dict[str, _Termination] = {}
         self._unmarkings: dict[str, asyncio.Task[None]] = {}
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
@@ -115,12 +115,12 @@ class ApiPods:
 
     def cancel(self) -> None:
         """Spare what the API server was not asked to delete yet, and withdraw the requests."""
-        for uid, ending in list(self._endings.items()):
-            if ending.asked == math.inf and ending.task is not None:
-                ending.task.cancel()
-                del self._endings[uid]
-                if ending.marked:
-                    self._unmarkings[uid] = self._spawn(self._unmark(ending))
+        for uid, termination in list(self._terminations.items()):
+            if termination.asked == math.inf and termination.task is not None:
+                termination.task.cancel()
+                del self._terminations[uid]
+                if termination.marked:
+                    self._unmarkings[uid] = self._spawn(self._unmark(termination))
         self._prepared.clear()
         self._requests.withdraw_all()
 
@@ -146,7 +146,7 @@ class ApiPods:
 
     async def aclose(self) -> None:
         """Stop what is under way."""
-        tasks = [one.task for one in self._endings.values() if one.task is not None]
+        tasks = [one.task for one in self._terminations.values() if one.task is not None]
         tasks += self._unmarkings.values()
         for task in tasks:
             task.cancel()
@@ -166,11 +166,11 @@ class ApiPods:
         self._schedule(pod, now, now + pod.grace_seconds)
 
     def _schedule(self, pod: ShutdownPod, start: float, end: float) -> None:
-        known = self._endings.get(pod.uid)
+        known = self._terminations.get(pod.uid)
         if known is None:
             if (unmarking := self._unmarkings.pop(pod.uid, None)) is not None:
                 unmarking.cancel()
-            known = self._endings[pod.uid] = _Ending(pod, start, end)
+            known = self._terminations[pod.uid] = _Termination(pod, start, end)
             known.task = self._spawn(self._end(known))
             return
         known.start, known.end = min(known.start, start), min(known.end, end)
@@ -179,41 +179,41 @@ class ApiPods:
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
 
-    async def _end(self, ending: _Ending) -> None:
-        while (left := ending.start - self._clock.monotonic()) > 0:
-            await self._wait(ending, left)
-        ending.marked = True
-        await self._mark_disrupted(ending.pod)
+    async def _end(self, termination: _Termination) -> None:
+        while (left := termination.start - self._clock.monotonic()) > 0:
+            await self._wait(termination, left)
+        termination.marked = True
+        await self._mark_disrupted(termination.pod)
         while True:
-            ending.changed.clear()
-            if ending.end < ending.asked:
+            termination.changed.clear()
+            if termination.end < termination.asked:
                 try:
-                    await self._delete(ending)
+                    await self._delete(termination)
                 except NotFound:
                     return
                 except (VacateError, OSError, TimeoutError) as error:
-                    if isinstance(error, Conflict) and not self._is_there(ending.pod):
+                    if isinstance(error, Conflict) and not self._is_there(termination.pod):
                         return  # another pod has the name
                     why = str(error) or type(error).__name__
-                    log.warning("pod %s cannot be deleted yet: %s", ending.pod.key, why)
-                    await self._wait(ending, RETRY_SECONDS)
+                    log.warning("pod %s cannot be deleted yet: %s", termination.pod.key, why)
+                    await self._wait(termination, RETRY_SECONDS)
                     continue
-            await ending.changed.wait()
+            await termination.changed.wait()
 
-    async def _wait(self, ending: _Ending, seconds: float) -> None:
+    async def _wait(self, termination: _Termination, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await ending.changed.wait()
+                await termination.changed.wait()
         except TimeoutError:
             return
-        ending.changed.clear()
+        termination.changed.clear()
 
     def _is_there(self, pod: ShutdownPod) -> bool:
         found = self._reader.get(pod.namespace, pod.name)
         return found is not None and found.metadata.uid == pod.uid
 
-    async def _delete(self, ending: _Ending) -> None:
-        pod, end = ending.pod, ending.end
+    async def _delete(self, termination: _Termination) -> None:
+        pod, end = termination.pod, termination.end
         left = min(end - self._clock.monotonic(), pod.grace_seconds)
         grace = max(math.floor(left), 1)  # 0 would remove the object while its containers run
         async with asyncio.timeout(CALL_SECONDS):
@@ -223,7 +223,7 @@ class ApiPods:
                 pod.namespace,
                 DeleteOptions(grace_period_seconds=grace, uid=pod.uid, reason=REASON),
             )
-        ending.asked = end
+        termination.asked = end
 
     async def _mark_disrupted(self, pod: ShutdownPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
@@ -242,11 +242,11 @@ class ApiPods:
                 "pod %s has no condition DisruptionTarget: %s", pod.key, str(error) or type(error).__name__
             )
 
-    async def _unmark(self, ending: _Ending) -> None:
+    async def _unmark(self, termination: _Termination) -> None:
         """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
-        if ending.task is not None:
-            await asyncio.wait([ending.task])  # a deletion may be under way
-        pod = ending.pod
+        if termination.task is not None:
+            await asyncio.wait([termination.task])  # a deletion may be under way
+        pod = termination.pod
         while True:
             try:
                 async with asyncio.timeout(CALL_SECONDS):

@@ -23,8 +23,8 @@ class Step(Enum):
     REPLACE = "replace"  # one that is over, though the pod is still to be evicted
     JOIN = "join"
     KEEP = "keep"  # the requester is on it
-    LEAVE_COMPLETE = "leave-complete"
-    LEAVE_FIXED = "leave-fixed"  # its requesters can no longer change; the pod goes anyway
+    KEEP_COMPLETE = "keep-complete"
+    KEEP_FIXED = "keep-fixed"  # its requesters can no longer change; the pod goes anyway
 
 
 def next_step(request: EvictionRequest | None, requester: str) -> Step:
@@ -35,10 +35,10 @@ def next_step(request: EvictionRequest | None, requester: str) -> Step:
     if going or must_be_replaced(request):
         return Step.REPLACE
     if request.complete:
-        return Step.LEAVE_COMPLETE
+        return Step.KEEP_COMPLETE
     if has_requester(request, requester):
         return Step.KEEP
-    return Step.LEAVE_FIXED if dialect_of(request).fixes_requesters(request) else Step.JOIN
+    return Step.KEEP_FIXED if dialect_of(request).fixes_requesters(request) else Step.JOIN
 
 
 def new_request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from vacate.sim.auditlog import RecordedRequest
-from vacate.sim.invariants.completion import ending_breaches
+from vacate.sim.invariants.completion import completion_breaches
 from vacate.sim.invariants.evictions import eviction_breaches
 from vacate.sim.invariants.exclusion import second_requests
 from vacate.sim.invariants.history import Place, RequestHistory
@@ -36,7 +36,7 @@ def breaches(
     """Everything that went against the rules, in words, from the whole history of a server, by API."""
     for history in histories:
         for step in history.steps:
-            for reported in (*turn_breaches(step), *ending_breaches(step)):
+            for reported in (*turn_breaches(step), *completion_breaches(step)):
                 yield f"{step}: {reported}"
         yield from storms(history)
     yield from second_requests(histories)

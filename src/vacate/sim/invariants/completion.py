@@ -16,7 +16,7 @@ MAX_COMPLETION_DELAY = 5.0
 """Seconds in which a controller that hears of a pod's end has written it down."""
 
 
-def ending_breaches(step: Step) -> Iterator[str]:
+def completion_breaches(step: Step) -> Iterator[str]:
     """What is wrong with a step, whichever interceptor was active."""
     if step.before is None:
         return
@@ -127,5 +127,5 @@ def _contradiction(reason: str, before: EvictionRequest, pod: Pod | None) -> str
     if reason == "PodTerminated" and dialect_of(before) is EVICTION_REQUEST:
         return "its pod has not terminated" if pod is not None and not pod.terminal else ""
     if reason == "Cancelled":
-        return "" if is_cancelled(before) else "nobody cancelled it, or it forbids it"
-    return "that is no ending"
+        return "" if is_cancelled(before) else "it was not cancelled, or forbids it"
+    return "that is no reason"

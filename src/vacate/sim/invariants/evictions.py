@@ -78,7 +78,7 @@ def _breaches(
     place = (namespace, uid)
     versions = list(history.during(place, 0.0, entry.at))
     if not any(versions):
-        yield "nobody ever asked for it"
+        yield "no requester ever requested it"
     elif any(version and version.request.spec.interceptors for version in versions):
         yield from _look(entry, looks.get((entry.link, history.dialect, place)), history, place)
 

@@ -15,7 +15,7 @@ from vacate.errors import ConfigError, Unauthorized
 from vacate.wire.message import Peer, Request
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
-_NOBODY = User(ANONYMOUS, (ALL_UNAUTHENTICATED,))
+_ANONYMOUS = User(ANONYMOUS, (ALL_UNAUTHENTICATED,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Authenticator:
         if peer is not None and peer.name:
             return self._peers.get(peer) or self._remember(peer)
         token = bearer_token(request.headers.get("Authorization", ""))
-        return self._by_token(token) if token else _NOBODY
+        return self._by_token(token) if token else _ANONYMOUS
 
     def _by_token(self, token: str) -> User:
         # Looking up a digest, and not the token, tells nothing about tokens by the time it takes.

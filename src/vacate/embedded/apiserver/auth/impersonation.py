@@ -37,29 +37,31 @@ class Impersonation:
         wanted = wanted_user(headers)
         return access.user if wanted is None else self._checked(wanted, access.user)
 
-    def _checked(self, wanted: User, asking: User) -> User:
+    def _checked(self, wanted: User, requester: User) -> User:
         """Each part of the wanted user is a question of its own."""
-        user = self._check_name(wanted, asking)
+        user = self._check_name(wanted, requester)
         if wanted.uid:
-            self._require(asking, "uids", wanted.uid, group=_AUTHENTICATION_GROUP)
+            self._require(requester, "uids", wanted.uid, group=_AUTHENTICATION_GROUP)
         for group in wanted.groups:
-            self._require(asking, "groups", group)
+            self._require(requester, "groups", group)
         for key, values in wanted.extra.items():
             for value in values:
-                self._require(asking, "userextras", value, group=_AUTHENTICATION_GROUP, subresource=key)
+                self._require(requester, "userextras", value, group=_AUTHENTICATION_GROUP, subresource=key)
         return _with_general_group(user)
 
-    def _check_name(self, wanted: User, asking: User) -> User:
+    def _check_name(self, wanted: User, requester: User) -> User:
         account = split_service_account(wanted.name)
         if account is None:
-            self._require(asking, "users", wanted.name)
+            self._require(requester, "users", wanted.name)
             return wanted
         namespace, name = account
-        self._require(asking, "serviceaccounts", name, namespace=namespace)
+        self._require(requester, "serviceaccounts", name, namespace=namespace)
         return wanted if wanted.groups else replace(wanted, groups=service_account_groups(namespace))
 
-    def _require(self, asking: User, resource: str, name: str, *, group: str = "", **more: str) -> None:
-        self._authorizer.require(Access(asking, "impersonate", group, resource=resource, name=name, **more))
+    def _require(self, requester: User, resource: str, name: str, *, group: str = "", **more: str) -> None:
+        self._authorizer.require(
+            Access(requester, "impersonate", group, resource=resource, name=name, **more)
+        )
 
 
 def _with_general_group(user: User) -> User:

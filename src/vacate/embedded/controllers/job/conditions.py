@@ -25,7 +25,7 @@ class JobEnd:
 
     @property
     def interim(self) -> str:
-        """What the status says while pods are still ending."""
+        """What the status says while pods are still terminating."""
         return FAILURE_TARGET if self.failed else SUCCESS_CRITERIA_MET
 
     @property
