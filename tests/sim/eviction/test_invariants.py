@@ -238,7 +238,7 @@ FORBIDS = {"evictionRequestCancellationPolicy": "Forbid"}
             "the request was deleted although it forbids it",
         ),
         ({}, True, "the request was removed although it forbids it"),
-        ({"status": ended("Cancelled")}, False, "the request ended with Cancelled: nobody cancelled it"),
+        ({"status": ended("Cancelled")}, False, "the request ended with Cancelled: it was not cancelled"),
     ],
 )
 def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
