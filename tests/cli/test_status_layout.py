@@ -54,6 +54,19 @@ def test_a_narrow_terminal_shows_a_block_for_each_pod() -> None:
     ]
 
 
+def test_a_terminal_narrower_than_usual_loses_neither_heartbeat_nor_requesters() -> None:
+    assert layout(rows("db")[:1], namespace=False, width=60) == [
+        "db",
+        "  Intercepting for 5m10s",
+        "  backup.example.com; ETA in 9m49s; Copied 40 of 100 GiB;",
+        "    heartbeat 10s ago; requested by drain.example.com",
+    ]
+    assert layout(rows("db")[2:], namespace=False, width=70) == [
+        "POD  STAGE      SINCE  DETAIL",
+        "db   Cancelled  5m     The eviction request is cancelled",
+    ]
+
+
 def test_without_a_terminal_nothing_is_cut() -> None:
     header, first, *_ = layout(rows(LONG), namespace=False)
     assert header.split()[-2:] == ["REQUESTERS", "MESSAGE"]

@@ -15,10 +15,10 @@ LONG = "ip-10-0-128-17.eu-central-1.compute.internal"
 
 def rows(name: str) -> list[NodeRow]:
     return [
-        NodeRow(name, "NodeDown", "3m ago", "WaitingForApproval (rack-1)", 2, DOWN),
-        NodeRow(f"{name}-2", "ShuttingDown", "10s ago", "-", 1, "its pods terminate by priority"),
+        NodeRow(name, "NodeDown", "3m", "WaitingForApproval (rack-1)", 2, DOWN),
+        NodeRow(f"{name}-2", "ShuttingDown", "10s", "-", 1, "its pods terminate by priority"),
         NodeRow(f"{name}-3", "NotReady", "-", "-", 0, "it has never reported"),
-        NodeRow(f"{name}-4", "Ready", "2d ago", "-", 0, ""),
+        NodeRow(f"{name}-4", "Ready", "2d", "-", 0, ""),
     ]
 
 
@@ -33,24 +33,24 @@ def test_no_width_cuts_breaks_or_drops_a_name(width: int, name: str) -> None:
 
 def test_a_usual_terminal_shows_a_line_for_each_node() -> None:
     assert node_layout(rows("worker"), 80) == [
-        "NODE      STATE         SINCE    DETAIL",
-        "worker    NodeDown      3m ago   fencing: WaitingForApproval (rack-1); 2 pods w…",
-        "worker-2  ShuttingDown  10s ago  1 pod waits; its pods terminate by priority",
-        "worker-3  NotReady      -        it has never reported",
-        "worker-4  Ready         2d ago",
+        "NODE      STATE         SINCE  DETAIL",
+        "worker    NodeDown      3m     fencing: WaitingForApproval (rack-1); 2 pods wai…",
+        "worker-2  ShuttingDown  10s    1 pod waits; its pods terminate by priority",
+        "worker-3  NotReady      -      it has never reported",
+        "worker-4  Ready         2d",
     ]
 
 
 def test_a_narrow_terminal_shows_a_block_for_each_node() -> None:
     assert node_layout(rows(LONG)[1:], 60) == [
         f"{LONG}-2",
-        "  ShuttingDown (10s ago)",
+        "  ShuttingDown for 10s",
         "  1 pod waits; its pods terminate by priority",
         f"{LONG}-3",
         "  NotReady",
         "  it has never reported",
         f"{LONG}-4",
-        "  Ready (2d ago)",
+        "  Ready for 2d",
     ]
 
 

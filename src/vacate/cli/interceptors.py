@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import shutil
+from collections.abc import Sequence
+
 import click
 
 from vacate.api.kinds import PODS
@@ -13,8 +17,11 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import aligned, output_option, print_object
 from vacate.cli.common.queries import list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.text import columns_of, safe
+from vacate.cli.status.layout import wrapped
 from vacate.errors import UnreadableObject
-from vacate.views.interceptors import HEADER, as_object, interceptor_summaries, row
+from vacate.views.interceptors import HEADER, InterceptorSummary, as_object, interceptor_summaries, row
+from vacate.views.phrases import NOTHING
 
 _PAGE = 500
 
@@ -54,11 +61,27 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:
-        now = cluster.clock.now()
-        terminal.echo_lines(aligned([HEADER, *(row(one, now) for one in found)]))
+        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
+        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), width))
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
         terminal.echo(f"No pod {where} registers an interceptor.")
+
+
+def interceptor_layout(
+    summaries: Sequence[InterceptorSummary], now: dt.datetime, width: int = 0
+) -> list[str]:
+    """A table, or where the terminal is too narrow for it a few lines for each interceptor."""
+    rows = [row(one, now) for one in summaries]
+    table = aligned([HEADER, *rows])
+    if not width or max(map(columns_of, table)) <= width:
+        return table
+    lines: list[str] = []
+    for name, pods, active, turns, unanswered, answered, state in rows:
+        counts = f"pods {pods}, active {active}, turns {turns}, unanswered {unanswered}"
+        last = f"; last answer {answered}" if answered != NOTHING else ""
+        lines += [safe(name), *wrapped(f"{state}{last}", width), *wrapped(counts, width)]
+    return lines
 
 
 async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:

@@ -12,7 +12,7 @@ from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
 from vacate.api.types.meta import Condition
 from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, DRAINING
 from vacate.kube.nodes import OUT_OF_SERVICE
-from vacate.views.phrases import NOTHING, ago
+from vacate.views.phrases import NOTHING, span
 
 READY, NOT_READY, NODE_DOWN, FENCED = "Ready", "NotReady", "NodeDown", "Fenced"
 SHUTTING_DOWN = "ShuttingDown"
@@ -64,7 +64,7 @@ def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.da
     return NodeRow(
         node.metadata.name,
         state,
-        ago(since, now) if since else NOTHING,
+        span(now - since) if since else NOTHING,
         shown,
         waiting,
         fencing.message if fencing else _meaning(state, waiting, ready) or _cordon(node),

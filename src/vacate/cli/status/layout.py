@@ -1,6 +1,7 @@
 """Rows of requests as lines: all columns where there is room, and never without a pod's whole name. Pure.
 
-A terminal that is too narrow for all columns gets four of them, and a very narrow one a block for each pod.
+A terminal that is too narrow for all columns gets four of them. One of fewer columns than usual gets a block
+for each pod, unless the four fit whole: cut, the last would lose heartbeat and requesters.
 In none of them is a pod's or a namespace's name cut, broken or left out: it is what one needs to go on.
 """
 
@@ -16,7 +17,9 @@ from vacate.views.statusrows import NAMESPACE, Row, header_of
 
 _GAP = "  "
 _MIN_DETAIL = 24
+_USUAL_WIDTH = 80
 _INDENT = "  "
+_UNBOUNDED = 1 << 20
 
 
 def layout(rows: Sequence[Row], *, namespace: bool, width: int = 0, wide: bool = False) -> list[str]:
@@ -38,13 +41,20 @@ def _full(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
 
 
 def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
-    """Which pod, how it stands, for how long, and the rest in a few words."""
+    """Which pod, how it stands, for how long, and the rest in a few words; whole on a narrow terminal."""
     names = (NAMESPACE,) if namespace else ()
     table = [(*names, "POD", "STAGE", "SINCE", "DETAIL")]
     for row in rows:
         own = (row.namespace,) if namespace else ()
         table.append((*own, row.pod, row.stage, row.since, detail(row)))
-    return fitted(table, width)
+    return compact(table, width)
+
+
+def compact(table: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The table fitted; nothing where its last column would be cut on a terminal narrower than usual."""
+    lines = fitted(table, width)
+    whole = lines == fitted(table, _UNBOUNDED)
+    return lines if whole or width >= _USUAL_WIDTH else []
 
 
 def fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:

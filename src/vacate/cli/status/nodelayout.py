@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vacate.cli.common.output import aligned
 from vacate.cli.common.text import safe
-from vacate.cli.status.layout import fitted, wrapped
+from vacate.cli.status.layout import compact, fitted, wrapped
 from vacate.views.noderows import HEADER, NodeRow
 from vacate.views.phrases import NOTHING
 
@@ -26,7 +26,7 @@ def _cells(row: NodeRow) -> tuple[str, ...]:
 def _compact(rows: Sequence[NodeRow], width: int) -> list[str]:
     """Which node, how it stands, for how long, and the rest in a few words."""
     own = [(row.name, row.state, row.since, _detail(row)) for row in rows]
-    return fitted([(*HEADER[:3], "DETAIL"), *own], width)
+    return compact([(*HEADER[:3], "DETAIL"), *own], width)
 
 
 def _blocks(rows: Sequence[NodeRow], width: int) -> list[str]:
@@ -34,7 +34,7 @@ def _blocks(rows: Sequence[NodeRow], width: int) -> list[str]:
     lines: list[str] = []
     for row in rows:
         lines.append(safe(row.name))
-        state = f"{row.state} ({row.since})" if row.since != NOTHING else row.state
+        state = f"{row.state} for {row.since}" if row.since != NOTHING else row.state
         lines += wrapped(safe(state), width)
         lines += wrapped(safe(_detail(row)), width)
     return lines
