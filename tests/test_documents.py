@@ -1,8 +1,10 @@
-"""Links between documents lead somewhere."""
+"""Links between documents lead somewhere, and documents and names use the words of Kubernetes."""
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,74 @@ def _missing(rows: list[str]) -> list[str]:
         for file, test in named
         if not re.search(rf"def {test}\(", (ROOT / file).read_text() if (ROOT / file).exists() else "")
     ]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.lower())
+
+
+# Metaphors, and people without a role: readers search for the words of Kubernetes instead.
+NO_WORDS = frozenset(
+    _words(
+        "asker askers chronicle climate dice everybody happenings hiccup hiccups insist insistence insisting "
+        "keeper keepers nobody papers somebody weather whoever wish wished wishes"
+    )
+)
+# Ordinary words in a sentence, but no names. Validation finds errors.
+NO_NAMES = NO_WORDS | frozenset(
+    _words(
+        "departure desk fate fault faults judge judges ledger overstay patience pulse scene story "
+        "surroundings told town"
+    )
+)
+ALLOWED = {
+    ("src/vacate/sim/", "fault"): "a simulation injects faults",
+    ("src/vacate/sim/", "faults"): "a simulation injects faults",
+}
+OLD_LIMIT = re.compile(r"_?(LONGEST|MOST|SHORTEST|FEWEST)_")
+CODE = re.compile(r"```.*?```|`[^`]*`|<[^>]*>", re.DOTALL)
+NAME_FIELDS = ("name", "id", "arg", "attr")
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_names_use_the_words_of_kubernetes() -> None:
+    found = []
+    for path in SOURCES:
+        where = str(path.relative_to(ROOT))
+        old = NO_NAMES - {word for folder, word in ALLOWED if where.startswith(folder)}
+        found += [f"{where}: {name}" for name in _read(path)[0] if _is_old(name, old)]
+    assert found == []
+
+
+def _is_old(name: str, old: frozenset[str]) -> bool:
+    parts = _words(re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
+    return bool(OLD_LIMIT.match(name) or old.intersection(parts))
+
+
+def test_texts_use_the_words_of_kubernetes() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in SOURCES
+        for line, text in _read(path)[1]
+        if NO_WORDS.intersection(_words(text))
+    ]
+    for document in DOCUMENTS:
+        prose = CODE.sub("", document.read_text())
+        found += [f"{document.relative_to(ROOT)}: {word}" for word in NO_WORDS.intersection(_words(prose))]
+    assert found == []
+
+
+@cache
+def _read(path: Path) -> tuple[set[str], list[tuple[int, str]]]:
+    """All names; and what users can read: texts, and the docstrings of commands, which are their help."""
+    is_help = path.is_relative_to(ROOT / "src/vacate/cli")
+    names, texts, docstrings = {path.stem}, [], set()
+    for node in ast.walk(ast.parse(path.read_text())):  # a statement comes before what is in it
+        if isinstance(node, ast.Expr) and not is_help:
+            docstrings.add(node.value)
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and node not in docstrings:
+                texts.append((node.lineno, node.value))
+        else:
+            names |= {name for field in NAME_FIELDS if isinstance(name := getattr(node, field, None), str)}
+    return names, texts

@@ -174,7 +174,7 @@ def test_an_error_that_nobody_saw_is_reported() -> None:
         sim.loop.call_soon(int, "x")
         await asyncio.sleep(1)
 
-    with pytest.raises(LeftoverTasks, match=r"nobody saw: .*ValueError"):
+    with pytest.raises(LeftoverTasks, match=r"unhandled: .*ValueError"):
         run_sim(main)
 
 

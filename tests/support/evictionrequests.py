@@ -15,7 +15,7 @@ FORBID = {"evictionRequestCancellationPolicy": "Forbid"}
 
 
 def request(of: Obj, **spec: Any) -> Obj:
-    """A request for this pod to leave."""
+    """A request to evict this pod."""
     meta = of["metadata"]
     target = {"podRef": {"name": meta["name"], "uid": meta["uid"]}}
     return {

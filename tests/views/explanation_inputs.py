@@ -48,7 +48,7 @@ def _handed_over() -> SimRequest:
     return sim.after(seconds=1800).controller().after(seconds=20)
 
 
-def _last_given_up() -> SimRequest:
+def _last_timed_out() -> SimRequest:
     sim = _asked(BACKUP).after(seconds=1800).refused(SPENT).budget("web", 3, 3)
     return sim.after(seconds=2)
 
@@ -160,7 +160,7 @@ EXPLANATION_INPUTS: Mapping[str, Callable[[], SimRequest]] = {
     "blocked by others than budgets": lambda: (
         SimRequest().refused('admission webhook "x" denied the request: no').after(seconds=9)
     ),
-    "blocked after the last one was given up": _last_given_up,
+    "blocked after the last one timed out": _last_timed_out,
     "daemon set": lambda: (
         SimRequest().pod_is(metadata=_owned_by("DaemonSet", "agent")).controller().after(minutes=4)
     ),

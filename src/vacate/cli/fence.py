@@ -180,7 +180,7 @@ def _mark(node: str, agent: str | None, approve: bool, request: str | None, reac
 
 
 async def _check_policy(cluster: Cluster, node: Node) -> None:
-    """A mark that nobody reads would look like a fence that is under way."""
+    """A mark that no controller reads would look like a fence that is under way."""
     try:
         policies = (await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
     except Forbidden:

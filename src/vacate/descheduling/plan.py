@@ -17,7 +17,7 @@ from vacate.views.phrases import counted
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many pods are on their way out at once."""
+    """How many pods are evicted or terminating at once."""
 
     per_node: int = 1
     per_namespace: int = 1
@@ -44,7 +44,7 @@ class DeschedulingPlan:
 
 @dataclass(slots=True)
 class _Counts:
-    """Pods on their way out, by node, by namespace and in all."""
+    """Pods that are evicted or terminating, by node, by namespace and in all."""
 
     nodes: dict[str, int] = field(default_factory=dict)
     namespaces: dict[str, int] = field(default_factory=dict)

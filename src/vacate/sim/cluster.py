@@ -160,7 +160,7 @@ class World:
         return None if entry is None else decode(kind, entry)
 
     def healthy_pods(self, namespace: str = "default") -> list[Obj]:
-        """The pods that are ready and not on their way out."""
+        """The pods that are ready and not terminating."""
         return [pod for pod in self.objects(PODS, namespace) if is_healthy(pod)]
 
     # What is expected

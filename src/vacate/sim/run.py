@@ -113,7 +113,7 @@ def _clean_up(loop: SimLoop) -> str:
         loop.run_until_complete(loop.shutdown_asyncgens())
     except SimulationError as error:
         found.append(f"cancelled tasks did not end: {error}")
-    found += [f"nobody saw: {message}" for message in loop.unseen]
+    found += [f"unhandled: {message}" for message in loop.unseen]
     return "\n".join(found)
 
 

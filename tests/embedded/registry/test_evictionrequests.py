@@ -203,7 +203,7 @@ def test_annotations_stand_in_for_the_field() -> None:
     assert [one["name"] for one in obj["spec"]["interceptors"]] == ["b.example.com", "a.example.com"]
 
 
-def test_pods_that_are_on_their_way_out_may_be_requested_too() -> None:
+def test_terminating_pods_may_be_requested_too() -> None:
     for changes in ({"status.phase": "Succeeded"}, {"metadata.deletionTimestamp": at(0)}):
         assert errors_of(KIND, {}, world(changes=changes)) == []
 

@@ -122,9 +122,9 @@ class InvariantChecker:
         if counter_of(obj):
             assert now >= deadline_of(obj) - 2 * SKEW, "two clocks may be as far apart as that"
             return
-        assert now >= deadline_of(obj), "given up within the deadline"
+        assert now >= deadline_of(obj), "timed out within the deadline"
         tenth = dt.timedelta(seconds=obj["spec"]["heartbeatDeadlineSeconds"]) / 10
-        assert now >= watching_since + tenth, "given up by someone who did not listen"
+        assert now >= watching_since + tenth, "timed out by a controller that was not watching"
 
     def counts(self, old: Obj, new: Obj) -> None:
         """A refusal was written down."""

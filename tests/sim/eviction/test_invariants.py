@@ -150,7 +150,7 @@ def assigned(*interceptors: str, **status: Any) -> RecordedHistory:
         (700, turn("b", 700), "the turn went from c to b, and the list is"),
         (700, turn("d", 700), "d has the turn and is not in the list"),
         (580, turn("b", 580), "c was passed over within its deadline, 579.0 s after its heartbeat"),
-        (700, {"heartbeatTime": time_of(1)}, "c lost its turn and nobody got it"),
+        (700, {"heartbeatTime": time_of(1)}, "c lost its turn, and no other got it"),
         (700, turn("b", 700, activeInterceptorCompleted=True), "the new turn begins with what"),
         (700, turn("b", 700, heartbeatTime=time_of(701)), "the new turn's heartbeat is not the instant"),
         (50, changed(turn("c", 1), heartbeatTime=None), "the heartbeat was taken back"),
@@ -172,7 +172,7 @@ def test_the_first_turn_is_the_last_ones() -> None:
     breaches = (
         RecordedHistory().say(0, request("a", "b")).say(1, request("a", "b", **turn("a", 1))).breaches()
     )
-    assert breaches == ["the turn went from nobody to a, and the list is a, b"]
+    assert breaches == ["the turn went from none to a, and the list is a, b"]
 
 
 def test_nobody_goes_back_up_the_list() -> None:
@@ -363,5 +363,5 @@ def test_who_has_just_begun_to_listen_gives_nobody_up() -> None:
     silent = turn("b", 1)
     assert hasty(silent, [0]) == []
     assert hasty(silent, [0, 639]) == []
-    assert hasty(silent, [0, 645])[0].endswith("b was given up 55.0 s after the controller began to listen")
+    assert hasty(silent, [0, 645])[0].endswith("b timed out 55.0 s after the controller began to listen")
     assert hasty(changed(silent, activeInterceptorCompleted=True), [0, 645]) == []

@@ -61,12 +61,12 @@ class Lab:
         return await self.client.get(kind, name, self.namespace if kind.namespaced else "")
 
     async def pods(self) -> list[Obj]:
-        """Those that are not on their way out."""
+        """Those that are not terminating."""
         listed = await self.client.list(PODS, self.namespace)
         return [pod for pod in listed.items if "deletionTimestamp" not in pod["metadata"]]
 
     async def pods_on(self, node: str) -> list[Obj]:
-        """Also those that are on their way out."""
+        """Also those that are terminating."""
         listed = await self.client.list(
             PODS, self.namespace, ListOptions(field_selector=f"spec.nodeName={node}")
         )

@@ -12,7 +12,7 @@ _YES = ("y", "yes")
 
 
 async def confirmed(question: str) -> bool:
-    """Whether the user agrees; ConfigError where nobody can be asked."""
+    """Whether the user agrees; ConfigError without a terminal."""
     stdin = sys.stdin
     if stdin is None or not stdin.isatty() or not terminal.is_terminal(err=True):
         raise ConfigError(f"{question}. Nothing was changed: pass --yes to do it without being asked")

@@ -1,4 +1,4 @@
-"""What to do about errors on the way to a cluster: said with the error, so that nobody has to guess."""
+"""What to do about errors on the way to a cluster, shown with the error."""
 
 from __future__ import annotations
 

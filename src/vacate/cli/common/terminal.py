@@ -64,7 +64,7 @@ def error(message: object) -> None:
 
 
 def trace(problem: BaseException) -> None:
-    """Write where an error came from that nobody foresaw."""
+    """Write where an unexpected error came from."""
     echo_document("".join(traceback.format_exception(problem)), err=True)
 
 

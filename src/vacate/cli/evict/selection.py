@@ -88,7 +88,7 @@ def target(text: str) -> str | Workload:
 
 
 def is_wide(selection: Selection) -> bool:
-    """Whether to ask first: many pods that nobody named, or pods of several namespaces."""
+    """Whether to ask first: many pods that were not named, or pods of several namespaces."""
     return len(selection.pods) > WIDE or len(selection.namespaces) > 1
 
 

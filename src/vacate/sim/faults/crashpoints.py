@@ -64,4 +64,4 @@ async def _carry_out(transport: Transport, request: Request) -> None:
 
 async def _nothing_more() -> Response:
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets the event")
+    raise AssertionError("the event is never set")

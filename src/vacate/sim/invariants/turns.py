@@ -35,14 +35,14 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
     names = [one.name for one in after.spec.interceptors]
     if not now:
         if not after.complete:
-            yield f"{was} lost its turn and nobody got it"
+            yield f"{was} lost its turn, and no other got it"
         return
     if now not in names:
         yield f"{now} has the turn and is not in the list"
         return
     expected = len(names) - 1 if not was else names.index(was) - 1
     if names.index(now) != expected:
-        yield f"the turn went from {was or 'nobody'} to {now}, and the list is {', '.join(names)}"
+        yield f"the turn went from {was or 'none'} to {now}, and the list is {', '.join(names)}"
     if was and step.before is not None and not may_pass(step.before.request, step.now):
         yield f"{was} was passed over within its deadline, {_since(step.before.request, step.now)}"
     yield from _fresh(after)
@@ -62,7 +62,7 @@ def premature_turn_breaches(history: RequestHistory, starts: Sequence[float]) ->
             continue
         began = max((start for start in starts if start <= step.at), default=0.0)
         if step.at - began < before.spec.heartbeat_deadline_seconds / 10:
-            yield f"{step}: {was} was given up {step.at - began:.1f} s after the controller began to listen"
+            yield f"{step}: {was} timed out {step.at - began:.1f} s after the controller began to listen"
 
 
 def may_pass(request: EvictionRequest, now: dt.datetime) -> bool:

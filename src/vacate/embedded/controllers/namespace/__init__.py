@@ -1,1 +1,1 @@
-"""Empties namespaces that are on their way out."""
+"""Empties namespaces that are terminating."""
