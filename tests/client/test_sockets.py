@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from vacate.client.sockets import QUIET, keepalive_socket
+from vacate.client.sockets import KEEPALIVE_IDLE, keepalive_socket
 
 pytestmark = pytest.mark.unit
 
@@ -18,7 +18,9 @@ def test_a_quiet_connection_is_asked_whether_it_lives(family: socket.AddressFami
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         names = ("TCP_KEEPIDLE", "TCP_KEEPALIVE")  # as the system calls it
         idle = [getattr(socket, name) for name in names if hasattr(socket, name)]
-        assert [made.getsockopt(socket.IPPROTO_TCP, one) for one in idle] == [QUIET] * len(idle) != []
+        assert (
+            [made.getsockopt(socket.IPPROTO_TCP, one) for one in idle] == [KEEPALIVE_IDLE] * len(idle) != []
+        )
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             unanswered = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
-            assert QUIET * 1000 < unanswered <= 60_000, "a write to nobody ends within a minute"
+            assert KEEPALIVE_IDLE * 1000 < unanswered <= 60_000, "a write to nobody ends within a minute"

@@ -20,7 +20,7 @@ from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeadershipLost
 from vacate.runtime.ratelimit import (
-    BUSY_ANSWERS,
+    BUSY_REQUESTS,
     MAX_EVENT_DELAY,
     MAX_RETRY_AFTER,
     READS,
@@ -130,7 +130,7 @@ class Slow(Counter):
 
 
 @pytest.mark.parametrize(
-    ("others", "waits"), [(0, 0.0), (BUSY_ANSWERS - 1, 0.0), (BUSY_ANSWERS, MAX_EVENT_DELAY)]
+    ("others", "waits"), [(0, 0.0), (BUSY_REQUESTS - 1, 0.0), (BUSY_REQUESTS, MAX_EVENT_DELAY)]
 )
 def test_events_give_way_while_much_is_under_way_but_not_for_long(others: int, waits: float) -> None:
     async def main(sim: Sim) -> None:
@@ -150,7 +150,7 @@ def test_events_go_as_soon_as_it_is_calm() -> None:
     async def main(sim: Sim) -> None:
         start, server = sim.clock.monotonic(), Slow(sim.clock)
         client = paced(sim, server)
-        reading = asyncio.create_task(read(client, BUSY_ANSWERS))
+        reading = asyncio.create_task(read(client, BUSY_REQUESTS))
         await sim.clock.sleep(29.5)
         await client.create(EVENTS, {"metadata": {"name": "x"}}, "default")
         assert since(start, [sim.clock.monotonic()]) == pytest.approx([30.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.runtime.slowstart import SUCCESSES_PER_STEP, WIDE, SlowStart
+from vacate.runtime.slowstart import SUCCESSES_PER_STEP, UNLIMITED_ABOVE, SlowStart
 
 pytestmark = pytest.mark.unit
 
@@ -95,5 +95,5 @@ def test_answers_to_what_was_sent_before_the_refusal_say_nothing_about_the_time_
 def test_in_the_end_the_limit_is_lifted() -> None:
     slow = SlowStart()
     refuse(slow, 2)
-    good(slow, WIDE * SUCCESSES_PER_STEP)
+    good(slow, UNLIMITED_ABOVE * SUCCESSES_PER_STEP)
     assert slow.width is None

@@ -6,19 +6,19 @@ import contextlib
 import socket
 from typing import Any
 
-QUIET = 30
+KEEPALIVE_IDLE = 30
 """Seconds without a byte after which the other side's system is asked whether it is still there."""
 
-_AGAIN = 10  # seconds between two questions
-_TIMES = 3  # how many may remain without an answer
+_KEEPALIVE_INTERVAL = 10  # seconds between two questions
+_KEEPALIVE_PROBES = 3  # how many may remain without an answer
 
 # What each system calls these, where it has them.
 _OPTIONS = (
-    ("TCP_KEEPIDLE", QUIET),
-    ("TCP_KEEPALIVE", QUIET),
-    ("TCP_KEEPINTVL", _AGAIN),
-    ("TCP_KEEPCNT", _TIMES),
-    ("TCP_USER_TIMEOUT", 1000 * (QUIET + _TIMES * _AGAIN)),
+    ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
+    ("TCP_KEEPALIVE", KEEPALIVE_IDLE),
+    ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL),
+    ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+    ("TCP_USER_TIMEOUT", 1000 * (KEEPALIVE_IDLE + _KEEPALIVE_PROBES * _KEEPALIVE_INTERVAL)),
 )
 
 

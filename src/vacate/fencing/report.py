@@ -26,7 +26,7 @@ from vacate.api.types.fencingpolicy import (
 ACTIVE, FAILING = "Fencing", "Failing"
 CONDITIONS = (ACTIVE, FAILING)
 _NOTHING = {ACTIVE: "no node is being fenced", FAILING: "no fence has failed"}
-LOUD = (FAILED, CONTRADICTED)
+ATTENTION_PHASES = (FAILED, CONTRADICTED)
 """Phases that a person must look at."""
 
 _ORDER = (CONTRADICTED, FAILED, FENCING, CONFIRMING, SWITCHING_ON, FENCED, HELD)
@@ -64,7 +64,7 @@ def _conditions(
 ) -> list[RequestCondition]:
     """Ours after those of others, which stay as they are, as far as there is room."""
     before = policy.status.conditions
-    loud = [row for row in rows if row.phase in LOUD]
+    loud = [row for row in rows if row.phase in ATTENTION_PHASES]
     busy = [row for row in rows if row.phase in (FENCING, CONFIRMING, SWITCHING_ON)]
     made = []
     for type_, found in ((ACTIVE, busy), (FAILING, loud)):

@@ -16,7 +16,7 @@ from vacate.api.types import Pod
 from vacate.kube.deletionorder import is_active
 from vacate.kube.surge import SurgeRecord
 
-YOUNG = 60
+YOUNG_POD_SECONDS = 60
 """Seconds before a surge: only pods created since then are named. Clocks of servers differ by less."""
 UID_LENGTH = 8
 """Characters of a UID that the record keeps: enough for the pods of one minute, and thousands still fit."""
@@ -67,4 +67,4 @@ def _is_new(pod: Pod, record: SurgeRecord) -> bool:
         return False
     if record.began is None or meta.creation_timestamp is None:
         return True
-    return meta.creation_timestamp >= after(record.began, -YOUNG)
+    return meta.creation_timestamp >= after(record.began, -YOUNG_POD_SECONDS)

@@ -105,14 +105,14 @@ def _by_policy(policy: str, kind: str, message: str, remedy: str) -> Verdict:
 
 def in_wave(pods: Iterable[tuple[Pod, Verdict]], *, by_priority: bool) -> list[Pod]:
     """The pods whose turn it is, of those that are evicted: lowest priority first, DaemonSet pods last."""
-    going = [(pod, verdict) for pod, verdict in pods if verdict.treatment in _GOING]
+    going = [(pod, verdict) for pod, verdict in pods if verdict.treatment in _EVICTED_TREATMENTS]
     if not going:
         return []
     rank = min(order_of(pod, verdict, by_priority=by_priority) for pod, verdict in going)
     return [pod for pod, verdict in going if order_of(pod, verdict, by_priority=by_priority) == rank]
 
 
-_GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
+_EVICTED_TREATMENTS = (Treatment.EVICT, Treatment.EVICT_LAST)
 
 
 def order_of(pod: Pod, verdict: Verdict, *, by_priority: bool) -> tuple[bool, int]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from vacate.api.times import after
 from vacate.api.types.nodemaintenance import NodeProgress
 
-NOTICEABLE = 0.1
+MIN_ESTIMATE_CHANGE = 0.1
 """Estimates that moved by less than this part of the time left are not worth a write."""
 
 
@@ -71,5 +71,5 @@ def steady(old: dt.datetime | None, new: dt.datetime | None, now: dt.datetime) -
     """The old estimate where the new one says nearly the same: a status is not written for seconds."""
     if old is None or new is None or old <= now:
         return new
-    tolerance = max((old - now) * NOTICEABLE, dt.timedelta(seconds=5))
+    tolerance = max((old - now) * MIN_ESTIMATE_CHANGE, dt.timedelta(seconds=5))
     return old if abs(new - old) <= tolerance else new

@@ -18,7 +18,7 @@ AGENT = "vacate.dev/agent"
 """Annotation of the Node: which folder's agent it belongs to. A second agent would run its pods twice."""
 RUNTIME_LABEL = "vacate.dev/runtime"
 
-_GOOD = (
+_HEALTHY_CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "no eviction threshold for memory is crossed"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "no eviction threshold for the disk is crossed"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "the agent does not measure PID pressure"),
@@ -84,7 +84,7 @@ def node_conditions(now: dt.datetime, *, not_ready: str, pressures: Collection[s
     """The conditions of a node: not ready for that reason, if there is one, and under such pressures."""
     at = format_time(now)
     bad = ("Ready", "False", "KubeletNotReady", not_ready)
-    wanted = [*_GOOD[:-1], bad] if not_ready else list(_GOOD)
+    wanted = [*_HEALTHY_CONDITIONS[:-1], bad] if not_ready else list(_HEALTHY_CONDITIONS)
     wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
     return [
         {

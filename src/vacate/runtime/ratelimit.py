@@ -38,7 +38,7 @@ READS = 5
 MAX_RETRY_AFTER = 30.0
 """Seconds; a server that asks for more is asked again after so many."""
 
-BUSY_ANSWERS = 4
+BUSY_REQUESTS = 4
 """So many requests under way are much: an Event waits until there are fewer."""
 
 MAX_EVENT_DELAY = 1.0
@@ -106,7 +106,7 @@ class RateLimitedTransport:
 
     def _count(self, more: int) -> None:
         self._under_way += more
-        if self._under_way < BUSY_ANSWERS:
+        if self._under_way < BUSY_REQUESTS:
             self._calm.set()
         else:
             self._calm.clear()

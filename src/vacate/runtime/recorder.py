@@ -34,7 +34,7 @@ MAX_PAUSE = 10.0
 SHUTDOWN_FLUSH_SECONDS = 2.0
 """Seconds that a stop waits for notes to be written."""
 
-_PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
+_TRANSIENT_ERRORS = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 class EventRecorder:
@@ -106,7 +106,7 @@ class EventRecorder:
         for attempt in range(ATTEMPTS):
             try:
                 await self._send(event)
-            except _PASSING as error:
+            except _TRANSIENT_ERRORS as error:
                 log.debug("event %s: %s", event.name, error)
                 self._settled.set()
                 await self._clock.sleep(self._pause(attempt))

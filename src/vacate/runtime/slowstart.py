@@ -7,7 +7,7 @@ what was too much. From there on it takes several, so that the limit is found an
 
 from __future__ import annotations
 
-WIDE = 64
+UNLIMITED_ABOVE = 64
 """With room for more than so many there is no limit any more."""
 
 SUCCESSES_PER_STEP = 10
@@ -53,7 +53,7 @@ class SlowStart:
         self._good += 1
         if self._good >= (1 if self._width < self._careful_from else SUCCESSES_PER_STEP):
             self._good = 0
-            self._width = self._width + 1 if self._width < WIDE else None
+            self._width = self._width + 1 if self._width < UNLIMITED_ABOVE else None
 
     def refused(self, sent: int) -> None:
         """The server has asked for a pause; those that were sent together are refused together."""

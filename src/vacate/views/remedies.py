@@ -14,7 +14,7 @@ from vacate.views.model import ExplanationInput, Remedy
 from vacate.views.phrases import command_line
 
 _NAMED = 3
-PROMPT = dt.timedelta(seconds=30)
+CONTROLLER_DELAY = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
 
 
@@ -105,7 +105,7 @@ def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
 
 def look_for_controller(inputs: ExplanationInput, due: dt.datetime | None) -> tuple[Remedy, ...]:
     """What is due and does not happen has no controller to do it."""
-    if due is None or inputs.now - due < PROMPT:
+    if due is None or inputs.now - due < CONTROLLER_DELAY:
         return ()
     return (Remedy("Make sure that Vacate's controller runs: this is overdue.", "kubectl get leases -A"),)
 

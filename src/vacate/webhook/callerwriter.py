@@ -39,7 +39,7 @@ RECORD_SECONDS = 10.0
 CLOSING_SECONDS = 2.0
 """How long a webhook that ends waits for such records."""
 
-_TRIES = 5
+_MAX_ATTEMPTS = 5
 
 
 class CallerWriter:
@@ -106,7 +106,7 @@ class CallerWriter:
     ) -> None:
         """Record the caller's answer. It stands, whether or not this succeeds."""
         found: EvictionRequest | None = request
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             if found is None:
                 return
             caller = replace(review.attempted(self._clock.now(), config.wait), answered=answered)

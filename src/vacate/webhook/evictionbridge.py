@@ -76,7 +76,7 @@ the webhook cannot see: connections, handshakes, and reviews that wait for the e
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
-_TRIES, _PAUSE_SECONDS = 5, 0.02
+_MAX_ATTEMPTS, _PAUSE_SECONDS = 5, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class EvictionBridge:
         too long: as long as the cluster answers at all, the caller is asked to try again.
         """
         began = self._clock.monotonic()
-        for number in range(_TRIES):
+        for number in range(_MAX_ATTEMPTS):
             # What a server has taken and not yet shown comes as a conflict: it needs a moment.
             await self._clock.sleep(number * _PAUSE_SECONDS)
             left = began + ANSWER_SECONDS - WRITE_SECONDS - self._clock.monotonic()

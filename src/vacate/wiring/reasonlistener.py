@@ -17,7 +17,7 @@ from vacate.webhook.reasonservice import PATH, ReasonService
 from vacate.wiring.components import Environment
 
 _REQUESTS, _CONNECTIONS = 50, 200
-_PACE = RateLimit(qps=50.0, burst=200)
+_RATE = RateLimit(qps=50.0, burst=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ReasonListener:
         self, transport: Transport, around: Environment, settings: ReasonSettings, cert_dir: Path
     ) -> None:
         self._settings = settings
-        client = Client(RateLimitedTransport(transport, around.clock, _PACE), user_agent="vacate/reasons")
+        client = Client(RateLimitedTransport(transport, around.clock, _RATE), user_agent="vacate/reasons")
         self._served = ServedCertificate()
         self._folder = CertificateFolder(cert_dir, self._served)
         self._authority = AuthorityFile(cert_dir / "ca.crt")

@@ -12,7 +12,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, REQUESTS, Lab
 from support.processes.screens import run
 from support.waiting import until
-from vacate.cli.evict.selection import WIDE
+from vacate.cli.evict.selection import CONFIRM_ABOVE
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
@@ -107,9 +107,9 @@ def test_the_dry_run_tells_what_a_budget_would_refuse(lab: Lab) -> None:
 
 def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(lab: Lab) -> None:
     wide = fresh("wide")
-    own = deployment(lab, wide, WIDE + 1, nodeName="node-2")
+    own = deployment(lab, wide, CONFIRM_ABOVE + 1, nodeName="node-2")
     config = {"KUBECONFIG": str(lab.cluster.kubeconfig)}
-    question = f"This requests the eviction of {WIDE + 1} pods"
+    question = f"This requests the eviction of {CONFIRM_ABOVE + 1} pods"
     refused = lab.vacate("evict", "--node", "node-2", "-l", f"app={wide}")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == (

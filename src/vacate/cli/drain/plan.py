@@ -25,7 +25,7 @@ from vacate.views.budgets import covering, would_refuse
 
 T = TypeVar("T")
 _READS_AT_ONCE = 8
-GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
+EVICTED_TREATMENTS = (Treatment.EVICT, Treatment.EVICT_LAST)
 BUDGET_BLOCKER = "DisruptionBudget"
 """The kind of a blocker that is a disruption budget."""
 
@@ -88,13 +88,13 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:
         meta = one.pod.metadata
         order = order_of(one.pod, one.verdict, by_priority=by_priority)
-        return one.verdict.treatment not in GOING, order, meta.namespace, meta.name
+        return one.verdict.treatment not in EVICTED_TREATMENTS, order, meta.namespace, meta.name
 
     return sorted(made, key=place)
 
 
 def _planned(pod: Pod, verdict: Verdict, dialect: Dialect) -> PlannedPod:
-    if verdict.treatment not in GOING:
+    if verdict.treatment not in EVICTED_TREATMENTS:
         return PlannedPod(pod, verdict)
     registered = dialect.registration(msgspec.to_builtins(pod)).interceptors
     return PlannedPod(pod, verdict, tuple(reversed(registered)))
@@ -121,7 +121,7 @@ async def read_room(
         pods = await list_pods(cluster, "")
     except Forbidden:
         return {}
-    going = [one.pod for one in planned if one.verdict.treatment in GOING]
+    going = [one.pod for one in planned if one.verdict.treatment in EVICTED_TREATMENTS]
     return without_room(going, drained, nodes, pods)
 
 
@@ -159,7 +159,8 @@ def foreseen(
                 remedy = f"make sure that {name} runs; see: vacate interceptors -A"
                 found.append(blocker(one.pod, "Interceptor", message, remedy, name))
         meta = one.pod.metadata
-        held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in GOING else ()
+        is_evicted = one.verdict.treatment in EVICTED_TREATMENTS
+        held = covering(budgets, meta.namespace, meta.labels) if is_evicted else ()
         why = would_refuse(one.pod, held) if held else ""
         if why:
             names = ",".join(budget.metadata.name for budget in held)

@@ -12,7 +12,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.drain.plan import (
     BUDGET_BLOCKER,
-    GOING,
+    EVICTED_TREATMENTS,
     PlannedPod,
     foreseen,
     read_absent,
@@ -63,7 +63,7 @@ async def preview(
         terminal.echo("Nothing was changed.", err=True)
     if refused:
         return None
-    return sum(one.verdict.treatment in GOING for pods in plans.values() for one in pods)
+    return sum(one.verdict.treatment in EVICTED_TREATMENTS for pods in plans.values() for one in pods)
 
 
 def _refused(pods: Sequence[PlannedPod]) -> list[PlannedPod]:

@@ -20,7 +20,7 @@ from vacate.errors import ConfigError, NotFound
 from vacate.maintenance.names import MIRROR
 from vacate.views.phrases import counted
 
-WIDE = 10
+CONFIRM_ABOVE = 10
 """More pods than that are confirmed first, unless each of them was named."""
 
 _WORKLOADS: Mapping[str, Kind] = {
@@ -89,7 +89,7 @@ def target(text: str) -> str | Workload:
 
 def is_wide(selection: Selection) -> bool:
     """Whether to ask first: many pods that were not named, or pods of several namespaces."""
-    return len(selection.pods) > WIDE or len(selection.namespaces) > 1
+    return len(selection.pods) > CONFIRM_ABOVE or len(selection.namespaces) > 1
 
 
 async def pods_by_label(cluster: Cluster, selector: str) -> Selection:

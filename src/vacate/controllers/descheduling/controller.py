@@ -42,7 +42,7 @@ CACHE_LAG = dt.timedelta(seconds=30)
 WORKERS = 2
 _PAGE = 500
 _SIDE_BY_SIDE = 8
-_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+_TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 _REQUESTED = "descheduling-requester"
 
 
@@ -222,7 +222,7 @@ class Descheduling:
                     )
                 except NotFound:
                     return  # the pod is gone
-                except _PASSING:
+                except _TRANSIENT_ERRORS:
                     raise
                 except (ApiError, HeldByFinalizers) as error:
                     refused[pod.metadata.uid] = str(error)

@@ -58,7 +58,7 @@ from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
 POLL_SECONDS = 5.0
-FRESH = dt.timedelta(seconds=60)
+MAX_OBSERVATION_AGE = dt.timedelta(seconds=60)
 """How old the knowledge may be upon which the agent is called."""
 
 SKEW = dt.timedelta(seconds=10)
@@ -157,7 +157,7 @@ class Attempts:
     async def _refused(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> str:
         """Decide once more, upon what the server says now: others may have begun in the same moment."""
         at, heard = self.heard.get(policy.metadata.name, (None, frozenset[str]()))
-        if at is None or now - at > FRESH:
+        if at is None or now - at > MAX_OBSERVATION_AGE:
             return "it is not known any more which nodes report"
         nodes = (await self.deps.client.list(NODES, into=Node)).items
         policies = (await self.deps.client.list(FENCINGPOLICIES, into=FencingPolicy)).items

@@ -27,7 +27,7 @@ from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
 from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
 from vacate.fencing.marks import has_fenced
-from vacate.fencing.report import LOUD, status_of
+from vacate.fencing.report import ATTENTION_PHASES, status_of
 from vacate.kube.patches import merge_status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -210,7 +210,7 @@ class FencingPolicies:
     async def _write(self, policy: FencingPolicy, rows: list[NodeFencing]) -> bool:
         status = status_of(policy, rows, self._deps.clock.now())
         self._deps.metrics.fencing_failing.labels(policy.metadata.name).set(
-            sum(row.phase in LOUD for row in rows)
+            sum(row.phase in ATTENTION_PHASES for row in rows)
         )
         patch = merge_status_patch(policy.metadata, policy.status, status)
         if patch is None:

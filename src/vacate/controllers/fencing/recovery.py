@@ -33,7 +33,7 @@ from vacate.fencing.marks import abandoned_patch, has_begun, has_restarted, is_s
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
-ASK_AGAIN = 30.0
+POLL_INTERVAL = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Recovery:
         if status.state is PowerState.ON:
             return None
         message = f"node {row.name} reports, and its storage was not given back: {on.message}"[:MAX_MESSAGE]
-        return wait(now, ASK_AGAIN) if row.message == message else Step(replace(row, message=message))
+        return wait(now, POLL_INTERVAL) if row.message == message else Step(replace(row, message=message))
 
     async def _storage(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
         """The machine may have run on: it gets its storage back when nothing from before can run any more."""
@@ -123,7 +123,7 @@ class Recovery:
             message = f"Node {row.name} was restarted and has its storage; the taint is removed."
             return Step(gone=True, reason=NODE_UNFENCED, message=message)
         if status.state is PowerState.UNKNOWN:
-            return wait(now, ASK_AGAIN)
+            return wait(now, POLL_INTERVAL)
         if policy.spec.power_on != AUTOMATIC:
             message = f"node {row.name} was restarted: vacate fence {row.name} --undo gives its storage back"
             return self._with_message(row, message)
@@ -141,7 +141,7 @@ class Recovery:
         if row.retry_time is not None and now < row.retry_time <= after(now, MAX_PAUSE):
             return Step(later=row.retry_time)
         if any(pod.terminating for pod in self.pods_on(row.name)):
-            return wait(now, ASK_AGAIN)
+            return wait(now, POLL_INTERVAL)
         held = after(now.replace(microsecond=0), seconds_held(policy))
         message = f"node {row.name}: its pods are released, and it is switched on"
         return Step(replace(row, phase=SWITCHING_ON, holder=self.identity, hold_time=held, message=message))
@@ -174,7 +174,7 @@ class Recovery:
             changed = replace(row, phase=CONTRADICTED, holder="", hold_time=None, message=message)
             return Step(changed, reason=CONTRADICTION, message=message)
         if status.state is PowerState.UNKNOWN:
-            return wait(now, ASK_AGAIN)
+            return wait(now, POLL_INTERVAL)
         await self._clear(row.name)
         message = f"Node {row.name} is on and reports; the taint is removed and it takes pods again."
         return Step(gone=True, reason=NODE_UNFENCED, message=message)

@@ -41,10 +41,10 @@ QUEUE = "nodemaintenances"
 CORDON_AGAIN = dt.timedelta(minutes=1)
 """A node whose cordon was refused is tried again after so long."""
 
-CACHE_BEHIND = dt.timedelta(seconds=5)
+CACHE_RECHECK_DELAY = dt.timedelta(seconds=5)
 """What the server knows otherwise than the cache is looked at again after so long."""
 
-STATUS_EVERY = dt.timedelta(seconds=2)
+STATUS_INTERVAL = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
 
 PLAN_SPACING = dt.timedelta(milliseconds=2)
@@ -110,7 +110,7 @@ class NodeMaintenances:
 
     def _look_again(self) -> Later:
         """When the cache may have caught up; at once two managers would undo each other's work."""
-        return Later(self._deps.clock.now() + CACHE_BEHIND)
+        return Later(self._deps.clock.now() + CACHE_RECHECK_DELAY)
 
     # Forward
 
@@ -138,7 +138,7 @@ class NodeMaintenances:
             status = status_of(maintenance, plan, now)
         if left := await self._with_pods(maintenance, plan, attempts):
             keep_draining(maintenance, plan, left)
-            plan.wake(now + CACHE_BEHIND)
+            plan.wake(now + CACHE_RECHECK_DELAY)
             status = status_of(maintenance, plan, now)
         return await self._report(maintenance, status, plan, now)
 
@@ -213,10 +213,10 @@ class NodeMaintenances:
     ) -> Outcome:
         name = maintenance.metadata.name
         last = self._reported.get(name)
-        if last is None or now - last >= STATUS_EVERY or is_news(maintenance.status, status):
+        if last is None or now - last >= STATUS_INTERVAL or is_news(maintenance.status, status):
             await self._write_status(maintenance, status, plan)
         elif merge_status_patch(maintenance.metadata, maintenance.status, status) is not None:
-            plan.wake(last + STATUS_EVERY)
+            plan.wake(last + STATUS_INTERVAL)
         claimed = {node.metadata.name for node in self._view.claimed(name)}
         await self._writes.show_on_nodes([node for node in plan.cordon if node.metadata.name in claimed])
         return Done() if plan.until is None else Later(plan.until)

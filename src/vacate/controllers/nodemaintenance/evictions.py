@@ -36,7 +36,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
-_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+_TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 
 
 class Evictions:
@@ -57,7 +57,7 @@ class Evictions:
                 attempt.request = await self._request(maintenance, pod)
             except NotFound:
                 return  # the pod is gone, and its informer will say so
-            except _PASSING:
+            except _TRANSIENT_ERRORS:
                 raise
             except (ApiError, ConfigError, HeldByFinalizers) as error:
                 attempt.refused = str(error)

@@ -101,13 +101,13 @@ def node_status(shape: NodeShape, now: dt.datetime, booted: dt.datetime | None =
     }
 
 
-_GOOD = (
+_HEALTHY_CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
-GOOD_CONDITIONS: Mapping[str, str] = {type_: status for type_, status, _, _ in _GOOD}
+GOOD_CONDITIONS: Mapping[str, str] = {type_: status for type_, status, _, _ in _HEALTHY_CONDITIONS}
 """What a healthy node says of itself."""
 
 
@@ -123,7 +123,7 @@ def node_conditions(now: dt.datetime) -> list[Obj]:
             "reason": reason,
             "message": message,
         }
-        for type_, status, reason, message in _GOOD
+        for type_, status, reason, message in _HEALTHY_CONDITIONS
     ]
 
 

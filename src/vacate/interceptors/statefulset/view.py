@@ -17,7 +17,7 @@ from vacate.kube.statefulsets import ordinal_of, unhealthy_ordinals
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.turnstate import is_wanted
 
-READ_EVERY = 1.5
+READ_INTERVAL_SECONDS = 1.5
 """Seconds for which the members that wait share one read of their pods."""
 
 
@@ -73,7 +73,7 @@ class StatefulSetView:
         Who was handed over when the question was asked counts as down, whatever the answer shows of its pod.
         """
         read = self._reads.get(stateful_set.metadata.uid)
-        if read is None or self._clock.monotonic() - read.at >= READ_EVERY:
+        if read is None or self._clock.monotonic() - read.at >= READ_INTERVAL_SECONDS:
             read = self._reads[stateful_set.metadata.uid] = await self._read(stateful_set)
         now = self.queue(stateful_set)
         handed_over = {*read.handed_over, *now.handed_over}

@@ -8,7 +8,7 @@ from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, TransportError
 from vacate.interceptors.surge.view import SurgeView
 
-READ_EVERY = dt.timedelta(seconds=10)
+READ_INTERVAL = dt.timedelta(seconds=10)
 """Between two reads of a Deployment's pods, unless the Deployment has changed."""
 
 
@@ -28,7 +28,7 @@ class LivePods:
     async def look(self, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
         """The pods; None where they could not be read."""
         version = deployment.metadata.resource_version
-        if self._read_at is not None and version == self._version and now < self._read_at + READ_EVERY:
+        if self._read_at is not None and version == self._version and now < self._read_at + READ_INTERVAL:
             return self._pods
         try:
             self._pods = await self._view.live_pods(deployment)

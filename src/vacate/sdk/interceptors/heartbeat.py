@@ -16,7 +16,7 @@ from vacate.sdk.interceptors.statuswriter import StatusWriter
 
 log = logging.getLogger(__name__)
 
-AFTER_TROUBLE = 10.0
+ERROR_RETRY_SECONDS = 10.0
 _EARLIEST = 0.8
 
 
@@ -72,7 +72,7 @@ class HeartbeatLoop:
         except TurnLost:
             return
         except (ApiError, ContractError, TransportError) as error:
-            seconds = AFTER_TROUBLE * self._entropy.uniform(_EARLIEST, 1.0)
+            seconds = ERROR_RETRY_SECONDS * self._entropy.uniform(_EARLIEST, 1.0)
             log.warning("heartbeat not written, again in %.0f s: %s", seconds, error)
             self._status_writer.postpone(seconds)
 

@@ -21,7 +21,7 @@ from vacate.sdk.values import Condition, Report, TurnEndReason
 
 log = logging.getLogger(__name__)
 
-BETWEEN_REPORTS = 5.0
+REPORT_INTERVAL = 5.0
 """Seconds between writes of messages and estimates alone: a handler that reports often must not flood the
 server."""
 
@@ -47,7 +47,7 @@ class StatusWriter:
         self._interval = interval.total_seconds()
         self._waiting = _NOTHING  # what was said and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
-        self._reported_at = clock.monotonic() - BETWEEN_REPORTS  # the last write with a message or estimate
+        self._reported_at = clock.monotonic() - REPORT_INTERVAL  # the last write with a message or estimate
         self._not_before = 0.0  # after trouble, the next attempt
         self._lock = asyncio.Lock()
         self.end(ended(request, self._uid, name))
@@ -75,7 +75,7 @@ class StatusWriter:
         """Seconds until something should be written: a heartbeat, or a report that waits."""
         due = self._beat_at + self._interval
         if self._waiting != _NOTHING:
-            due = min(due, self._reported_at + BETWEEN_REPORTS)
+            due = min(due, self._reported_at + REPORT_INTERVAL)
         return max(due, self._not_before) - self._clock.monotonic()
 
     def postpone(self, seconds: float) -> None:

@@ -35,7 +35,7 @@ from vacate.views.phrases import counted
 log = logging.getLogger(__name__)
 
 FIRST_RETRY, MAX_RETRY_DELAY = 10.0, 300.0
-AFTER_REFUSAL = 60.0
+REFUSAL_RETRY_SECONDS = 60.0
 
 
 class TurnRunner:
@@ -116,7 +116,7 @@ class TurnRunner:
             except (ApiError, ContractError) as error:
                 log.warning("%s: the turn cannot be taken on: %s", self._turn.where, error)
                 self._turn.event("InterceptorRefused", f"The turn cannot be taken on: {error}", warning=True)
-                await self._turn.pause(AFTER_REFUSAL)
+                await self._turn.pause(REFUSAL_RETRY_SECONDS)
 
     async def _take_on(self) -> None:
         """The first heartbeat proves that the turn is ours before any work begins."""

@@ -24,11 +24,11 @@ from vacate.sdk.watch import WatchedObject
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
-CALM = 300.0
+BACKOFF_RESET_SECONDS = 300.0
 """Seconds after which a removal counts as the first one again."""
 
-_CATCHING_UP = 10.0
-_PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
+_CATCH_UP_SECONDS = 10.0
+_TRANSIENT_ERRORS = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 class RequestMaker(Protocol):
@@ -128,7 +128,7 @@ class SustainedRequest:
                 result = await self._until_removed(one)
                 if result is not None:
                     return result
-                failures = 0 if clock.monotonic() - asked_at > CALM else failures
+                failures = 0 if clock.monotonic() - asked_at > BACKOFF_RESET_SECONDS else failures
                 await clock.sleep(min(FIRST_PAUSE * 2.0**failures, MAX_PAUSE))
                 failures, asked_at = failures + 1, clock.monotonic()
                 if await self._again():
@@ -153,7 +153,7 @@ class SustainedRequest:
             asked = await self._ask(self.request)
         except NotFound:
             return True
-        except _PASSING as error:
+        except _TRANSIENT_ERRORS as error:
             log.warning("%s: not requested again yet: %s", self._requester.name, error)
             return False
         if asked.metadata.resource_version != self.request.metadata.resource_version:
@@ -164,7 +164,7 @@ class SustainedRequest:
     async def _caught_up(self, one: WatchedObject[EvictionRequest]) -> None:
         """Return when the watch shows what was asked for; a request that went at once is not waited for."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CATCHING_UP):
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
                 while (seen := one.changes) >= 0 and self._is_behind(one.current):
                     await one.change(seen)
 

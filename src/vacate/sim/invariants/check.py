@@ -11,7 +11,7 @@ from vacate.sim.invariants.exclusion import second_requests
 from vacate.sim.invariants.history import Place, RequestHistory
 from vacate.sim.invariants.turns import turn_breaches
 
-STORM = 24
+MAX_WRITES_PER_SECOND = 24
 """Writes of one request in one second: so many come only from writers that undo each other's work.
 
 A whole eviction with two turns that takes less than a second has fourteen, with two managers at once."""
@@ -24,10 +24,10 @@ def storms(history: RequestHistory) -> Iterator[str]:
     for step in history.steps:
         times = recent.setdefault(step.place, [])
         times.append(step.at)
-        del times[:-STORM]
-        if len(times) == STORM and times[-1] - times[0] < 1.0 and step.place not in reported:
+        del times[:-MAX_WRITES_PER_SECOND]
+        if len(times) == MAX_WRITES_PER_SECOND and times[-1] - times[0] < 1.0 and step.place not in reported:
             reported[step.place] = None
-            yield f"{step}: {STORM} writes in a second"
+            yield f"{step}: {MAX_WRITES_PER_SECOND} writes in a second"
 
 
 def breaches(

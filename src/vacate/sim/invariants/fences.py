@@ -13,7 +13,7 @@ from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.sim.invariants.names import BreachReport, Invariant
 
-IN_TOUCH = 130.0
+MAX_REPORT_AGE = 130.0
 """Seconds: a fence is only right if enough of the other nodes reported so recently.
 
 A fencing controller looks twice who reports, within a minute, and may use what it saw for another one.
@@ -66,9 +66,11 @@ class Fences:
     def switched_off(self, node: str) -> None:
         """A fence agent was asked to switch a node off."""
         now, others = self._time(), [at for name, at in self._heard.items() if name != node]
-        heard = sum(now - at < IN_TOUCH for at in others)
+        heard = sum(now - at < MAX_REPORT_AGE for at in others)
         if heard < self._limits.min_healthy:
-            violation = f"{node} is switched off although only {heard} other nodes reported in {IN_TOUCH:g} s"
+            violation = (
+                f"{node} is switched off although only {heard} other nodes reported in {MAX_REPORT_AGE:g} s"
+            )
             self._breach(Invariant.FENCE_QUORUM, violation)
 
     def given_back(self, node: str) -> None:

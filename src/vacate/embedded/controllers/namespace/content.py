@@ -11,7 +11,7 @@ from vacate.api.types import Condition, Namespace, ObjectMeta, condition
 
 FINALIZER = "kubernetes"
 
-_FINE = (
+_SUCCESS_CONDITIONS = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     (
         "NamespaceDeletionGroupVersionParsingFailure",
@@ -59,7 +59,7 @@ def content_conditions(before: Sequence[Condition], content: Content, now: dt.da
     """The conditions that tell of this content; a transition time moves only with its status."""
     bad = _complaints(content)
     found = list(before)
-    for type_, reason, message in _FINE:
+    for type_, reason, message in _SUCCESS_CONDITIONS:
         status = "False"
         if type_ in bad:
             status, (reason, message) = "True", bad[type_]  # noqa: PLW2901

@@ -34,7 +34,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 ENDED = "ended"
-_ENDED_PODS = Key("", ENDED)
+_TERMINATED_PODS = Key("", ENDED)
 _DELETION_REASON = "DeletionByPodGC"
 
 
@@ -46,7 +46,7 @@ def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
     nodes.subscribe(controller.on_node)
     sources = (
         Source(pods, when=_matters),
-        Source(pods, keys=lambda _: (_ENDED_PODS,), when=_ended),
+        Source(pods, keys=lambda _: (_TERMINATED_PODS,), when=_ended),
         Source(nodes, keys=controller.pods_on, when=_node_matters),
     )
     return Controller("pod-garbage-collector", controller, sources, deps, workers=2, backoff=retry_backoff())
@@ -94,7 +94,7 @@ class PodGarbageCollector:
 
     async def reconcile(self, key: Key) -> Outcome:
         """Remove the pod if it is time, else come back when it may be."""
-        if key == _ENDED_PODS:
+        if key == _TERMINATED_PODS:
             return await self._remove_surplus()
         pod = self._pods.get(*key)
         if pod is None:
