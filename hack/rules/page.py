@@ -31,7 +31,7 @@ _TITLES = {
     "status": "Changing its status",
     "turns": "Turns of interceptors",
     "eviction": "The eviction",
-    "ending": "The end",
+    "completion": "Completion",
     "writes": "What the controller writes",
     "controller": "The controller at work",
     "metrics": "Metrics and gates",

@@ -67,7 +67,7 @@ async def seed_maintenance(server: Embedded, **row: Any) -> None:
 
 
 @pytest.mark.parametrize("arrives", [True, False])
-async def test_whoever_interrupts_the_creation_hears_that_it_may_exist(
+async def test_interrupting_the_creation_says_that_it_may_exist(
     server: Embedded, capsys: pytest.CaptureFixture[str], arrives: bool
 ) -> None:
     begun, transport = StartedDrain(), Reached(server, arrives=arrives)
@@ -84,7 +84,7 @@ async def test_whoever_interrupts_the_creation_hears_that_it_may_exist(
     assert "drain --cancel drain-n1" in said
 
 
-async def test_whoever_interrupts_before_that_has_changed_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_interrupting_before_that_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="130"):
         detach_from(StartedDrain())
     assert capsys.readouterr().err == "Interrupted; nothing was changed.\n"

@@ -149,7 +149,7 @@ def test_a_job_that_hangs_is_deleted_and_an_earlier_one_ends_before_the_next_beg
 
 
 @pytest.mark.parametrize("foreign", ["annotation", "environment"])
-def test_a_job_of_somebody_else_with_the_same_name_proves_nothing(foreign: str) -> None:
+def test_a_job_of_another_owner_with_the_same_name_proves_nothing(foreign: str) -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         job = make_job(TEMPLATE, JobCall("off", LOST, "u-1", "step 1"), 60)
         if foreign == "annotation":
@@ -167,7 +167,7 @@ def test_a_job_of_somebody_else_with_the_same_name_proves_nothing(foreign: str) 
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_job_that_somebody_deletes_proves_nothing(replaced: bool) -> None:
+def test_a_job_that_a_user_deletes_proves_nothing(replaced: bool) -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         async def before(pod: Obj) -> None:
             jobs.before = None

@@ -99,7 +99,7 @@ async def test_every_missing_right_is_named_once() -> None:
     assert len(server.asked) == len(needed_rights(objects(Settings()), "vacate-system"))
 
 
-async def test_whoever_may_not_watch_need_not_wait_to_be_told() -> None:
+async def test_missing_rights_to_watch_are_reported_at_once() -> None:
     client, _ = client_of(allowing(lambda asked: asked["verb"] != "watch"))
     with pytest.raises(
         ConfigError, match=r"you lack: watch deployments\.apps in x; watch pods in x; watch mut"

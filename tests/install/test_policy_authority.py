@@ -33,7 +33,7 @@ def test_it_speaks_of_every_field_and_condition_that_admission_speaks_of() -> No
     assert spec()["failurePolicy"] == "Fail"
 
 
-def test_the_controller_is_whoever_the_settings_say() -> None:
+def test_the_settings_name_the_controller() -> None:
     (only,) = spec(Settings(namespace="here", manager_users=("ann",)))["matchConditions"]
     assert only["expression"] == (
         "!(request.userInfo.username in ['system:serviceaccount:here:vacate-manager', 'ann'])"

@@ -117,5 +117,5 @@ def test_claims_of_maintenances_that_are_gone_do_not_hold_a_node() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', '{"by": 3}', '{"by": {"a": {}}, "cordoned": "yes"}'])
-def test_a_record_that_somebody_spoilt_claims_no_cordon(text: str) -> None:
+def test_an_invalid_record_claims_no_cordon(text: str) -> None:
     assert claims_of(a_node(text)).cordoned is False

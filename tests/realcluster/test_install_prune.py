@@ -115,7 +115,7 @@ async def test_what_is_not_ours_stays(place: Installation) -> None:
     assert await place.client.get(NAMESPACES, "default")
 
 
-async def test_what_somebody_else_has_applied_as_well_stays(place: Installation) -> None:
+async def test_what_another_manager_has_applied_as_well_stays(place: Installation) -> None:
     await place.install(place.changed(monitoring=BOARD))
     (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
     query = {"fieldManager": "flux", "force": "true"}
@@ -294,7 +294,7 @@ async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Insta
     await place.client.delete(CONFIGMAPS, victim, "default")
 
 
-async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Installation) -> None:
+async def test_a_namespace_of_another_owner_stays_as_it_is(place: Installation) -> None:
     namespace = place.settings.namespace
     made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
     said = await place.install(options=InstallOptions(dry_run=True))

@@ -119,7 +119,7 @@ async def test_what_is_no_token_makes_one_nobody(header: str) -> None:
         ([("Impersonate-User", "a"), ("Impersonate-Extra-%zz", "b")], 403),
     ],
 )
-async def test_nobody_becomes_somebody_else_by_a_header(headers: list[tuple[str, str]], code: int) -> None:
+async def test_no_user_becomes_another_by_a_header(headers: list[tuple[str, str]], code: int) -> None:
     async with embedded() as server:
         await populate(server)
         before = server.store.revision

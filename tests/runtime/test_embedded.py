@@ -100,7 +100,7 @@ def test_every_way_of_reading_agrees() -> None:
     simulate(main)
 
 
-def test_history_that_is_gone_is_told_and_listed_anew() -> None:
+def test_history_that_is_gone_is_reported_and_listed_anew() -> None:
     async def main(sim: Sim) -> None:
         async with cluster(sim) as server:
             client = client_of(sim, server)

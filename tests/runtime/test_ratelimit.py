@@ -230,7 +230,7 @@ def test_writes_that_waited_for_a_pause_do_not_all_come_at_once(
     simulate(main)
 
 
-def test_whoever_gives_up_in_the_line_takes_no_place_from_others() -> None:
+def test_a_request_that_is_cancelled_in_the_queue_takes_no_place_from_others() -> None:
     async def main(sim: Sim) -> None:
         server = Seats(sim.clock, 0)
         client = Client(RateLimitedTransport(server, sim.clock))

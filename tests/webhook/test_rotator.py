@@ -246,7 +246,7 @@ def test_a_lost_or_spoilt_secret_is_made_anew() -> None:
     staged(body)
 
 
-def test_a_certificate_of_somebody_else_is_left_alone() -> None:
+def test_a_certificate_of_another_owner_is_left_alone() -> None:
     async def body(stage: Stage) -> None:
         data = bundle_to_data(renewed(None, PLACE.hosts, stage.clock.now()))
         theirs = {key: data[key] for key in ("tls.crt", "tls.key")}

@@ -52,7 +52,7 @@ async def test_a_budget_that_is_removed_lets_the_pod_go(place: EvictionNamespace
     assert reason(await place.until_complete(pod), "Complete") in place.left
 
 
-async def test_whoever_is_blocked_may_change_their_mind(place: EvictionNamespace) -> None:
+async def test_a_requester_may_withdraw_while_the_eviction_is_blocked(place: EvictionNamespace) -> None:
     pod = await place.pod("spared", labels={"app": "spared"})
     await place.budget("spared", minAvailable=1)
     requester = place.requester()

@@ -57,7 +57,7 @@ def run() -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
-def test_whoever_waits_is_killed(run: Run, how: signal.Signals) -> None:
+def test_a_waiting_process_is_killed(run: Run, how: signal.Signals) -> None:
     assert run.groups()
     assert run.place.is_dir()
     until(_sleepers)

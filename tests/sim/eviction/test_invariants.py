@@ -279,7 +279,7 @@ def test_an_end_leaves_no_active_interceptor() -> None:
     assert "the request ended and still has an active interceptor" in recorded.breaches()
 
 
-def test_an_eviction_names_its_pod_and_somebody_asked_for_it() -> None:
+def test_an_eviction_names_its_pod_and_has_a_requester() -> None:
     assert RecordedHistory().say(0, request()).evict(1).breaches() == []
     assert RecordedHistory().say(0, request()).evict(1, uid="").breaches()[0].startswith("no uid was named")
     assert RecordedHistory().evict(1).breaches() == ["no requester ever requested it"]

@@ -56,7 +56,7 @@ def test_may_i_read_a_path() -> None:
     assert ask(SELFSUBJECTACCESSREVIEWS, body, authorizer(*given("bob", role)))["status"]["allowed"]
 
 
-def test_may_somebody_with_no_more_groups_than_named() -> None:
+def test_a_user_has_no_more_groups_than_named() -> None:
     asked = authorizer(*given("eve", rule("get", "pods", names="x")), bind("of-eve", groups="dev"))
     spec = {"resourceAttributes": {**GET_PODS, "name": "x"}}
     for who, allowed in (({"user": "eve"}, True), ({"groups": ["dev"]}, True), ({"user": "bob"}, False)):
