@@ -128,12 +128,12 @@ ALERT_CASES = {
     "the webhook of another": Alert("VacateWebhookAway", {UNREACHED.replace("vacate", "x"): "0+2x30"}, 10),
     "it was away yesterday": Alert("VacateWebhookAway", {UNREACHED: "9x30", PASSED: "9x30"}, 10),
 
-    "a certificate that nobody renews": Alert("VacateCertificateEnds", {CERTIFICATE: "430000x30"}, 15, ENDS),
+    "one that is not renewed": Alert("VacateCertificateExpires", {CERTIFICATE: "430000x30"}, 15, ENDS),
     "a pod that shows an old one": Alert(
-        "VacateCertificateEnds",
+        "VacateCertificateExpires",
         {CERTIFICATE: "430000x30", CERTIFICATE.replace('"a"', '"b"'): "900000x30"}, 15, ENDS,
     ),
-    "a certificate that is due for renewal": Alert("VacateCertificateEnds", {CERTIFICATE: "800000x30"}, 15),
+    "one that is due for renewal": Alert("VacateCertificateExpires", {CERTIFICATE: "800000x30"}, 15),
 }  # fmt: skip
 
 

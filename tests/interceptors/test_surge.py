@@ -170,7 +170,7 @@ def test_cancelling_removes_exactly_the_surge() -> None:
 @pytest.mark.parametrize(
     ("strategy", "said"),
     [
-        ({"type": "Recreate"}, "Recreate ends all pods at once"),
+        ({"type": "Recreate"}, "Recreate terminates all pods at once"),
         (
             {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
             "maxSurge is 0: set spec.strategy.rollingUpdate.maxSurge",

@@ -1,4 +1,4 @@
-"""Hooks learn why their pod is ended, as they ask for it, and a reason is never more than a value."""
+"""Hooks learn why their pod is terminated, as they ask for it, and a reason is never more than a value."""
 
 from __future__ import annotations
 

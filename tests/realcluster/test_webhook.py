@@ -1,4 +1,4 @@
-"""Admission on a stock API server: the webhook up, down, slow, restarted, and with an ended certificate."""
+"""Admission on a stock API server: the webhook up, down, slow, restarted, and with an expired certificate."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ async def test_a_lost_secret_means_a_new_authority_everywhere(plane: Plane) -> N
             assert other.get("/readyz")[0] == 200
 
 
-async def test_an_ended_certificate(plane: Plane, tmp_path: Path) -> None:
+async def test_an_expired_certificate(plane: Plane, tmp_path: Path) -> None:
     now = SystemClock().now()
     authority = new_authority("test", now - dt.timedelta(days=3))
     before = await bundles(plane)
@@ -255,7 +255,7 @@ async def test_an_ended_certificate(plane: Plane, tmp_path: Path) -> None:
             await until(ended)
             code, told = webhook.get("/readyz?verbose")
             assert code == 500
-            assert "the certificate has ended on" in told
+            assert "the certificate expired on" in told
             write(now)
             await until(plane.answered)
             webhook.wait_ready()

@@ -204,12 +204,12 @@ async def test_broken_files_change_nothing(folder: Path, caplog: pytest.LogCaptu
     looking.cancel()
 
 
-async def test_an_ended_certificate_is_told_and_not_accepted(tmp_path: Path) -> None:
+async def test_an_expired_certificate_is_reported_and_not_accepted(tmp_path: Path) -> None:
     served = ServedCertificate()
     assert served.trouble(NOW_REAL) == "there is no certificate yet"
     write(tmp_path, issued(NOW_REAL - 2 * DAY))
     CertificateFolder(tmp_path, served).look()
-    assert served.trouble(NOW_REAL).startswith("the certificate has ended on ")
+    assert served.trouble(NOW_REAL).startswith("the certificate expired on ")
     assert served.trouble(NOW_REAL - 3 * DAY).startswith("the certificate is not valid before ")
     assert served.trouble(NOW_REAL - 1.5 * DAY) == ""
     server = await asyncio.start_server(lambda _r, _w: None, "127.0.0.1", 0, ssl=served.context)

@@ -49,7 +49,9 @@ class DeleteOptions:
     propagation_policy: str | None = None
     dry_run: tuple[str, ...] = ()
     unsafe: bool | None = None
-    reason: str = ""  # why the pod is ended; kept by servers with PodTerminationReason, dropped by others
+    reason: str = (
+        ""  # why the pod is terminated; kept by servers with PodTerminationReason, dropped by others
+    )
 
     @property
     def is_dry_run(self) -> bool:

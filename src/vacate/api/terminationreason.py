@@ -1,4 +1,4 @@
-"""Why a pod is ended: the reasons that everyone knows, what a reason may look like, and how hooks receive it.
+"""Why a pod is terminated: common reasons, what a reason may look like, and how hooks receive it.
 
 A reason is one line of text from someone who may delete the pod, and it is handed to programs of the pod's
 author: as the value of an environment variable or of an HTTP header. So it has a limit, and no characters

@@ -69,7 +69,7 @@ class ServedCertificate:
         if shown is None:
             return "there is no certificate yet"
         if now >= shown.not_valid_after_utc:
-            return f"the certificate has ended on {shown.not_valid_after_utc:%Y-%m-%d %H:%M:%S} UTC"
+            return f"the certificate expired on {shown.not_valid_after_utc:%Y-%m-%d %H:%M:%S} UTC"
         if now < shown.not_valid_before_utc:
             return f"the certificate is not valid before {shown.not_valid_before_utc:%Y-%m-%d %H:%M:%S} UTC"
         return ""

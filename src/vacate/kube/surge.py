@@ -107,7 +107,7 @@ def unsupported(deployment: Deployment) -> str:
     if deployment.metadata.deletion_timestamp is not None:
         return "the Deployment is being deleted"
     if strategy.type != "RollingUpdate":
-        return f"the strategy {strategy.type} ends all pods at once and gains nothing from a surge"
+        return f"the strategy {strategy.type} terminates all pods at once and gains nothing from a surge"
     if deployment.spec.replicas <= 0:
         return "the Deployment is scaled to zero"
     if surge_limit(deployment, deployment.spec.replicas) <= 0:

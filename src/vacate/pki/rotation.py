@@ -3,7 +3,7 @@
 An authority lives for a year and a server's certificate for thirty days; each is replaced when a third of its
 time is left. A new authority is trusted first and used later: for about an hour both are in the bundle and
 the old one's certificate is served, so that every API server knows the new one when it is met. The old one
-stays in the bundle until the last certificate that it issued has ended.
+stays in the bundle until the last certificate that it issued has expired.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Renewal:
         return self._without_old_authorities(bundle)
 
     def _with_fresh_authority(self, bundle: CertificateBundle) -> CertificateBundle:
-        if not self._ends_soon(bundle.authorities[-1]):
+        if not self._expires_soon(bundle.authorities[-1]):
             return bundle
         made = self._new_authority()
         return replace(bundle, authorities=(*bundle.authorities, made.certificate), key=made.key)
@@ -98,7 +98,7 @@ class _Renewal:
         useless = self.now >= leaf.not_valid_after_utc or not set(self.hosts) <= set(hosts_of(leaf))
         by_newest = _issued_by(leaf, newest)
         may_wait = not by_newest and self.now < _made_at(newest) + self.lifetimes.settling
-        if useless or ((self._ends_soon(leaf) or not by_newest) and not may_wait):
+        if useless or ((self._expires_soon(leaf) or not by_newest) and not may_wait):
             return replace(bundle, leaf=self._new_leaf(bundle.newest))
         return bundle
 
@@ -123,7 +123,7 @@ class _Renewal:
     def _new_leaf(self, authority: KeyPair) -> KeyPair:
         return new_server(authority, "vacate-webhook", self.hosts, self.now, self.lifetimes.leaf)
 
-    def _ends_soon(self, certificate: x509.Certificate) -> bool:
+    def _expires_soon(self, certificate: x509.Certificate) -> bool:
         end = certificate.not_valid_after_utc
         return self.now >= end - (end - _made_at(certificate)) / _LEFT_AT_RENEWAL
 

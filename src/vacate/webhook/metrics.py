@@ -24,7 +24,7 @@ class WebhookMetrics:
         )
         self.certificate_end = Gauge(
             "vacate_webhook_certificate_not_after_seconds",
-            "When the certificate in use ends, as seconds since 1970.",
+            "When the certificate in use expires, as seconds since 1970.",
             registry=registry,
         )
         self.certificate_errors = Counter(

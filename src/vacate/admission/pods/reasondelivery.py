@@ -1,4 +1,4 @@
-"""`lifecycle.preStop.reasonDelivery`: by which variable or header a hook learns why its pod is ended."""
+"""`lifecycle.preStop.reasonDelivery`: by which variable or header a hook learns why its pod is terminated."""
 
 from __future__ import annotations
 

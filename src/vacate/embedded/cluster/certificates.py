@@ -51,7 +51,7 @@ class Pki:
     def authority(self) -> KeyPair:
         """The certificate authority; ConfigError where its file is broken."""
         known = self._authority
-        if known is None or self._ends_soon(known):
+        if known is None or self._expires_soon(known):
             known = self._authority = self._kept_or_new("ca", self._is_authority, self._new_authority)
             self._publish(known)
         return known
@@ -84,7 +84,7 @@ class Pki:
     ) -> KeyPair:
         path = self.file(name)
         kept = read_pair(path)
-        if kept is not None and fits(kept) and not self._ends_soon(kept):
+        if kept is not None and fits(kept) and not self._expires_soon(kept):
             return kept
         made = make(self._clock.now())
         write_private(path, made.key_pem + made.certificate_pem)
@@ -101,7 +101,7 @@ class Pki:
     def _is_ours(self, pair: KeyPair) -> bool:
         return _signed_by(pair, self.authority)
 
-    def _ends_soon(self, pair: KeyPair) -> bool:
+    def _expires_soon(self, pair: KeyPair) -> bool:
         return self._clock.now() + _RENEW_BEFORE >= pair.certificate.not_valid_after_utc
 
     def _publish(self, authority: KeyPair) -> None:

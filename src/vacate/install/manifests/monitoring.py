@@ -135,7 +135,7 @@ def _health_alerts() -> list[Obj]:
             "pass unchecked.",
         ),
         _alert(
-            "VacateCertificateEnds",
+            "VacateCertificateExpires",
             "min(vacate_webhook_certificate_not_after_seconds) - time() < 5 * 86400",
             "10m",
             "warning",

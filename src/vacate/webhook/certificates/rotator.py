@@ -128,7 +128,9 @@ class CertificateRotator:
     def _hand_over(self, certificates: CertificateBundle) -> None:
         before = self._delivered
         if before is None or before.leaf.certificate != certificates.leaf.certificate:
-            _log.info("the certificate in use ends on %s", certificates.leaf.certificate.not_valid_after_utc)
+            _log.info(
+                "the certificate in use expires on %s", certificates.leaf.certificate.not_valid_after_utc
+            )
             if self._deliver is not None:
                 self._deliver(certificates)
             self._delivered = certificates
