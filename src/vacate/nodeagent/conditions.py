@@ -6,10 +6,10 @@ import datetime as dt
 
 from vacate.api.objects import Obj
 from vacate.kube.conditions import Assessment, pod_condition
-from vacate.nodeagent.model import NodeEnd, PodProgress
+from vacate.nodeagent.model import NodeReason, PodProgress
 from vacate.nodeagent.view import AgentPod
 
-SHUTDOWN = NodeEnd(
+SHUTDOWN = NodeReason(
     "the node is shutting down",
     "Terminated",
     "Pod was terminated in response to imminent node shutdown.",

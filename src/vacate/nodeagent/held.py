@@ -10,7 +10,7 @@ from typing import Any
 from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.fieldrefs import FieldValues
 from vacate.nodeagent.lifecycle.termination import Termination
-from vacate.nodeagent.model import NodeEnd, PodProgress
+from vacate.nodeagent.model import NodeReason, PodProgress
 from vacate.nodeagent.status import Addresses
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
@@ -19,20 +19,20 @@ from vacate.runtime.reconcile import Key
 
 
 @dataclass(frozen=True, slots=True)
-class PodEnd:
+class PodTermination:
     """The order of the node itself to end a pod."""
 
     start: float  # on the monotonic clock; before it interceptors prepare the pod
     deadline: float
-    cause: NodeEnd = SHUTDOWN
+    cause: NodeReason = SHUTDOWN
 
     def begun(self, now: float) -> bool:
         """Whether the pod is asked to end by now."""
         return now >= self.start
 
-    def overtaken_by(self, other: PodEnd) -> PodEnd:
+    def overtaken_by(self, other: PodTermination) -> PodTermination:
         """The order after another one: the sooner of both times, for the first cause."""
-        return PodEnd(min(self.start, other.start), min(self.deadline, other.deadline), self.cause)
+        return PodTermination(min(self.start, other.start), min(self.deadline, other.deadline), self.cause)
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class HeldPod:
     phase: str = ""  # what it has come to
     released: bool = False  # removed from the API by us
     cleaned: bool = False  # records and folder are gone
-    end: PodEnd | None = None  # the node ends it: it goes down, or is short of something
+    end: PodTermination | None = None  # the node ends it: it goes down, or is short of something
     rejected: bool = False  # it came when the node was going down
     labels: Mapping[str, str] = field(default_factory=dict)  # what the runtime knows of it
     envs: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -36,8 +36,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeEnd:
-    """Why a node ends a pod by itself."""
+class NodeReason:
+    """Why a node terminates a pod by itself."""
 
     cause: str  # for the Event about a container: "the node is shutting down"
     reason: str  # of the pod's status, where it failed
@@ -46,13 +46,13 @@ class NodeEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class EndCause:
-    """Why a container ends."""
+class TerminationCause:
+    """Why a container is terminated."""
 
     message: str
     grace_seconds: float
     run_hook: bool = True
-    reason: str = ""  # for the hook; empty where nobody gave one
+    reason: str = ""  # for the hook; empty where none was given
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.held import HeldPod
-from vacate.nodeagent.model import EndCause, NodeEnd, PodProgress, Waiting
-from vacate.nodeagent.podends import PodEnds
+from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
+from vacate.nodeagent.podterminations import PodTerminations
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.status import Addresses, phase_when_stopped
@@ -56,7 +56,7 @@ class PodReconciler:
         self._held: dict[str, HeldPod] = {}  # by uid
         self._swept = False
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
-        self._ends = PodEnds(deps.clock, self.containers)
+        self._ends = PodTerminations(deps.clock, self.containers)
         self._status = StatusWriter(deps.client, self._ends)
         self.queue: Queue[Key] | None = None
         self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
@@ -102,7 +102,7 @@ class PodReconciler:
         """The pods of this node by uid."""
         return self._held
 
-    def end(self, uid: str, seconds: float, prepare: float = 0.0, *, cause: NodeEnd = SHUTDOWN) -> None:
+    def end(self, uid: str, seconds: float, prepare: float = 0.0, *, cause: NodeReason = SHUTDOWN) -> None:
         """The node ends the pod by itself, within so many seconds, and does not start it again.
 
         It is asked to end after `prepare` of them. Needs no API server. Where it is terminating already, a
@@ -129,7 +129,9 @@ class PodReconciler:
         for held in self._held.values():
             for name, state in held.progress.containers.items():
                 if state.running:
-                    self.containers.stop(held, name, EndCause("The node is going down", 3.0, run_hook=False))
+                    self.containers.stop(
+                        held, name, TerminationCause("The node is going down", 3.0, run_hook=False)
+                    )
         running = [one.run.id for held in self._held.values() for one in held.progress.containers.values()
                    if one.run is not None and one.run.exit is None]  # fmt: skip
         await asyncio.gather(*(self._runtime.wait(one) for one in running))
@@ -229,7 +231,7 @@ class PodReconciler:
         """End what runs of a pod that is gone from the API."""
         for name, state in held.progress.containers.items():
             if state.running:
-                cause = EndCause(f"Pod is gone from the API: stopping {name}", 0.0, run_hook=False)
+                cause = TerminationCause(f"Pod is gone from the API: stopping {name}", 0.0, run_hook=False)
                 self.containers.stop(held, name, cause)
 
     async def _clean(self, held: HeldPod) -> None:

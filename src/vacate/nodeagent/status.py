@@ -10,7 +10,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.nodeagent.conditions import conditions_of, disruption_target
 from vacate.nodeagent.decisions import backoff
-from vacate.nodeagent.model import UNKNOWN_CODE, NodeEnd, PodProgress, Progress, Run, Waiting
+from vacate.nodeagent.model import UNKNOWN_CODE, NodeReason, PodProgress, Progress, Run, Waiting
 from vacate.nodeagent.view import AgentContainer, AgentPod
 
 _LOST = "The container could not be located when the pod was terminated"
@@ -32,7 +32,7 @@ def status_of(
     now: dt.datetime,
     ended: str = "",
     *,
-    end: NodeEnd | None = None,
+    end: NodeReason | None = None,
 ) -> Obj:
     """Every field of the status that the agent answers for.
 

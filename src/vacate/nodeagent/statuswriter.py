@@ -13,7 +13,7 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.held import HeldPod
-from vacate.nodeagent.podends import PodEnds
+from vacate.nodeagent.podterminations import PodTerminations
 from vacate.nodeagent.status import rejected_status, status_of
 from vacate.nodeagent.view import AgentPod
 
@@ -21,7 +21,7 @@ from vacate.nodeagent.view import AgentPod
 class StatusWriter:
     """Writes what differs from the status that is known. `written` is set by each write."""
 
-    def __init__(self, client: Client, ends: PodEnds) -> None:
+    def __init__(self, client: Client, ends: PodTerminations) -> None:
         self._client = client
         self._ends = ends
         self.written = asyncio.Event()

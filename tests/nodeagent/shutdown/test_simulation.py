@@ -72,7 +72,7 @@ def gives_a_bucket_its_time_however_late_it_is(patch: pytest.MonkeyPatch) -> Non
 def passes_over_pods_that_come_too_late(patch: pytest.MonkeyPatch) -> None:
     orders = machine._orders
 
-    def punctual(shutdown: Shutdown, *more: Any) -> list[machine.EndPod]:
+    def punctual(shutdown: Shutdown, *more: Any) -> list[machine.TerminatePod]:
         return [one for one in orders(shutdown, *more) if one.seconds > 0]
 
     patch.setattr(machine, "_orders", punctual)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from vacate.clock import Clock
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
-from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 from vacate.nodeagent.shutdown.record import ShutdownRecord, decode_record, encode_record
 
@@ -195,7 +195,7 @@ class SimPods:
     def running(self) -> list[ShutdownPod]:
         return [one for one in self.pods.values() if not self._is_gone(one.uid)]
 
-    def end(self, order: EndPod) -> None:
+    def end(self, order: TerminatePod) -> None:
         now, uid = self.clock.monotonic(), order.pod.uid
         self.orders.append(uid)
         kill_at = now + order.seconds

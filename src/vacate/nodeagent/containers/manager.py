@@ -16,7 +16,7 @@ from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.lifecycle.hooks import HookTarget, run_hook
 from vacate.nodeagent.lifecycle.reason import deliver
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
-from vacate.nodeagent.model import EndCause, Exit, Progress, Run, Waiting
+from vacate.nodeagent.model import Exit, Progress, Run, TerminationCause, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod
@@ -50,7 +50,7 @@ class ContainerManager:
             state.starting, state.retry_at = True, None
             held.spawn(self._start(held, name), f"start {name}")
 
-    def stop(self, held: HeldPod, name: str, cause: EndCause) -> None:
+    def stop(self, held: HeldPod, name: str, cause: TerminationCause) -> None:
         """End a container; where it is ending already, a shorter grace overtakes."""
         under_way = held.terminations.get(name)
         if under_way is not None:
@@ -153,7 +153,7 @@ class ContainerManager:
         except ContainerError as error:
             self._events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
             assert held.pod is not None
-            self.stop(held, container.name, EndCause("FailedPostStartHook", held.pod.grace_seconds))
+            self.stop(held, container.name, TerminationCause("FailedPostStartHook", held.pod.grace_seconds))
             return False
         return True
 
@@ -172,7 +172,7 @@ class ContainerManager:
             return
 
     def _pre_stop(
-        self, held: HeldPod, container: AgentContainer | None, run: Run, cause: EndCause
+        self, held: HeldPod, container: AgentContainer | None, run: Run, cause: TerminationCause
     ) -> Hook | None:
         handler = container.lifecycle.pre_stop if container is not None else None
         if handler is None or container is None or held.pod is None or not cause.run_hook:

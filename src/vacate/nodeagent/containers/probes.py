@@ -14,7 +14,7 @@ from vacate.nodeagent.lifecycle.probes import (
     ProbeState,
     ProbeTarget,
 )
-from vacate.nodeagent.model import EndCause, Run
+from vacate.nodeagent.model import Run, TerminationCause
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, Probe
@@ -30,7 +30,7 @@ class ContainerProbes:
         runtime: ContainerRuntime,
         settings: AgentSettings,
         wake: Callable[[HeldPod], None],
-        stop: Callable[[HeldPod, str, EndCause], None],
+        stop: Callable[[HeldPod, str, TerminationCause], None],
     ) -> None:
         self._clock = deps.clock
         self._entropy = deps.entropy
@@ -94,4 +94,4 @@ class ContainerProbes:
             own = probe.termination_grace_period_seconds
             grace = float(own) if own is not None else held.pod.grace_seconds
             what = f"Container {target.container.name} failed {kind.lower()} probe, will be restarted"
-            self._stop(held, target.container.name, EndCause(what, grace))
+            self._stop(held, target.container.name, TerminationCause(what, grace))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from vacate.nodeagent.model import NodeEnd
+from vacate.nodeagent.model import NodeReason
 from vacate.nodeagent.pressure.thresholds import (
     CONDITIONS,
     RESOURCES,
@@ -67,14 +67,14 @@ def victim(candidates: Iterable[Candidate]) -> Candidate | None:
     return min(youngest_first, key=lambda one: (one.priority, _QOS.get(one.qos, 0)), default=None)
 
 
-def eviction(threshold: Threshold, measure: Measure) -> NodeEnd:
+def eviction(threshold: Threshold, measure: Measure) -> NodeReason:
     """What is said about the pod, in the kubelet's words."""
     resource = RESOURCES[threshold.signal]
     message = (
         f"The node was low on resource: {resource}. Threshold quantity: {threshold.text}, "
         f"available: {_amount(threshold, measure)}. "
     )
-    return NodeEnd(f"the node is low on {resource}", "Evicted", message, phase="Failed")
+    return NodeReason(f"the node is low on {resource}", "Evicted", message, phase="Failed")
 
 
 def _amount(threshold: Threshold, measure: Measure) -> str:

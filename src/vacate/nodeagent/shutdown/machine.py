@@ -12,7 +12,7 @@ from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod
 
 
 @dataclass(frozen=True, slots=True)
-class EndPod:
+class TerminatePod:
     """An order: this pod has so many seconds to end. Its interceptors have the first `prepare` of them."""
 
     pod: ShutdownPod
@@ -47,20 +47,20 @@ class Shutdown:
         return tuple(pod for group in self.groups for pod in group.pods)
 
 
-def advance(shutdown: Shutdown, now: float, gone: Collection[str]) -> tuple[Shutdown, list[EndPod]]:
+def advance(shutdown: Shutdown, now: float, gone: Collection[str]) -> tuple[Shutdown, list[TerminatePod]]:
     """Go on as far as the time and the pods that are gone allow; say whom to end now.
 
     A bucket without pods, or whose pods are all gone, costs no time. None is passed over: also one that
     comes too late has its pods ended, with no time left to them.
     """
-    orders: list[EndPod] = []
+    orders: list[TerminatePod] = []
     while not shutdown.over and _is_over(shutdown, now, gone):
         shutdown = _enter(shutdown, now)
         orders += _orders(shutdown, shutdown.index, now, gone)
     return shutdown, orders
 
 
-def resume(shutdown: Shutdown, now: float, gone: Collection[str]) -> list[EndPod]:
+def resume(shutdown: Shutdown, now: float, gone: Collection[str]) -> list[TerminatePod]:
     """The orders that were given already, for an agent that has restarted: with the time that is left."""
     return [one for index in range(shutdown.index + 1) for one in _orders(shutdown, index, now, gone)]
 
@@ -81,7 +81,7 @@ def _enter(shutdown: Shutdown, now: float) -> Shutdown:
     return replace(shutdown, index=index, entered=now, deadline=deadline)
 
 
-def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -> list[EndPod]:
+def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -> list[TerminatePod]:
     if index >= len(shutdown.groups):
         return []
     group = shutdown.groups[index]
@@ -90,7 +90,7 @@ def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -
         if pod.uid in gone:
             continue
         if index < shutdown.index:  # its time is over
-            made.append(EndPod(pod, 0.0, group.bucket.priority))
+            made.append(TerminatePod(pod, 0.0, group.bucket.priority))
             continue
         start = shutdown.entered + group.prepare_of(pod)
         until = min(start + group.grace_of(pod), shutdown.deadline)
@@ -98,5 +98,5 @@ def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -
             start, until = min(start, shutdown.deadline), shutdown.deadline
         left = max(until - now, 0.0)
         prepare = min(max(start - now, 0.0), left)
-        made.append(EndPod(pod, left, group.bucket.priority, prepare))
+        made.append(TerminatePod(pod, left, group.bucket.priority, prepare))
     return made

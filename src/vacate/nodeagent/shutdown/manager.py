@@ -16,7 +16,7 @@ from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import take_lock, usable
-from vacate.nodeagent.shutdown.machine import EndPod, Shutdown, advance, resume
+from vacate.nodeagent.shutdown.machine import Shutdown, TerminatePod, advance, resume
 from vacate.nodeagent.shutdown.protocol import (
     Arrange,
     LockHolder,
@@ -264,7 +264,7 @@ class ShutdownManager:
             self._show(replace(self.state, locked=False))
             return True
 
-    def _give(self, orders: list[EndPod]) -> None:
+    def _give(self, orders: list[TerminatePod]) -> None:
         for order in orders:
             log.info(
                 "shutting down pod %s of priority %d in bucket %d: %s allotted",

@@ -9,7 +9,7 @@ from vacate.nodeagent.adopt import GRACE, PRIORITY
 from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
-from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS, AgentPod
 
@@ -25,7 +25,7 @@ class AgentPods:
         """Every pod that has a process or would get one."""
         return [_described(one) for one in self._pods.held.values() if _is_active(one)]
 
-    def end(self, order: EndPod) -> None:
+    def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod, seconds = order.pod, order.seconds
         self._pods.end(pod.uid, seconds, order.prepare)

@@ -9,7 +9,7 @@ from typing import Protocol
 from vacate.errors import VacateError
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.record import ShutdownRecord
 
 
@@ -116,7 +116,7 @@ class NodePods(Protocol):
         """Those that have not ended."""
         ...
 
-    def end(self, order: EndPod) -> None:
+    def end(self, order: TerminatePod) -> None:
         """Begin to terminate a pod. Where that is under way, a shorter time overtakes."""
         ...
 

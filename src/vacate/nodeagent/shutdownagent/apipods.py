@@ -19,7 +19,7 @@ from vacate.kube.patches import guarded
 from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
@@ -100,7 +100,7 @@ class ApiPods:
                 found.append(replace(described, grace_seconds=0.0, prepare_only=True))
         return found
 
-    def end(self, order: EndPod) -> None:
+    def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod = order.pod
         if pod.prepare_only:

@@ -1,4 +1,4 @@
-"""The ends of pods: what the node orders by itself, what is due of it, and why a container ends."""
+"""Terminations of pods: what the node orders by itself, what is due, and why a container is terminated."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from vacate.api.terminationreason import EVICTION
 from vacate.clock import Clock
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import plan
-from vacate.nodeagent.held import HeldPod, PodEnd
+from vacate.nodeagent.held import HeldPod, PodTermination
 from vacate.nodeagent.lifecycle.reason import reason_of
-from vacate.nodeagent.model import EndCause, NodeEnd
+from vacate.nodeagent.model import NodeReason, TerminationCause
 
 
-class PodEnds:
+class PodTerminations:
     """Needs no API server: a node that goes down may have none."""
 
     def __init__(self, clock: Clock, containers: ContainerManager) -> None:
         self._clock = clock
         self._containers = containers
 
-    def order(self, held: HeldPod, seconds: float, prepare: float, cause: NodeEnd) -> None:
+    def order(self, held: HeldPod, seconds: float, prepare: float, cause: NodeReason) -> None:
         """Have the pod end within so many seconds, and asked to after `prepare` of them.
 
         Where it is terminating already, a shorter time overtakes.
         """
         now = self._clock.monotonic()
-        wanted = PodEnd(now + prepare, now + seconds, cause)
+        wanted = PodTermination(now + prepare, now + seconds, cause)
         held.end = wanted if held.end is None else held.end.overtaken_by(wanted)
 
     def spare(self, pods: Iterable[HeldPod]) -> None:
@@ -50,12 +50,12 @@ class PodEnds:
         for name in due:
             self._containers.stop(held, name, self.cause(held, name))
 
-    def cause(self, held: HeldPod, name: str) -> EndCause:
+    def cause(self, held: HeldPod, name: str) -> TerminationCause:
         """Why the container ends, and its time: the pod's own grace, or less where the node says so."""
         own = held.pod.grace_seconds if held.pod is not None else math.inf
         given = reason_of(held.pod) if held.pod is not None else ""
         if held.end is None:
-            return EndCause("", own, reason=given)
+            return TerminationCause("", own, reason=given)
         left = max(held.end.deadline - self._clock.monotonic(), 0.0)
         message = f"Stopping container {name}: {held.end.cause.cause}"
-        return EndCause(message, min(own, left), reason=given or EVICTION)
+        return TerminationCause(message, min(own, left), reason=given or EVICTION)
