@@ -206,7 +206,8 @@ def test_a_pod_that_has_taken_the_name_of_an_orphaned_one_stays(
         lost = await _lose(world)
 
         async def send_when_replaced(self: Client, *args: Any, **options: Any) -> Any:
-            removes = options.get("grace_period_seconds") == 0 or "Failed" in str(args)
+            given = [one for one in (*args, *options.values()) if isinstance(one, DeleteOptions)]
+            removes = any(one.grace_period_seconds == 0 for one in given) or "Failed" in str(args)
             if removes and args[1] == lost and not successors:
                 successors.append("")
                 uid = created(world, PODS, lost)["metadata"]["uid"]

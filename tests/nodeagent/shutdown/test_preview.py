@@ -155,9 +155,9 @@ def test_the_command_shows_the_pods_of_the_node(cluster: ClusterProcess, tmp_pat
     done = run(cluster, "shutdown", "node-1", "--dry-run", *config)
     assert done.returncode == 0, done.stderr
     assert [line.split()[:4] for line in done.stdout.splitlines()[2:3]] == [["0", "1m", "+0s", "default/web"]]
-    missing = run(cluster, "shutdown", "nobody", "--dry-run", *config)
+    missing = run(cluster, "shutdown", "node-9", "--dry-run", *config)
     assert missing.returncode == 1
-    assert '"nobody" not found' in missing.stderr
+    assert missing.stderr == "error: there is no node node-9; see: kubectl get nodes\n"
     wet = run(cluster, "shutdown", "node-1", *config)
     assert wet.returncode == 2
     assert "add --dry-run" in wet.stderr
