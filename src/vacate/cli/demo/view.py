@@ -15,8 +15,8 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.text import safe
-from vacate.cli.evict.progress import progress_text
 from vacate.views.maintenance import EMPTY, FULL, node_line
+from vacate.views.progress import progress_text
 from vacate.views.statusrows import Row, rows_of
 
 READY, STARTING, TERMINATING = "●", "○", "◐"

@@ -17,29 +17,10 @@ from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.model import Stage
-from vacate.views.phrases import NOTHING
+from vacate.views.progress import progress_text
 from vacate.views.statusrows import Row, row_of
 
 _TICK_SECONDS = 1.0
-
-
-def progress_text(row: Row, called: str = "interceptor") -> str:
-    """The progress, as the rest of a sentence that begins with the pod."""
-    message = f": {row.message}" if row.message != NOTHING else ""
-    match row.stage:
-        case Stage.INTERCEPTING.value if row.active != NOTHING:
-            eta = f" (ETA {row.eta})" if row.eta != NOTHING else ""
-            return f"waits for {called} {row.active}{eta}{message}"
-        case Stage.INTERCEPTING.value:
-            return f"waits for its first {called}{message}"
-        case Stage.BLOCKED.value:
-            return f"is blocked by {row.blocked_by}{message}"
-        case Stage.EVICTING.value:
-            return f"is being evicted{message}"
-        case Stage.TERMINATING.value:
-            return f"is terminating{message}"
-    return f"is {row.stage}{message}"
 
 
 class Progress:

@@ -13,10 +13,8 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
-from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import shown_stage
 from vacate.runtime.dependencies import InformerFactory
-from vacate.views.phrases import listed
+from vacate.views.progress import left_over_text
 from vacate.views.statusrows import pod_of
 
 
@@ -63,21 +61,8 @@ async def left_over(cluster: Cluster, requests: Sequence[EvictionRequest]) -> li
 
 
 async def _left_over(cluster: Cluster, request: EvictionRequest) -> str:
-    name, meta = pod_of(request), request.metadata
     try:
-        pod = codec_for(Pod).convert(await cluster.client.get(PODS, name, meta.namespace))
+        found = await cluster.client.get(PODS, pod_of(request), request.metadata.namespace)
+        return left_over_text(request, codec_for(Pod).convert(found))
     except (NotFound, Forbidden, UnreadableObject):
         return ""
-    if pod.metadata.uid != meta.name or shown_stage(request) is Stage.CANCELLED:
-        return ""
-    if not pod.terminal:
-        return (
-            f"pod/{name} still runs, although its request is complete: the controller did not write that. "
-            "Nothing evicts the pod any more."
-        )
-    if pod.terminating and pod.metadata.finalizers:
-        return (
-            f"pod/{name} has terminated and is still there: its removal waits for its finalizers, "
-            f"{listed(pod.metadata.finalizers)}. Ask their owner to remove them."
-        )
-    return ""
