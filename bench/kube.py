@@ -28,7 +28,6 @@ from bench.evictionrequest_flow import (
 from bench.kube_cluster import Kube, admitted, cluster, managed
 
 from bench import load
-from vacate.api.identity import INSTALLED_CONTROLLER
 from vacate.api.objects import Obj
 
 NODES = 4
@@ -76,7 +75,7 @@ class Bench:
 
     def writer(self, api: load.Api) -> Writer:
         if self._webhook:
-            return Writer(api, controller=INSTALLED_CONTROLLER)
+            return Writer(api)  # the administrator, whom the webhook takes for the manager
         return Writer(api, admitted)  # without the webhook anyone may write
 
     async def bare(self, label: str, count: int) -> float:

@@ -259,6 +259,25 @@ async def test_two_takers_are_refused() -> None:
     await store.aclose()
 
 
+async def test_who_waits_until_a_time_gets_what_has_come_by_then() -> None:
+    store = await opened(MemoryLog())
+    watch = store.watch(Scope("pods"), 1)
+    now = asyncio.get_running_loop().time()
+    assert await watch.take(now) is None
+    assert await watch.take(now + 0.01) is None
+    store.put(pod("a"), body())
+    await store.wait_for(2)
+    assert [c.revision for c in await watch.take(now) or ()] == [2]  # what is there comes before the time
+    waiting = asyncio.create_task(watch.take(now + 600))
+    await breathe()
+    store.put(pod("b"), body())
+    assert [c.revision for c in await waiting or ()] == [3]
+    watch.close()
+    with pytest.raises(StopAsyncIteration):
+        await watch.take(now + 600)
+    await store.aclose()
+
+
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cancelled_taker_loses_nothing(turns: int) -> None:
     store = await opened(MemoryLog())

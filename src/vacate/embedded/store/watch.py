@@ -97,19 +97,44 @@ class Watch:
         return self
 
     async def __anext__(self) -> list[Change]:
+        changes = await self.take()
+        assert changes is not None, "without a limit it waits for changes"
+        return changes
+
+    async def take(self, until: float | None = None) -> list[Change] | None:
+        """The next changes; None where none have come by that time of the loop. At the end as an iteration.
+
+        A timer that wakes the taker, and no timeout that cancels it: idle watches do little else than this.
+        """
         if self._waiter is not None:
             raise RuntimeError("a watch can be taken from by one task at a time")
-        while True:
-            if self._backlog:
-                return self._take_backlog()
-            if self._buffer:
-                taken, self._buffer, self._buffered = self._buffer, [], 0
-                return taken
-            if self._ended_at is not None:
-                raise self._completion_reason()
-            await self._wait()
+        timer: asyncio.TimerHandle | None = None
+        is_late = False
 
-    def _completion_reason(self) -> Exception:
+        def expire() -> None:
+            nonlocal is_late
+            is_late = True
+            self._wake()
+
+        try:
+            while True:
+                if self._backlog:
+                    return self._take_backlog()
+                if self._buffer:
+                    taken, self._buffer, self._buffered = self._buffer, [], 0
+                    return taken
+                if self._ended_at is not None:
+                    raise self._end_error()
+                if is_late:
+                    return None
+                if until is not None and timer is None:
+                    timer = asyncio.get_running_loop().call_at(until, expire)
+                await self._wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _end_error(self) -> Exception:
         if self._overrun:
             return WatchOverrun(
                 f"more than {self._capacity} changes or {MAX_BUFFERED_BYTES} bytes were not taken in time"

@@ -133,10 +133,8 @@ class WatchStream:
                     if self._options.allow_bookmarks
                     else deadline
                 )
-                try:
-                    async with asyncio.timeout_at(pause):
-                        changes = await anext(watch)
-                except TimeoutError:
+                changes = await watch.take(pause)
+                if changes is None:
                     if self._options.allow_bookmarks and watch.revision > bookmarked:
                         bookmarked = watch.revision
                         yield self._framer.bookmark(bookmarked)
