@@ -115,6 +115,10 @@ class Writer:
 
     async def whole(self, target: Obj) -> None:
         """All that it takes for one pod, one write after the other."""
+        await self.complete(await self.until_evicted(target))
+
+    async def until_evicted(self, target: Obj) -> EvictionRequest:
+        """All that it takes until the pod is evicted; the request as it is then."""
         answer = await self.ask(target)
         request = codec_for(EvictionRequest).decode(answer)
         for place in reversed(range(len(request.spec.interceptors))):
@@ -128,13 +132,19 @@ class Writer:
                 said = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
                 request = await self._patch(request, said or {})
         await self.evict(target)
+        return request
+
+    async def complete(self, request: EvictionRequest) -> None:
+        """Say that the pod is deleted; admission wants it to be, where it can see that."""
         made = finish_patch(request, Finish(CompletionReason.POD_DELETED), _CLOCK.now())
-        await self._patch(request, made, self._controller)
+        await self._send(request, made, self._controller)
 
     async def _patch(self, request: EvictionRequest, patch: Obj, as_user: str = "") -> EvictionRequest:
+        return codec_for(EvictionRequest).decode(await self._send(request, patch, as_user))
+
+    async def _send(self, request: EvictionRequest, patch: Obj, as_user: str) -> bytes:
         path = f"{REQUESTS}/{request.metadata.name}/status"
-        answer = await self._api.send("PATCH", path, orjson.dumps(patch), MERGE, as_user)
-        return codec_for(EvictionRequest).decode(answer)
+        return await self._api.send("PATCH", path, orjson.dumps(patch), MERGE, as_user)
 
 
 @dataclass
