@@ -28,7 +28,7 @@ class Clock(PassiveClock, Protocol):
     """Reads time and waits for it."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that many seconds, at once where they are not positive."""
+        """Return after that many seconds and never before, at once where they are not positive."""
         ...
 
     async def sleep_until(self, moment: dt.datetime) -> None:
@@ -48,8 +48,15 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait on the running loop."""
+        """Wait on the running loop.
+
+        Its timer alone is not enough: one of uvloop may fire a millisecond early, and who then finds that
+        a deadline has not passed would not look again.
+        """
+        end = self.monotonic() + seconds
         await asyncio.sleep(max(seconds, 0.0))
+        while (left := end - self.monotonic()) > 0:
+            await asyncio.sleep(left)
 
     async def sleep_until(self, moment: dt.datetime) -> None:
         """Wait until the wall clock shows the moment, also where it is set back meanwhile."""
