@@ -33,9 +33,9 @@ from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.endings import to_its_end
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
+from vacate.runtime.tasks import finish
 
 _WORKERS = 8
 _MAX_RETRY = 10.0
@@ -95,8 +95,8 @@ class NodeAgent:
             await self.manager.run()
         finally:
             try:
-                ending = asyncio.get_running_loop().create_task(self._end(), name="end of the agent")
-                await to_its_end(ending)
+                stopping = asyncio.get_running_loop().create_task(self._end(), name="end of the agent")
+                await finish(stopping)
             finally:
                 lock.close()
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import InformerFactory
-from vacate.runtime.endings import to_its_end
 from vacate.runtime.leaderelection import LeaderElector
+from vacate.runtime.tasks import finish
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Manager:
                 self._raise_ended()
         finally:
             self._ready.clear()
-            await to_its_end(self._task("stop", self._wind_down()))
+            await finish(self._task("stop", self._wind_down()))
 
     async def _start_all(self) -> None:
         for runnable in self._runnables:

@@ -11,13 +11,13 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.cancel.drains import check_no_drain
 from vacate.cli.cancel.override import STAYS, override
 from vacate.cli.common import terminal
-from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, subdomain
 from vacate.cli.common.queries import find, list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
+from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError

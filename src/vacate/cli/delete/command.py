@@ -13,12 +13,12 @@ from vacate.api.options import ListOptions
 from vacate.api.terminationreason import reason_complaints
 from vacate.api.types import Pod
 from vacate.cli.common import terminal
-from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
+from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.delete.names import NODE_TYPES, chosen_pods
 from vacate.cli.delete.nodes import check_lost, delete_node, lost_pods
 from vacate.cli.delete.poddeletions import DeletionOptions, PodDeletions

@@ -14,7 +14,6 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
-from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, cluster_options_with, connected
 from vacate.cli.common.exitcodes import (
@@ -27,6 +26,7 @@ from vacate.cli.common.parameters import node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
+from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.evict.eviction import Eviction, EvictOptions
 from vacate.cli.evict.preview import Preview
 from vacate.cli.evict.selection import (

@@ -11,7 +11,6 @@ from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
-from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
@@ -19,6 +18,7 @@ from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes
 from vacate.errors import Forbidden, NotFound

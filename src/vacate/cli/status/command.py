@@ -12,7 +12,6 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
-from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
@@ -21,6 +20,7 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_budgets, list_nodes, list_requests, named_pod
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
+from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.status.layout import layout
 from vacate.cli.status.nodes import show_nodes
 from vacate.cli.status.order import KEYS, in_order

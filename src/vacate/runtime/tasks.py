@@ -1,11 +1,11 @@
-"""Awaits work to its end, also while the caller is cancelled."""
+"""Tasks that must finish, also where the one who waits for them is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 
 
-async def to_its_end(task: asyncio.Task[None]) -> None:
+async def finish(task: asyncio.Task[None]) -> None:
     """Wait for it, also when this is cancelled meanwhile: a second cancellation must leave nothing behind."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
