@@ -16,6 +16,7 @@ from vacate.api.types.deschedulingpolicy import (
     NODE_AFFINITY,
     NODE_TAINTS,
     NOWHERE_TO_GO,
+    REFUSED,
     REQUESTED,
     RULES,
     TOPOLOGY_SPREAD,
@@ -44,6 +45,8 @@ _NONE_CONSIDERED = (
     "a static pod, emptyDir data, a cordoned node)."
 )
 _WOULD_REQUEST = "WouldRequest"  # for Requested, where nothing is changed
+Outcomes = dict[str, VacateError | None]
+"""What became of the request for each pod, by namespace/name: nothing is wrong, or an error."""
 _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
 
 
@@ -131,9 +134,15 @@ def deschedule(
                 plan, considered = await _plan(cluster, scope, limits)
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
-            _show(plan, considered, output or "", evict=evict)
+            if output != JSON:
+                _show(plan, considered, evict=evict)
+            outcomes: Outcomes = {}
             if evict and plan.request:
-                codes.extend(await _evict(cluster, plan.request, yes=yes, quiet=bool(output)))
+                agreed = yes or len(plan.request) <= _ASKED_FROM or await confirmed(_question(plan))
+                outcomes = await _evict(cluster, plan.request, quiet=output == JSON) if agreed else {}
+                codes.extend([FAILED] * (not agreed or any(outcomes.values())))
+            if output == JSON:  # last, as it says what became of the requests
+                terminal.echo_document(json_text({"pods": _rows(plan, outcomes)}))
 
     if run_until_signalled(work):
         interrupted()
@@ -171,12 +180,8 @@ async def _leaving(cluster: Cluster) -> list[str]:
     return found
 
 
-def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) -> None:
+def _show(plan: DeschedulingPlan, considered: int, *, evict: bool) -> None:
     now = {id(one) for one in plan.request}
-    if output == JSON:
-        rows = [_row(one, chosen=id(one) in now, evict=evict) for one in plan.decisions]
-        terminal.echo_document(json_text({"pods": rows}))
-        return
     for one in plan.decisions:
         pod = one.violation.pod
         what = _WORDS.get(one.state, "waits")
@@ -195,41 +200,52 @@ def _show(plan: DeschedulingPlan, considered: int, output: str, *, evict: bool) 
         terminal.echo(f"Nothing was changed.{more if plan.request else ''}", err=True)
 
 
-def _row(one: Decision, *, chosen: bool, evict: bool) -> dict[str, object]:
-    """One pod for programs; `chosen` are those whose eviction is requested now, if that is wanted."""
-    pod, found = one.violation.pod, one.violation
+def _rows(plan: DeschedulingPlan, outcomes: Outcomes) -> list[dict[str, object]]:
+    """The pods for programs: what is true of each after this call."""
+    chosen = {id(one) for one in plan.request}
+    return [_row(one, outcomes, chosen=id(one) in chosen) for one in plan.decisions]
+
+
+def _row(one: Decision, outcomes: Outcomes, *, chosen: bool) -> dict[str, object]:
+    pod, state, message = one.violation.pod, one.state, one.message
+    done = chosen and _shown(pod) in outcomes
+    if chosen and not done:
+        state = _WOULD_REQUEST
+    elif done and (error := outcomes[_shown(pod)]) is not None:
+        state, message, done = REFUSED, f"{message}; the EvictionRequest failed: {error}", False
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
         "node": pod.spec.node_name,
-        "rule": found.rule,
-        "state": one.state if evict or not chosen else _WOULD_REQUEST,
-        "requestedNow": chosen and evict,
-        "message": one.message,
+        "rule": one.violation.rule,
+        "state": state,
+        "requestedNow": done,
+        "message": message,
     }
 
 
-async def _evict(cluster: Cluster, chosen: Sequence[Decision], *, yes: bool, quiet: bool) -> list[int]:
-    question = f"This requests the eviction of {counted(len(chosen), 'pod')}"
-    if not yes and len(chosen) > _ASKED_FROM and not await confirmed(question):
-        return [FAILED]
+def _question(plan: DeschedulingPlan) -> str:
+    return f"This requests the eviction of {counted(len(plan.request), 'pod')}"
+
+
+async def _evict(cluster: Cluster, chosen: Sequence[Decision], *, quiet: bool) -> Outcomes:
+    """Request the evictions; errors are printed too."""
     requester = Requester(
         cluster.client, await own_requester(cluster), clock=cluster.clock, entropy=system_entropy()
     )
     by_name = {_shown(one.violation.pod): one for one in chosen}
 
-    async def request(name: str) -> str:
+    async def request(name: str) -> None:
         one = by_name[name].violation
         await requester.request(one.pod, reason=f"{one.rule}: {one.message}")
-        return "eviction requested"
 
-    codes: list[int] = []
-    for name, outcome in await each(tuple(by_name), request):
-        if isinstance(outcome, VacateError):
-            codes.append(complain(name, outcome))
+    outcomes: Outcomes = dict(await each(tuple(by_name), request))
+    for name, error in outcomes.items():
+        if error is not None:
+            complain(name, error)
         elif not quiet:
-            terminal.echo(f"pod/{name} {outcome}")
-    return codes
+            terminal.echo(f"pod/{name} eviction requested")
+    return outcomes
 
 
 def _shown(pod: Pod) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, REQUESTS, Lab
 from support.waiting import until
+from support.yaml_text import yaml_document
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
@@ -97,6 +99,40 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> 
         (second, "Waiting", False),
     ]
     assert lab.vacate(*chosen, "--rule", "node-affinity").out == "Every pod is where it should be.\n"
+
+
+def test_json_says_what_became_of_each_request(lab: Lab, tmp_path: Path) -> None:
+    taint(lab)
+    app, (first, second) = deployed(lab)
+    taint(lab, {"key": "gpu", "effect": "NoSchedule"})
+    # A requester reads the request that there may be, by the pod's UID: this user may for one of the two.
+    uid = lab.https.get(f"{PODS}/{first}").ok()["metadata"]["uid"]
+    group = "evictionrequest.coordination.k8s.io"
+    requests = {"apiGroups": [group], "resources": ["evictionrequests"]}
+    rules: list[dict[str, list[str]]] = [
+        {"apiGroups": [""], "resources": ["pods", "nodes", "namespaces"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods", "pods/eviction"], "verbs": ["create", "delete"]},
+        {**requests, "verbs": ["list", "create"]},
+        {**requests, "verbs": ["get"], "resourceNames": [uid]},
+    ]
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    lab.https.create(f"{rbac}/clusterroles", {"metadata": {"name": "ann"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ann"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
+    binding = {"metadata": {"name": "ann"}, "roleRef": role, "subjects": [subject]}
+    lab.https.create(f"{rbac}/clusterrolebindings", binding)
+    admin = yaml_document(lab.cluster.kubeconfig.read_text())["users"][0]["user"]
+    ann = lab.kubeconfig(tmp_path, {**admin, "as": "ann"})
+    wide = ("--max-per-node", "1000", "--max-total", "1000", "--max-per-namespace", "1000")
+    done = lab.vacate("deschedule", "-l", f"app={app}", "--evict", *wide, "-o", "json", kubeconfig=ann)
+    rows = json.loads(done.out)["pods"]
+    assert [(one["pod"], one["state"], one["requestedNow"]) for one in rows] == [
+        (first, "Requested", True),
+        (second, "Refused", False),
+    ]
+    assert "the EvictionRequest failed: " in rows[1]["message"]
+    assert (done.code, done.err.startswith(f"error: pod/default/{second}: ")) == (1, True), done.err
+    assert lab.request(first)["spec"]["requesters"]
 
 
 def test_pods_that_leave_by_an_evacuation_count(lab: Lab) -> None:
