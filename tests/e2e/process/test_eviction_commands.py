@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support.processes.cluster import FAST_PODS, running_cluster
-from support.processes.commands import PODS, Lab
+from support.processes.commands import PODS, REQUESTS, Lab
 from support.waiting import until
 from vacate.api.times import format_micro_time, parse_time
 
@@ -203,6 +203,25 @@ def test_following_a_pod_to_its_end(lab: Lab) -> None:
     assert stages[0] == "Intercepting"
     assert stages[-1] in ("Complete", "Deleted")
     assert set(pods) == {"followed"}
+
+
+def test_the_removal_of_a_complete_request_is_no_second_completion(lab: Lab) -> None:
+    lab.pod("removed", BACKUP)
+    lab.pod("afterwards", BACKUP)
+    following = lab.start("status", "-w")
+    assert following.stdout is not None
+    assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
+    lab.vacate("evict", "removed")
+    request = f"{REQUESTS}/{lab.until_active('removed')['metadata']['name']}"
+    lab.report("removed", heartbeatTime=now(), activeInterceptorCompleted=True)
+    until(lambda: lab.https.get(request).code == 404)
+    lab.vacate("evict", "afterwards")  # its line comes after everything about the first
+    shown: list[list[str]] = []
+    while not shown or shown[-1][0] != "afterwards":
+        shown.append(following.stdout.readline().split()[1:3])
+    following.send_signal(signal.SIGINT)
+    following.communicate(timeout=60)
+    assert [stage for pod, stage in shown if pod == "removed"].count("Complete") == 1, shown
 
 
 @forms

@@ -134,7 +134,8 @@ class Follower:
             self._gone |= {pod: row} if pods else {}
         else:
             self._gone.pop(pod, None)
-        if self._lines is not None and old != new:
+        removed = new is None and request.complete  # its last line was that it is complete
+        if self._lines is not None and old != new and not removed:
             self._lines.show(row)
         self._changes.notify()
 
