@@ -87,7 +87,7 @@ def test_an_evacuation_runs_the_same_hook() -> None:
 @pytest.mark.parametrize(
     ("annotations", "options", "why", "pending"),
     [
-        ({}, {"status": 403}, "hook flush has refused: HTTP status 403: as it was told", 0),
+        ({}, {"status": 403}, "hook flush has refused: HTTP status 403: as configured", 0),
         ({}, {"status": 307}, "redirects are not followed", 0),
         ({TIMEOUT: "1m"}, {"status": 503}, "no answer that can be used: HTTP status 503", 50),
         ({TIMEOUT: "20s"}, {}, "was still in progress: flushing", 19),

@@ -64,8 +64,8 @@ async def test_variables_come_from_everywhere(place: AgentCluster) -> None:
         "command": ["sh", "-c", 'echo "$0 $CM_size $CPU ${MAYBE-unset} $HOSTNAME"; exec sleep 1000'],
     }
     made = await place.create("web", "", container=container)
-    said = await place.logged(made, "web")
-    assert said == f"green/{NODE}/$(COLOR)/$(NONE) 7 250 unset web\n"
+    log = await place.logged(made, "web")
+    assert log == f"green/{NODE}/$(COLOR)/$(NONE) 7 250 unset web\n"
     await place.client.delete(PODS, "web", "default")
     await place.gone("web")
 
@@ -74,8 +74,8 @@ async def test_a_missing_config_map_is_named_and_waited_for(place: AgentCluster)
     env = [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "later", "key": "x"}}}]
     await place.create("web", "true", container={"env": env})
     waiting = await place.until("web", lambda one: "later" in str(main_status(one)["state"]))
-    told = main_status(waiting)["state"]["waiting"]
-    assert told == {
+    reported = main_status(waiting)["state"]["waiting"]
+    assert reported == {
         "reason": "CreateContainerConfigError",
         "message": 'config map "later" not found; create it',
     }
@@ -84,7 +84,7 @@ async def test_a_missing_config_map_is_named_and_waited_for(place: AgentCluster)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-async def test_volumes_are_where_the_pod_is_told_and_follow_the_pod(tmp_path: Path, view: bool) -> None:
+async def test_volumes_are_where_the_environment_says_and_follow_the_pod(tmp_path: Path, view: bool) -> None:
     async with agent_place(tmp_path, runtime_options={"use_views": view}) as place:
         await place.client.create(CONFIGMAPS, _settings({"color": "green"}))
         script = (
@@ -93,10 +93,10 @@ async def test_volumes_are_where_the_pod_is_told_and_follow_the_pod(tmp_path: Pa
         made = await place.create(
             "web", script + "; exec sleep 1000", volumes=VOLUMES, container={"volumeMounts": MOUNTS}
         )
-        said = await place.logged(made, "about")
-        assert said.startswith("green")
-        assert said.endswith("/about\n")
-        assert ("\n/about\n" in said) is view
+        log = await place.logged(made, "about")
+        assert log.startswith("green")
+        assert log.endswith("/about\n")
+        assert ("\n/about\n" in log) is view
         await place.until("web", ready)
         await place.client.patch(PODS, "web", {"metadata": {"annotations": {"why": "x"}}}, "default")
         file = place.settings.pods_folder / made["metadata"]["uid"] / "volumes/about/annotations"

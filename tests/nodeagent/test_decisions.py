@@ -171,8 +171,9 @@ def test_a_written_status_differs_in_nothing() -> None:
 
 
 def test_records_come_before_the_status_and_a_run_without_either_is_lost() -> None:
-    told = {"name": "main", "restartCount": 2, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
-    known = agent_pod(status={"containerStatuses": [told]})
+    running = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    reported = {"name": "main", "restartCount": 2, "state": running}
+    known = agent_pod(status={"containerStatuses": [reported]})
     lost = PodProgress("u", T0)
     adopt_status(known, lost, at(5))
     assert lost.of("main").run == Run("", 2, T0, 0, Exit(None, at(5)))
@@ -184,8 +185,8 @@ def test_records_come_before_the_status_and_a_run_without_either_is_lost() -> No
 
 
 def test_hostile_statuses_are_read_without_harm() -> None:
-    for told in (None, 7, "x", [None], {"name": "main", "state": {"terminated": {"exitCode": "x"}}}):
-        known = agent_pod(status={"containerStatuses": [told], "conditions": [None, 3]})
+    for reported in (None, 7, "x", [None], {"name": "main", "state": {"terminated": {"exitCode": "x"}}}):
+        known = agent_pod(status={"containerStatuses": [reported], "conditions": [None, 3]})
         state = PodProgress("u", T0)
         adopt_status(known, state, T0)
         status_of(known, state, Addresses("1.1.1.1", "2.2.2.2"), T0)

@@ -35,7 +35,7 @@ async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
         yield made
 
 
-async def said_of(place: AgentCluster, reason: str) -> str:
+async def event_messages(place: AgentCluster, reason: str) -> str:
     """The messages of Events with the reason, once there is one."""
     async with asyncio.timeout(60):
         while True:
@@ -62,7 +62,7 @@ async def test_a_prestop_hook_that_fails_is_an_event_and_the_end_goes_on(
     last, output = await place.output_until_deleted(made)
     assert output.endswith("ended\n")
     assert main_status(last)["state"]["terminated"]["exitCode"] == 3
-    assert words in await said_of(place, "FailedPreStopHook")
+    assert words in await event_messages(place, "FailedPreStopHook")
 
 
 class SettableClock(SystemClock):

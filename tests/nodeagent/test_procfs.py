@@ -1,4 +1,4 @@
-"""Processes in the middle of an exec: no marker tells whose they are, so nobody may take them for gone."""
+"""Processes in the middle of an exec: no marker shows whose they are, so they must not be taken for gone."""
 
 from __future__ import annotations
 

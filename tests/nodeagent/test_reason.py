@@ -58,7 +58,7 @@ async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
         yield made
 
 
-def told_by_command(*command: str, **delivery: str) -> Obj:
+def reporting_hook(*command: str, **delivery: str) -> Obj:
     """A container whose hook leaves its arguments and environment for the main program to print."""
     line = ["sh", "-c", 'python3 -c "$0" "$@" > heard', SHOW, *command]
     hook: Obj = {"exec": {"command": line}}
@@ -70,12 +70,12 @@ def heard_file(place: AgentCluster, made: Obj) -> Path:
     return place.settings.pods_folder / uid / "containers/main/heard"
 
 
-async def said_in_the_end(place: AgentCluster, made: Obj, text: str = "]") -> str:
+async def final_log(place: AgentCluster, made: Obj, text: str = "]") -> str:
     """The log of a pod that is being deleted; then let it end."""
-    said = await place.logged(made, text)
+    log = await place.logged(made, text)
     heard_file(place, made).unlink()
     await place.gone("web")
-    return said
+    return log
 
 
 async def heard(place: AgentCluster, container: Obj, **options: Any) -> tuple[list[str], dict[str, str]]:
@@ -84,35 +84,35 @@ async def heard(place: AgentCluster, container: Obj, **options: Any) -> tuple[li
     await place.logged(made, "on")
     await place.until("web", ready)
     await place.client.delete(PODS, "web", "default", DeleteOptions(**options))
-    said = await said_in_the_end(place, made)
-    arguments, env = json.loads(said.partition("\n")[2])
+    log = await final_log(place, made)
+    arguments, env = json.loads(log.partition("\n")[2])
     return arguments, env
 
 
 @pytest.mark.process
 class TestCommands:
     async def test_the_default_variable(self, place: AgentCluster) -> None:
-        _, env = await heard(place, told_by_command(), reason=WHY)
+        _, env = await heard(place, reporting_hook(), reason=WHY)
         assert env["KUBE_POD_TERM_REASON"] == WHY
 
     async def test_the_variable_that_the_hook_asks_for(self, place: AgentCluster) -> None:
-        _, env = await heard(place, told_by_command(env="GOODBYE"), reason=WHY)
+        _, env = await heard(place, reporting_hook(env="GOODBYE"), reason=WHY)
         assert env["GOODBYE"] == WHY
         assert "KUBE_POD_TERM_REASON" not in env
 
     async def test_a_flag(self, place: AgentCluster) -> None:
         flags = ("--reason=$(KUBE_POD_TERM_REASON)", "-r", "$(KUBE_POD_TERM_REASON)")
-        arguments, _ = await heard(place, told_by_command(*flags), reason=WHY)
+        arguments, _ = await heard(place, reporting_hook(*flags), reason=WHY)
         assert arguments == [f"--reason={WHY}", "-r", WHY]
 
     async def test_without_a_reason_there_is_no_variable_and_an_empty_flag(self, place: AgentCluster) -> None:
-        arguments, env = await heard(place, told_by_command("--reason=$(KUBE_POD_TERM_REASON)"))
+        arguments, env = await heard(place, reporting_hook("--reason=$(KUBE_POD_TERM_REASON)"))
         assert arguments == ["--reason="]
         assert "KUBE_POD_TERM_REASON" not in env
 
     @pytest.mark.parametrize("reason", HOSTILE)
     async def test_a_hostile_reason_is_only_a_value(self, place: AgentCluster, reason: str) -> None:
-        container = told_by_command("--reason=$(KUBE_POD_TERM_REASON)", "$(KUBE_POD_TERM_REASON)")
+        container = reporting_hook("--reason=$(KUBE_POD_TERM_REASON)", "$(KUBE_POD_TERM_REASON)")
         arguments, env = await heard(place, container, reason=reason)
         assert arguments == [f"--reason={reason}", reason]
         assert env["KUBE_POD_TERM_REASON"] == reason
@@ -126,7 +126,7 @@ class TestCommands:
         assert not list(place.folder.rglob("pwned"))
 
     async def test_the_annotation_of_clusters_without_the_field(self, place: AgentCluster) -> None:
-        made = await place.create("web", SERVING, container=told_by_command())
+        made = await place.create("web", SERVING, container=reporting_hook())
         notes = {
             "vacate.dev/termination-reason": "line\none\0 \x1b[31m",
             "vacate.dev/reason-delivery.main": "env=BYE",
@@ -134,8 +134,8 @@ class TestCommands:
         await place.client.patch(PODS, "web", {"metadata": {"annotations": notes}}, "default")
         await place.until("web", ready)
         await place.client.delete(PODS, "web", "default")
-        said = await said_in_the_end(place, made)
-        assert json.loads(said.partition("\n")[2])[1]["BYE"] == "line one   [31m"
+        log = await final_log(place, made)
+        assert json.loads(log.partition("\n")[2])[1]["BYE"] == "line one   [31m"
 
     async def test_a_restart_of_the_agent_delivers_it_again(self, place: AgentCluster) -> None:
         count = "echo $KUBE_POD_TERM_REASON $GREETING >> heard; sleep 0.3"
@@ -149,7 +149,7 @@ class TestCommands:
                 await asyncio.sleep(0.01)
         await place.stop_agent()
         await place.start_agent()
-        assert await said_in_the_end(place, made, "hello\nUpdate hello") == "on\nUpdate hello\nUpdate hello\n"
+        assert await final_log(place, made, "hello\nUpdate hello") == "on\nUpdate hello\nUpdate hello\n"
 
 
 @pytest.mark.process
@@ -166,8 +166,8 @@ class TestRequests:
         made = await place.create("web", "", container=container)
         await place.until("web", ready)
         await place.client.delete(PODS, "web", "default", DeleteOptions(reason="保守: a  b"))
-        said = await said_in_the_end(place, made)
-        return [list(one) for one in ast.literal_eval(said.splitlines()[0])]
+        log = await final_log(place, made)
+        return [list(one) for one in ast.literal_eval(log.splitlines()[0])]
 
     async def test_the_default_header_in_utf_8(self, place: AgentCluster) -> None:
         given = dict(await self.headers(place, {}))
@@ -276,12 +276,12 @@ def test_where_a_command_line_takes_a_reason(command: list[str], expected: list[
 
 @pytest.mark.process
 async def test_the_agent_logs_what_is_wrong(place: AgentCluster, caplog: pytest.LogCaptureFixture) -> None:
-    made = await place.create("web", SERVING, container=told_by_command())
+    made = await place.create("web", SERVING, container=reporting_hook())
     notes = {"vacate.dev/reason-delivery.main": "header=X"}
     await place.client.patch(PODS, "web", {"metadata": {"annotations": notes}}, "default")
     await place.until("web", ready)
     with caplog.at_level(logging.ERROR, logger="vacate.nodeagent"):
         await place.client.delete(PODS, "web", "default", DeleteOptions(reason=WHY))
-        said = await said_in_the_end(place, made)
-    assert json.loads(said.partition("\n")[2])[1]["KUBE_POD_TERM_REASON"] == WHY
+        log = await final_log(place, made)
+    assert json.loads(log.partition("\n")[2])[1]["KUBE_POD_TERM_REASON"] == WHY
     assert "has no env, which this hook needs; using KUBE_POD_TERM_REASON" in caplog.text

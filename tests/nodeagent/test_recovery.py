@@ -121,7 +121,7 @@ def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
 
 
 @pytest.mark.thorough
-def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(node: NodeProcess) -> None:
+def test_when_the_supervisor_dies_too_a_lost_exit_code_is_reported_as_unknown(node: NodeProcess) -> None:
     made = node.create("web", "exec sleep 100003", restartPolicy="Never")
     node.until("web", ready)
     node.kill()

@@ -132,7 +132,7 @@ async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Instal
     watched = Settings(namespace=place.settings.namespace, monitoring=Monitoring.everything())
     with pytest.raises(ConfigError, match=r"monitoring.coreos.com/v1: install the Prometheus operator first"):
         await place.install(watched)
-    assert place.said == []
+    assert place.lines == []
 
 
 async def test_upgrade_from_the_schema_of_0_1_0(place: Installation) -> None:

@@ -143,7 +143,7 @@ def evict(dialect: Dialect) -> Callable[[Any], Obj | None]:
             assign_patch(request, assign, NOW),
             refusal_patch(request, "a budget", NOW),
             last_turn_patch(request, NOW),
-            hold_patch(request, Hold(Stage.BLOCKED, "said"), NOW),
+            hold_patch(request, Hold(Stage.BLOCKED, "message"), NOW),
             finish_patch(request, Finish(CompletionReason.POD_DELETED), NOW),
         ]
         for target in map(Target, Presence):

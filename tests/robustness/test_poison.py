@@ -65,9 +65,9 @@ async def test_the_webhook(server: Embedded) -> None:
         new = {**request(), "status": {}}
         put = review("UPDATE", new=new, old=old, subresource="status")
         put["request"]["oldObject"] = old  # as a server without our schema would hand it over
-        told = await hook.ask(VALIDATE, put)
-        assert told.code == 200, status
-        assert told.allowed or told.refusal["code"] == 422, (status, told.body)
+        reply = await hook.ask(VALIDATE, put)
+        assert reply.code == 200, status
+        assert reply.allowed or reply.refusal["code"] == 422, (status, reply.body)
         delete = review("DELETE", old=old)
         delete["request"]["oldObject"] = old
         assert (await hook.ask(VALIDATE, delete)).allowed, status

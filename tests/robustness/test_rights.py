@@ -76,8 +76,8 @@ def forbidden(response: Response, name: str) -> str:
     status = orjson.loads(response.body)
     assert status["kind"] == "Status"
     assert status["reason"] == "Forbidden"
-    told: str = status["message"]
-    return told.replace(f'"{name}"', "NAME")
+    message: str = status["message"]
+    return message.replace(f'"{name}"', "NAME")
 
 
 @pytest.mark.parametrize(

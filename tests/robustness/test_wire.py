@@ -100,7 +100,7 @@ async def test_an_upgrade_is_declined_by_a_plain_answer() -> None:
         assert heard.code == 200
 
 
-async def test_a_client_that_waits_for_it_is_told_to_go_on() -> None:
+async def test_a_client_that_expects_100_continue_gets_it() -> None:
     async with listening() as at:
         heard = await at.say(request("POST", "/api/v1/namespaces", "Expect: 100-continue", body=NAMESPACE))
         assert heard.code == 100

@@ -94,7 +94,7 @@ class Embedded:
         peer: Peer = ADMIN,
         accept: str = "application/json",
     ) -> Answer:
-        """One request, of the admin unless said otherwise; a body that is not bytes is sent as JSON."""
+        """One request, of the admin unless specified otherwise; a body that is not bytes is sent as JSON."""
         sent = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = CIMultiDict({"Content-Type": content_type, "Accept": accept})
         request = Request(method, path, MultiDict(query or {}), headers, sent, peer)
@@ -113,13 +113,13 @@ class Embedded:
         return None if entry is None else decode(kind, entry)
 
     async def changes(self, kind: Kind, after: int) -> list[tuple[str, Obj]]:
-        """What a watcher of the kind has been told since a revision: ADDED, MODIFIED, DELETED."""
+        """What a watcher of the kind has received since a revision: ADDED, MODIFIED, DELETED."""
         watch = self.store.watch(Scope(kind.resource), after)
         found: list[tuple[str, Obj]] = []
         async for batch in watch:
             for change in batch:
-                told = "DELETED" if change.deleted else "MODIFIED" if change.before else "ADDED"
-                found.append((told, decode(kind, change.after)))
+                event = "DELETED" if change.deleted else "MODIFIED" if change.before else "ADDED"
+                found.append((event, decode(kind, change.after)))
             break
         watch.close()
         return found

@@ -21,7 +21,7 @@ _CELL = re.compile(r"\S+(?: \S+)*")
 
 
 OLDEST = (1, 27)
-"""What is said and asked differently by older ones is not worth a branch in every test."""
+"""What older ones print and ask differently is not worth a branch in every test."""
 SHORT_LIVED = {"GOMAXPROCS": "1", "GOGC": "off"}
 """A process that lives for a few milliseconds has no use for threads and a garbage collector."""
 
@@ -53,14 +53,14 @@ class Ran:
         return self.out
 
     def failed(self, *parts: str, code: int = 1) -> str:
-        """What a command that had to fail said; each part must be in it, and no trace of a crash."""
+        """What a command that had to fail printed; each part must be in it, and no trace of a crash."""
         assert self.code == code, f"{self}"
         for part in parts:
             assert part in self.err, f"{part!r} not in: {self}"
         assert "panic:" not in self.err, f"{self}"
         return self.err
 
-    def said(self, *parts: str) -> str:
+    def printed(self, *parts: str) -> str:
         """What a successful command printed; each part must be in it."""
         for part in parts:
             assert part in self.ok(), f"{part!r} not in: {self}"

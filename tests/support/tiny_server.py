@@ -28,7 +28,7 @@ Where = tuple[str, str, str]  # resource, namespace, name
 class TinyServer:
     stream_lists: bool = True  # whether it understands sendInitialEvents
     revision: int = 0
-    compacted: int = 0  # watches from before this revision are told 410
+    compacted: int = 0  # watches from before this revision get 410
     objects: dict[Where, Obj] = field(default_factory=dict)
     log: list[tuple[int, str, Where, Obj]] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)

@@ -176,6 +176,6 @@ async def test_a_server_dry_run_of_a_drain_changes_nothing(
     done = await asyncio.to_thread(
         kubectl, f"drain {node} {selector} --force --ignore-daemonsets --dry-run=server"
     )
-    done.said("evicting pod", "drained (server dry run)")
+    done.printed("evicting pod", "drained (server dry run)")
     assert await place.requests() == []
     await place.stays(pod)

@@ -90,7 +90,7 @@ async def test_the_rows_of_kubectl(place: EvictionNamespace, kubectl: Kubectl) -
     page = kubectl(f"describe evreq {pod['metadata']['uid']}").ok()
     assert "InterceptorAssigned" in page
     assert BACKUP in page
-    kubectl(f"delete evreq {pod['metadata']['uid']}").said("deleted")
+    kubectl(f"delete evreq {pod['metadata']['uid']}").printed("deleted")
     await place.stays(pod)
 
 
@@ -121,5 +121,5 @@ async def test_kubectl_is_refused_in_words_that_help(place: EvictionNamespace, k
     request["metadata"] = {"generateName": "leave-"}
     kubectl("create -f -", request).failed("metadata.generateName: Forbidden")
     request["metadata"] = {"name": meta["uid"]}
-    kubectl("create -f -", request).said("created")
+    kubectl("create -f -", request).printed("created")
     kubectl(f"patch evreq {meta['uid']} --type=strategic -p {{}}").failed("application/json-patch+json")

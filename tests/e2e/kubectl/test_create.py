@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=3)]
 
 
 def test_deployment(k: Kubectl) -> None:
-    k("create deployment web --image=web:1 --replicas=2").said("deployment.apps/web created")
+    k("create deployment web --image=web:1 --replicas=2").printed("deployment.apps/web created")
     made = k("get deployment web -o json").json()
     assert made["spec"]["replicas"] == 2
     assert made["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
@@ -22,32 +22,32 @@ def test_deployment(k: Kubectl) -> None:
 
 def test_namespace_has_a_service_account_of_its_own(k: Kubectl) -> None:
     name = f"{k.namespace}-more"
-    k(f"create namespace {name}").said(f"namespace/{name} created")
+    k(f"create namespace {name}").printed(f"namespace/{name} created")
     more = k.within(name)
     more("run early --image=x:1").ok()  # at once: nothing must be waited for
     more.until("get sa default").row("default")
     assert k("get ns").row(name)["STATUS"] == "Active"
-    k(f"delete namespace {name} --timeout=60s").said(f'namespace "{name}" deleted')
+    k(f"delete namespace {name} --timeout=60s").printed(f'namespace "{name}" deleted')
     k(f"get namespace {name}").failed("NotFound")
     assert more("get all,cm,sa --ignore-not-found").ok() == ""
 
 
 def test_config_map_and_service_account(k: Kubectl) -> None:
-    k("create configmap a --from-literal=x=1 --from-literal=y=2").said("configmap/a created")
+    k("create configmap a --from-literal=x=1 --from-literal=y=2").printed("configmap/a created")
     assert k("get cm a -o json").json()["data"] == {"x": "1", "y": "2"}
     assert k("get cm a").row("a")["DATA"] == "2"
-    k("create sa robot").said("serviceaccount/robot created")
+    k("create sa robot").printed("serviceaccount/robot created")
     k("get sa robot").row("robot")
 
 
 def test_roles_and_bindings(k: Kubectl) -> None:
-    k("create role reader --verb=get,list --resource=pods,deployments.apps").said("reader created")
+    k("create role reader --verb=get,list --resource=pods,deployments.apps").printed("reader created")
     rules = k("get role reader -o json").json()["rules"]
     assert {(rule["apiGroups"][0], rule["resources"][0]) for rule in rules} == {
         ("", "pods"),
         ("apps", "deployments"),
     }
-    k("create rolebinding readers --role=reader --user=jane --group=crew").said("readers created")
+    k("create rolebinding readers --role=reader --user=jane --group=crew").printed("readers created")
     bound = k("get rolebinding readers -o wide").row("readers")
     assert (bound["ROLE"], bound["USERS"], bound["GROUPS"]) == ("Role/reader", "jane", "crew")
     name = k.namespace
@@ -58,7 +58,7 @@ def test_roles_and_bindings(k: Kubectl) -> None:
 
 
 def test_budget(k: Kubectl) -> None:
-    k("create pdb web --selector=app=web --min-available=50%").said("poddisruptionbudget.policy/web created")
+    k("create pdb web --selector=app=web --min-available=50%").printed("budget.policy/web created")
     shown = k("get pdb")
     assert shown.columns() == ["NAME", "MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"]
     row = shown.row("web")
@@ -67,7 +67,7 @@ def test_budget(k: Kubectl) -> None:
 
 def test_priority_class(k: Kubectl) -> None:
     name = k.namespace
-    k(f"create priorityclass {name} --value=7 --description=seven").said(f"{name} created")
+    k(f"create priorityclass {name} --value=7 --description=seven").printed(f"{name} created")
     assert k("get pc").row(name)["VALUE"] == "7"
     k(f'run one --image=x:1 --overrides=\'{{"spec":{{"priorityClassName":"{name}"}}}}\'').ok()
     assert k("get pod one -o jsonpath={.spec.priority}").ok() == "7"
@@ -75,17 +75,17 @@ def test_priority_class(k: Kubectl) -> None:
 
 
 def test_run(k: Kubectl) -> None:
-    k("run one --image=one:1 --labels=a=b --env=X=1").said("pod/one created")
-    k("wait --for=condition=Ready pod/one --timeout=60s").said("pod/one condition met")
+    k("run one --image=one:1 --labels=a=b --env=X=1").printed("pod/one created")
+    k("wait --for=condition=Ready pod/one --timeout=60s").printed("pod/one condition met")
     made = k("get pod one -o json").json()
     assert made["metadata"]["labels"]["a"] == "b"
     assert made["spec"]["containers"][0]["env"] == [{"name": "X", "value": "1"}]
-    k("run two --image=two:1 --dry-run=server").said("pod/two created (server dry run)")
+    k("run two --image=two:1 --dry-run=server").printed("pod/two created (server dry run)")
     k("get pod two").failed("NotFound")
 
 
 def test_dry_runs_write_nothing(k: Kubectl) -> None:
-    k("create configmap a --dry-run=server").said("configmap/a created (server dry run)")
+    k("create configmap a --dry-run=server").printed("configmap/a created (server dry run)")
     k("create --validate=false --dry-run=server -f -", deployment("web")).ok()
     assert k("get cm,deployment -o name").lines() == []
 
@@ -100,10 +100,10 @@ def test_refusals_name_the_field(k: Kubectl) -> None:
 
 def test_apply_creates_changes_and_removes(k: Kubectl) -> None:
     apply = "apply --validate=false -f -"
-    k(apply, config_map("a", {"x": "1", "y": "2"})).said("configmap/a created")
-    k(apply, config_map("a", {"x": "1", "y": "2"})).said("configmap/a unchanged")
+    k(apply, config_map("a", {"x": "1", "y": "2"})).printed("configmap/a created")
+    k(apply, config_map("a", {"x": "1", "y": "2"})).printed("configmap/a unchanged")
     k('patch cm a -p \'{"data":{"theirs":"3"}}\'').ok()
-    k(apply, config_map("a", {"x": "9"})).said("configmap/a configured")
+    k(apply, config_map("a", {"x": "9"})).printed("configmap/a configured")
     assert k("get cm a -o json").json()["data"] == {"x": "9", "theirs": "3"}
 
 
@@ -114,12 +114,12 @@ def test_apply_merges_lists_by_their_keys(k: Kubectl) -> None:
         {"name": "A", "value": "1"},
         {"name": "B", "value": "2"},
     ]
-    k(apply, first).said("deployment.apps/web created")
+    k(apply, first).printed("deployment.apps/web created")
     sidecar = {"spec": {"containers": [{"name": "side", "image": "side:1"}]}}
     k(f'patch deployment web -p \'{{"spec":{{"template":{json.dumps(sidecar)}}}}}\'').ok()
     second = deployment("web", 0)
     second["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "B", "value": "3"}]
-    k(apply, second).said("deployment.apps/web configured")
+    k(apply, second).printed("deployment.apps/web configured")
     containers = k("get deployment web -o json").json()["spec"]["template"]["spec"]["containers"]
     by_name = {one["name"]: one for one in containers}
     assert set(by_name) == {"web", "side"}
@@ -128,8 +128,8 @@ def test_apply_merges_lists_by_their_keys(k: Kubectl) -> None:
 
 def test_apply_remembers_what_was_applied(k: Kubectl) -> None:
     k("apply --validate=false -f -", config_map("a", {"x": "1"})).ok()
-    k("apply view-last-applied cm/a").said('x: "1"')
+    k("apply view-last-applied cm/a").printed('x: "1"')
 
 
 def test_apply_leaves_checks_to_the_server(k: Kubectl) -> None:
-    k("apply -f -", config_map("a", {})).said("configmap/a created")
+    k("apply -f -", config_map("a", {})).printed("configmap/a created")

@@ -22,9 +22,9 @@ def slow_pod(k: Kubectl, name: str) -> None:
 
 def test_a_pod_leaves_within_its_grace(k: Kubectl) -> None:
     slow_pod(k, "one")
-    k("delete pod one --wait=false").said('pod "one" deleted')
+    k("delete pod one --wait=false").printed('pod "one" deleted')
     assert k("get pod one").row("one")["STATUS"] == "Terminating"
-    k("delete pod one --grace-period=1 --timeout=60s").said('pod "one" deleted')
+    k("delete pod one --grace-period=1 --timeout=60s").printed('pod "one" deleted')
     k("get pod one").failed("NotFound")
 
 
@@ -36,7 +36,7 @@ def test_force_removes_at_once_what_was_confirmed(k: Kubectl, request: pytest.Fi
     uid = k("get pod one -o jsonpath={.metadata.uid}").out
     k(f"annotate pod one vacate.dev/confirm-force-delete={uid}").ok()
     done = k("delete pod one --grace-period=0 --force")
-    done.said('pod "one" force deleted')
+    done.printed('pod "one" force deleted')
     assert "Immediate deletion does not wait" in done.err
     k("get pod one").failed("NotFound")
 
@@ -58,7 +58,7 @@ def test_now_means_one_second(k: Kubectl) -> None:
 def test_background_takes_the_dependents_along(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
     k("rollout status deployment/web --timeout=60s").ok()
-    k("delete deployment web --cascade=background").said('deployment.apps "web" deleted')
+    k("delete deployment web --cascade=background").printed('deployment.apps "web" deleted')
     k("wait --for=delete rs,pod -l app=web --timeout=60s").ok()
     assert k("get deployment,rs,pods -o name").lines() == []
 
@@ -66,7 +66,7 @@ def test_background_takes_the_dependents_along(k: Kubectl) -> None:
 def test_foreground_ends_when_the_dependents_are_gone(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1)).ok()
     k("rollout status deployment/web --timeout=60s").ok()
-    k("delete deployment web --cascade=foreground --timeout=60s").said('deployment.apps "web" deleted')
+    k("delete deployment web --cascade=foreground --timeout=60s").printed('deployment.apps "web" deleted')
     assert k("get deployment,rs,pods -o name").lines() == []
 
 
@@ -90,10 +90,10 @@ def test_by_label_by_file_and_all(k: Kubectl) -> None:
     ]
     k("create --validate=false -f -", maps).ok()
     assert len(k("delete cm -l x=1").lines()) == 2
-    k("delete -f -", maps[2]).said('configmap "c" deleted')
+    k("delete -f -", maps[2]).printed('configmap "c" deleted')
     assert k("get cm -o name").lines() == ["configmap/d"]
-    k("delete cm --all --dry-run=server").said('configmap "d" deleted', "(server dry run)")
-    k("delete cm --all").said('configmap "d" deleted')
+    k("delete cm --all --dry-run=server").printed('configmap "d" deleted', "(server dry run)")
+    k("delete cm --all").printed('configmap "d" deleted')
     assert k("get cm -o name").lines() == []
     k("delete cm d").failed('configmaps "d" not found')
     assert k("delete cm d --ignore-not-found").ok() == ""

@@ -47,13 +47,13 @@ def first_refusal(process: subprocess.Popen[str]) -> str:
 
 
 def test_cordon_and_uncordon(k: Kubectl) -> None:
-    k(f"cordon {NODE}").said(f"node/{NODE} cordoned")
-    k(f"cordon {NODE}").said(f"node/{NODE} already cordoned")
+    k(f"cordon {NODE}").printed(f"node/{NODE} cordoned")
+    k(f"cordon {NODE}").printed(f"node/{NODE} already cordoned")
     assert k("get nodes").row(NODE)["STATUS"] == "Ready,SchedulingDisabled"
     taints = k(f"get node {NODE} -o jsonpath='{{.spec.taints[*].key}}'").ok()
     k("create --validate=false -f -", pod("one", **on_node(NODE))).ok()
     k("wait --for=condition=PodScheduled=false pod/one --timeout=60s").ok()
-    k(f"uncordon {NODE}").said(f"node/{NODE} uncordoned")
+    k(f"uncordon {NODE}").printed(f"node/{NODE} uncordoned")
     k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     assert taints in ("", "node.kubernetes.io/unschedulable")
 
@@ -83,20 +83,20 @@ def test_pods_without_a_controller_need_force(k: Kubectl) -> None:
     k("create --validate=false -f -", pod("alone", labels=mine(k), **on_node(NODE))).ok()
     k("wait --for=condition=Ready pod/alone --timeout=60s").ok()
     k(drain(k)).failed("use --force to override", f"{k.namespace}/alone")
-    k(drain(k, "--force --timeout=60s")).said("pod/alone evicted")
+    k(drain(k, "--force --timeout=60s")).printed("pod/alone evicted")
     k("get pod alone").failed("NotFound")
 
 
 def test_pods_with_local_data_need_consent(k: Kubectl) -> None:
     placed(k, 1, volumes=[{"name": "scratch", "emptyDir": {}}])
     k(drain(k)).failed("use --delete-emptydir-data to override")
-    k(drain(k, "--delete-emptydir-data --ignore-daemonsets --timeout=60s")).said(f"node/{NODE}", "evicted")
+    k(drain(k, "--delete-emptydir-data --ignore-daemonsets --timeout=60s")).printed(f"node/{NODE}", "evicted")
 
 
 def test_a_dry_run_evicts_nobody(k: Kubectl) -> None:
     placed(k, 1)
     before = k("get pods -o name").lines()
-    k(drain(k, "--dry-run=server")).said(f"node/{NODE} cordoned (server dry run)", "(server dry run)")
+    k(drain(k, "--dry-run=server")).printed(f"node/{NODE} cordoned (server dry run)", "(server dry run)")
     assert k("get nodes").row(NODE)["STATUS"] == "Ready"
     assert k("get pods -o name").lines() == before
 
@@ -104,4 +104,4 @@ def test_a_dry_run_evicts_nobody(k: Kubectl) -> None:
 def test_without_eviction_pods_are_deleted(k: Kubectl) -> None:
     placed(k, 1)
     k("create --validate=false -f -", budget("web", maxUnavailable=0)).ok()
-    k(drain(k, "--disable-eviction --timeout=60s")).said("deleted")
+    k(drain(k, "--disable-eviction --timeout=60s")).printed("deleted")

@@ -43,10 +43,10 @@ def test_explain(k: Kubectl) -> None:
 def test_apply(k: Kubectl) -> None:
     """Without --validate=false: the server says which fields it does not know."""
     request = a_request(k)
-    k("apply -f -", request).said("created")
+    k("apply -f -", request).printed("created")
     request["spec"]["requesters"] = [{"name": "you.example.com"}]  # type: ignore[index]
-    k("apply -f -", request).said("configured")
-    k("apply -f -", request).said("unchanged")
+    k("apply -f -", request).printed("configured")
+    k("apply -f -", request).printed("unchanged")
     read = json.loads(k("get evreq -o json").ok())["items"][0]
     assert read["spec"]["requesters"] == [{"name": "you.example.com"}]
     request["spec"]["colour"] = "red"  # type: ignore[index]
@@ -82,7 +82,7 @@ def test_patches_are_merged(k: Kubectl) -> None:
     page = k("describe evreq " + _name(request)).ok()
     assert "soon" in page
     assert "a=b" in page
-    k("delete evreq " + _name(request)).said("deleted")
+    k("delete evreq " + _name(request)).printed("deleted")
 
 
 def _name(request: dict[str, object]) -> str:

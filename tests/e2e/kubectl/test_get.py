@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=4)]
 @pytest.fixture
 def web(k: Kubectl) -> Kubectl:
     """A namespace with a Deployment of two ready replicas."""
-    k("create --validate=false -f -", deployment("web", 2)).said("deployment.apps/web created")
+    k("create --validate=false -f -", deployment("web", 2)).printed("deployment.apps/web created")
     k("rollout status deployment/web --timeout=60s").ok()
     return k
 

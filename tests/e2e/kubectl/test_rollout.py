@@ -21,7 +21,7 @@ def web(k: Kubectl) -> Kubectl:
 
 
 def rolled_out(k: Kubectl) -> None:
-    k("rollout status deployment/web --timeout=60s").said('deployment "web" successfully rolled out')
+    k("rollout status deployment/web --timeout=60s").printed('deployment "web" successfully rolled out')
 
 
 def image(k: Kubectl) -> str:
@@ -35,8 +35,8 @@ def revisions(k: Kubectl) -> list[str]:
 
 def test_history_and_undo(web: Kubectl) -> None:
     assert revisions(web) == ["1", "2"]
-    web("rollout history deployment/web --revision=1").said("web:1")
-    web("rollout undo deployment/web").said("deployment.apps/web rolled back")
+    web("rollout history deployment/web --revision=1").printed("web:1")
+    web("rollout undo deployment/web").printed("deployment.apps/web rolled back")
     rolled_out(web)
     assert image(web) == "web:1"
     assert revisions(web) == ["2", "3"]
@@ -50,7 +50,7 @@ def test_history_and_undo(web: Kubectl) -> None:
 
 def test_restart_replaces_every_pod(web: Kubectl) -> None:
     before = set(web("get pods -o name").lines())
-    web("rollout restart deployment/web").said("deployment.apps/web restarted")
+    web("rollout restart deployment/web").printed("deployment.apps/web restarted")
     rolled_out(web)
     web("wait --for=delete --timeout=60s " + " ".join(sorted(before))).ok()
     after = set(web("get pods -o name").lines())
@@ -59,12 +59,12 @@ def test_restart_replaces_every_pod(web: Kubectl) -> None:
 
 
 def test_pause_and_resume(web: Kubectl) -> None:
-    web("rollout pause deployment/web").said("deployment.apps/web paused")
+    web("rollout pause deployment/web").printed("deployment.apps/web paused")
     web("set image deployment/web web=web:3").ok()
     web("rollout pause deployment/web").failed("is already paused")
     web("rollout undo deployment/web").failed("paused")
     assert revisions(web) == ["1", "2"]
-    web("rollout resume deployment/web").said("deployment.apps/web resumed")
+    web("rollout resume deployment/web").printed("deployment.apps/web resumed")
     rolled_out(web)
     assert revisions(web) == ["1", "2", "3"]
 
@@ -82,15 +82,15 @@ def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
 
 
 def test_wait_for_conditions(web: Kubectl) -> None:
-    web("wait --for=condition=Available deployment/web --timeout=60s").said(
+    web("wait --for=condition=Available deployment/web --timeout=60s").printed(
         "deployment.apps/web condition met"
     )
     assert len(web("wait --for=condition=Ready pod -l app=web --timeout=60s").lines()) == 2
     web("create --validate=false -f -", pod("never", nodeSelector={"no": "such"})).ok()
     web("wait --for=condition=Ready pod/never --timeout=1s").failed("timed out waiting for the condition")
     web("wait --for=condition=Ready=false pod/never --timeout=1s").failed("timed out")
-    web("wait --for=condition=PodScheduled=false pod/never --timeout=60s").said("pod/never condition met")
-    web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=60s").said(
+    web("wait --for=condition=PodScheduled=false pod/never --timeout=60s").printed("pod/never condition met")
+    web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=60s").printed(
         "deployment.apps/web condition met"
     )
 

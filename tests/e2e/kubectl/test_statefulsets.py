@@ -25,11 +25,11 @@ def test_a_stateful_set_is_rolled_out_undone_and_scaled(k: Kubectl) -> None:
     k("set image sts/db db=db:2").ok()
     rolled_out(k, "sts/db")
     assert revisions(k, "sts/db") == ["1", "2"]
-    k("rollout undo sts/db").said("statefulset.apps/db rolled back")
+    k("rollout undo sts/db").printed("statefulset.apps/db rolled back")
     rolled_out(k, "sts/db")
     assert k("get pod db-1 -o jsonpath='{.spec.containers[0].image}'").ok() == "db:1"
     assert revisions(k, "sts/db") == ["2", "3"]
-    k("scale sts/db --replicas=1").said("statefulset.apps/db scaled")
+    k("scale sts/db --replicas=1").printed("statefulset.apps/db scaled")
     k("wait --for=delete pod/db-1 --timeout=60s").ok()
     (row,) = k("get sts").rows()
     assert (row["NAME"], row["READY"]) == ("db", "1/1")
@@ -43,7 +43,7 @@ def test_a_daemon_set_is_rolled_out_and_undone(k: Kubectl) -> None:
     assert int(row["DESIRED"]) > 0
     k("set image ds/logs logs=logs:2").ok()
     rolled_out(k, "ds/logs")
-    k("rollout undo ds/logs").said("daemonset.apps/logs rolled back")
+    k("rollout undo ds/logs").printed("daemonset.apps/logs rolled back")
     rolled_out(k, "ds/logs")
     images = k("get pods -o jsonpath='{.items[*].spec.containers[0].image}'").ok()
     assert set(images.split()) == {"logs:1"}

@@ -26,7 +26,7 @@ from support.nodes.machine import (
     lock_holders,
     logind,
     node_of,
-    said,
+    read_signals,
 )
 from support.waiting import until
 
@@ -96,7 +96,7 @@ def test_a_power_off_ends_the_pods_in_order(place: NodeCluster) -> None:
         until(lambda: condition(place, "GracefulNodeShutdownInProgress").get("status") == "True", 60)
         assert "vacate.dev/shutdown" in [one["key"] for one in node_of(place)["spec"]["taints"]]
         assert f"node/{NODE} is shutting down" in place.vacate("status").err
-        low, high, top = (said(following[name]) for name in ("low", "high", "top"))
+        low, high, top = (read_signals(following[name]) for name in ("low", "high", "top"))
     assert low["term"] < low["end"] <= high["term"]
     assert "end" not in high  # its bucket overran, and the kubelet killed it
     assert high["term"] < top["term"] < top["end"]

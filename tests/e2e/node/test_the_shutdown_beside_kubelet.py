@@ -20,7 +20,7 @@ from support.nodes.machine import (
     live,
     lock_holders,
     logind,
-    said,
+    read_signals,
     uptime,
 )
 from support.waiting import until
@@ -75,7 +75,7 @@ def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodeCluster)
         completed = uptime()
         done = json.dumps({"status": {"activeInterceptorCompleted": True}})
         place.shop(f"patch evictionrequest {uid} --type=merge --subresource=status -p '{done}'").ok()
-        ends = {name: said(one) for name, one in following.items()}
+        ends = {name: read_signals(one) for name, one in following.items()}
     assert all(completed <= one["term"] for one in ends.values()), (completed, ends)
     assert ends["low"]["end"] <= ends["high"]["term"], ends  # in the kubelet's own order
     until(is_off, 60)

@@ -42,7 +42,7 @@ def test_a_pod_with_the_name_of_a_type(lab: Lab) -> None:
     assert len(done.out.splitlines()) == 2
 
 
-def test_nobody_is_told_that_a_lost_node_ends_the_pod(lab: Lab) -> None:
+def test_no_output_claims_that_a_lost_node_ends_the_pod(lab: Lab) -> None:
     lab.https.create(NODES, {"metadata": {"name": "lost"}})
     unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
     lab.https.patch(f"{NODES}/lost/status", unknown)
@@ -71,9 +71,9 @@ def test_force_needs_a_confirmation_and_leaves_an_event(lab: Lab) -> None:
     )
     assert lab.https.get(f"{PODS}/db-0").code == 404
     items = lab.https.get(EVENTS).obj["items"]
-    told = {one["reason"]: one["message"] for one in items if one["involvedObject"]["name"] == "db-0"}
-    assert "kubernetes-admin confirmed force deletion" in told["ForceDeletionConfirmed"]
-    assert 'User "kubernetes-admin" force deleted the pod' in told["ForceDeleted"]
+    messages = {one["reason"]: one["message"] for one in items if one["involvedObject"]["name"] == "db-0"}
+    assert "kubernetes-admin confirmed force deletion" in messages["ForceDeletionConfirmed"]
+    assert 'User "kubernetes-admin" force deleted the pod' in messages["ForceDeleted"]
 
 
 def test_usage(lab: Lab) -> None:

@@ -173,7 +173,7 @@ def test_a_demo_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
         assert len(processes_of(tmp_path)) > 2
         demo.kill()
     while processes_of(tmp_path):
-        time.sleep(0.05)  # nobody else is told that they end
+        time.sleep(0.05)  # no other process learns that they end
 
 
 def read_terminal(handle: int) -> str:

@@ -162,7 +162,7 @@ def test_a_namespace_that_is_not_there_is_an_error(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--rule", "weather"], "is not one of"),
         (["--max-per-node", "0"], "is not in the range"),
@@ -172,6 +172,6 @@ def test_a_namespace_that_is_not_there_is_an_error(lab: Lab) -> None:
         (["-l", ""], "it is empty"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_read(arguments: list[str], said: str, lab: Lab) -> None:
+def test_bad_input_is_refused_before_anything_is_read(arguments: list[str], message: str, lab: Lab) -> None:
     done = lab.vacate("deschedule", *arguments)
-    assert (done.code, done.out, said in done.err) == (2, "", True), done.err
+    assert (done.code, done.out, message in done.err) == (2, "", True), done.err

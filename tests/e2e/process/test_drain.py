@@ -88,12 +88,12 @@ def test_events_for_programs(lab: Lab) -> None:
     assert events[-2]["phase"] == "Drained"
 
 
-def test_a_program_hears_which_drain_was_begun_and_which_cancelled(lab: Lab) -> None:
+def test_json_output_names_the_drain_that_was_begun_or_cancelled(lab: Lab) -> None:
     begun = lab.vacate("drain", "node-4", "--force", "--detach", "-o", "json")
     ended = lab.vacate("drain", "--cancel", "drain-node-4", "-o", "json")
     assert (begun.code, ended.code) == (0, 0), begun.err + ended.err
-    told = [json.loads(one.out) for one in (begun, ended)]
-    assert [(one["type"], one["maintenance"]) for one in told] == [
+    events = [json.loads(one.out) for one in (begun, ended)]
+    assert [(one["type"], one["maintenance"]) for one in events] == [
         ("detached", "drain-node-4"),
         ("cancelled", "drain-node-4"),
     ]
@@ -121,7 +121,7 @@ def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["nowhere"], 1, "there is no node nowhere"),
         (["-l", "pool=none"], 1, "no node matches 'pool=none'"),
@@ -147,9 +147,9 @@ def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
         (["--follow", "nothing", "--dry-run"], 2, "no meaning with --follow"),
     ],
 )
-def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, said: str) -> None:
+def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, message: str) -> None:
     done = lab.vacate("drain", *arguments)
-    assert (done.code, said in done.err) == (code, True), done.err
+    assert (done.code, message in done.err) == (code, True), done.err
     assert done.out == ""
 
 
@@ -205,7 +205,7 @@ def test_a_dry_run_cancels_nothing(lab: Lab, dry_run: str) -> None:
     until(lambda: lab.vacate("drain", "--follow", "drain-node-5", "--timeout", "1s").code == 1)  # gone
 
 
-def test_the_dry_run_tells_which_pods_would_find_no_node(lab: Lab) -> None:
+def test_the_dry_run_names_the_pods_that_would_find_no_node(lab: Lab) -> None:
     lab.vacate("uncordon", "node-4")  # which an earlier drain may have left so
     nodes = "/api/v1/nodes"
     until(lambda: not any(one["spec"].get("unschedulable") for one in lab.https.get(nodes).ok()["items"]))
@@ -228,9 +228,9 @@ def test_the_dry_run_tells_which_pods_would_find_no_node(lab: Lab) -> None:
     )
     tried = lab.vacate("drain", "node-3", "--force", "--dry-run")
     assert tried.code == 0, tried.err
-    said = " ".join(tried.out.split())
-    assert "no other node would take its replacement: 0/4 nodes are available: 4 node(s) didn't match" in said
-    assert "or the replacement stays Pending" in said
+    output = " ".join(tried.out.split())
+    assert "no other node would take its replacement: 0/4 nodes are available: 4 node(s) didn't" in output
+    assert "or the replacement stays Pending" in output
 
 
 def _pods_of(lab: Lab, app: str) -> list[dict[str, Any]]:

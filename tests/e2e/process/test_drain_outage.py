@@ -1,4 +1,4 @@
-"""A followed drain while the API server is away: it is said once, and once when it is over."""
+"""A followed drain while the API server is away: it is reported once, and once when it is over."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Following(threading.Thread):
 
 
 @pytest.mark.thorough
-def test_an_outage_is_said_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path: Path) -> None:
+def test_an_outage_is_reported_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path: Path) -> None:
     folder = tmp_path / "dir"
     with running_cluster(folder, "--nodes", "2", *FAST_PODS) as running:
         port = urlsplit(running.address).port or 0
@@ -67,7 +67,7 @@ def test_an_outage_is_said_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path: Pat
     assert (pipe.shown.text.count(LOST), pipe.shown.text.count(BACK)) == (1, 1)
     assert events.shown is not None
     lines = [json.loads(line) for line in events.shown.text.splitlines() if line.startswith("{")]
-    told = [one for one in lines if one["type"] == "connection"]
-    assert [one["state"] for one in told] == ["Lost", "Restored"]
-    assert told[0]["maintenance"] == "drain-node-1"
-    assert told[0]["message"].startswith(LOST)
+    connection_events = [one for one in lines if one["type"] == "connection"]
+    assert [one["state"] for one in connection_events] == ["Lost", "Restored"]
+    assert connection_events[0]["maintenance"] == "drain-node-1"
+    assert connection_events[0]["message"].startswith(LOST)

@@ -95,12 +95,12 @@ def test_an_administrator_sees_who_is_at_work_and_until_when(lab: Lab) -> None:
 
     until(lambda: active() == BACKUP)
     now = dt.datetime.now(dt.UTC)
-    said = {
+    report = {
         "message": "Copying table 7 of 12",
         "evacuationProgressTimestamp": format_exact_time(now),
         "expectedEvacuationFinishTime": format_exact_time(now + dt.timedelta(hours=2, seconds=30)),
     }
-    lab.https.patch(f"{EVACUATIONS}/{name}/status", {"status": said})
+    lab.https.patch(f"{EVACUATIONS}/{name}/status", {"status": report})
     shown = lab.vacate("status", pod, "--api", "evacuation")
     assert BACKUP in shown.out
     assert "Copying table 7" in shown.out

@@ -140,7 +140,7 @@ def test_a_node_names_those_that_cannot_be_evicted(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--node", "nowhere"], 1, "there is no node nowhere; see: kubectl get nodes"),
         (["--node", "No/Such_Node"], 2, "Invalid value"),
@@ -155,7 +155,7 @@ def test_a_node_names_those_that_cannot_be_evicted(lab: Lab) -> None:
         ([], 2, "name at least one pod or workload"),
     ],
 )
-def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, said: str) -> None:
+def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, message: str) -> None:
     done = lab.vacate("evict", *arguments)
-    assert (done.code, said in done.err) == (code, True), done.err
+    assert (done.code, message in done.err) == (code, True), done.err
     assert done.out == ""

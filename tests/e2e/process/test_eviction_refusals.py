@@ -66,14 +66,14 @@ def one_line(ended: Ended) -> str:
     return line
 
 
-@pytest.mark.parametrize(("arguments", "said"), USAGE, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=lambda value: str(value)[:40])
 def test_what_makes_no_sense_is_refused_before_anything_is_asked(
-    arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...], message: str
 ) -> None:
     ended = vacate({"KUBECONFIG": "/nowhere/at/all"}, *arguments)
     assert ended.code == 2, ended
     assert ended.out == ""
-    assert said in " ".join(ended.err.split())
+    assert message in " ".join(ended.err.split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -141,7 +141,7 @@ def test_a_user_without_rights(command: str, lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["evict", "cancel"])
-def test_what_is_the_same_for_all_pods_is_said_once(command: str, tmp_path: Path) -> None:
+def test_an_error_common_to_all_pods_is_printed_once(command: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     config = kubeconfig_of(f"https://127.0.0.1:{port}", tmp_path)
@@ -167,9 +167,9 @@ def test_a_reader_may_look_and_not_ask(lab: Lab, tmp_path: Path) -> None:
         ],
     )
     reader = lab.kubeconfig(tmp_path, {"token": "looking"})
-    told = lab.vacate("explain", "web", kubeconfig=reader)
-    assert told.out.startswith("No eviction of pod web is requested.")
-    assert told.err == "You may not read disruption budgets in this namespace; they are not explained.\n"
+    explained = lab.vacate("explain", "web", kubeconfig=reader)
+    assert explained.out.startswith("No eviction of pod web is requested.")
+    assert explained.err == "You may not read disruption budgets in this namespace; they are not explained.\n"
     assert lab.vacate("status", kubeconfig=reader).err == "No eviction requests in namespace default.\n"
     assert "is forbidden" in one_line(lab.vacate("evict", "web", kubeconfig=reader))
 
@@ -240,9 +240,9 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
 def test_a_drain_on_a_cluster_without_nodemaintenances_names_them(tmp_path: Path) -> None:
     gates = ("--feature-gates", "NodeMaintenance=false")
     with running_cluster(tmp_path / "dir", "--nodes", "1", *gates) as cluster:
-        said = one_line(Lab(cluster).vacate("drain", "node-1"))
-        assert "this cluster serves no NodeMaintenances (vacate.dev/v1alpha1)" in said
-        assert "enable the feature gate NodeMaintenance" in said
+        error = one_line(Lab(cluster).vacate("drain", "node-1"))
+        assert "this cluster serves no NodeMaintenances (vacate.dev/v1alpha1)" in error
+        assert "enable the feature gate NodeMaintenance" in error
 
 
 @pytest.mark.parametrize("command", ["evict", "status", "cancel", "explain"])

@@ -91,8 +91,8 @@ def finish(admin: Https, name: str) -> None:
 
 
 def turns(admin: Https, name: str) -> list[str]:
-    told = condition(found(admin, name), "InterceptorAssigned").get("message", "")
-    return [f"{one.interceptor} {one.result.value}" for one in read_history(told)]
+    history = condition(found(admin, name), "InterceptorAssigned").get("message", "")
+    return [f"{one.interceptor} {one.result.value}" for one in read_history(history)]
 
 
 def answers(admin: Https, path: str) -> dict[str, int]:
@@ -155,6 +155,6 @@ def test_a_leader_that_is_killed_in_the_middle_is_replaced(
     for name in names:
         finish(admin, name)
     until(lambda: all(complete(admin, name) for name in names), 60)
-    told = [f"{FIRST} completed", f"{SECOND} completed"]
-    assert [turns(admin, name) for name in names] == [told] * SEVERAL
+    expected = [f"{FIRST} completed", f"{SECOND} completed"]
+    assert [turns(admin, name) for name in names] == [expected] * SEVERAL
     assert answers(admin, "pods/eviction") == {"201": SEVERAL}

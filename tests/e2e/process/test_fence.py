@@ -35,8 +35,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def lose(lab: Lab, node: str, pod: str) -> None:
     """A node that no process stands for: it has never reported, as one that was cut off for ever."""
     lab.https.create(NODES, {"metadata": {"name": node}})
-    told = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-    lab.https.patch(f"{NODES}/{node}/status", told)
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    lab.https.patch(f"{NODES}/{node}/status", unknown)
     lab.https.create(PODS, {"metadata": {"name": pod}, "spec": {
         "nodeName": node, "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}],
         "tolerations": [{"operator": "Exists"}],
@@ -60,9 +60,9 @@ def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_g
     unconfirmed = lab.vacate("delete", "pod", "--on-node", "gone", "--force")
     assert (unconfirmed.code, "Nothing was deleted" in unconfirmed.err) == (1, True)
     assert lab.https.get(f"{PODS}/db-1").code == 200
-    told = lab.vacate("delete", "node", "gone")
-    assert (told.code, told.err.startswith("error: node/gone: ")) == (1, True)
-    assert "is gone for good (it does not report): its 1 pod would be removed" in told.err
+    refused = lab.vacate("delete", "node", "gone")
+    assert (refused.code, refused.err.startswith("error: node/gone: ")) == (1, True)
+    assert "is gone for good (it does not report): its 1 pod would be removed" in refused.err
     assert lab.https.get(f"{NODES}/gone").code == 200
 
     released = lab.vacate("delete", "pod", "--on-node", "gone", "--force", "--confirm")

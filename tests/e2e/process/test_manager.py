@@ -80,7 +80,7 @@ def test_a_cluster_without_the_kind_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_stands_in_the_way_is_said_in_one_line(cluster: ClusterProcess, tmp_path: Path) -> None:
+def test_a_failed_start_is_explained_in_one_line(cluster: ClusterProcess, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         cases = [

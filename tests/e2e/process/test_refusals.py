@@ -38,16 +38,16 @@ def refusal(folder: Path, *options: str) -> str:
 
 
 def test_a_folder_in_use(cluster: ClusterProcess) -> None:
-    said = refusal(cluster.folder, "--port", "0")
-    assert f"a cluster is running in {cluster.folder} already (process {cluster.process.pid})" in said
+    error = refusal(cluster.folder, "--port", "0")
+    assert f"a cluster is running in {cluster.folder} already (process {cluster.process.pid})" in error
     assert cluster.https().get("/readyz").text == "ok"
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = refusal(tmp_path / "dir", "--port", str(port))
-    assert f"--port: {port} is taken by another program" in said
+        error = refusal(tmp_path / "dir", "--port", str(port))
+    assert f"--port: {port} is taken by another program" in error
 
 
 @pytest.mark.thorough
@@ -60,8 +60,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "cluster.db").write_bytes(b"something else entirely\n" * 400)
-    said = refusal(tmp_path, "--port", "0")
-    assert f"{tmp_path / 'cluster.db'} is not a log of Vacate" in said
+    error = refusal(tmp_path, "--port", "0")
+    assert f"{tmp_path / 'cluster.db'} is not a log of Vacate" in error
 
 
 def test_a_damaged_database(tmp_path: Path) -> None:
@@ -74,17 +74,17 @@ def test_a_damaged_database(tmp_path: Path) -> None:
 
 
 def test_feature_gates_that_do_not_exist(tmp_path: Path) -> None:
-    said = refusal(tmp_path / "dir", "--feature-gates", "Nonsense=true")
+    error = refusal(tmp_path / "dir", "--feature-gates", "Nonsense=true")
     known = ", ".join(sorted(KNOWN_GATES))
     assert "EvictionRequestAPI" in known
-    assert f"unknown feature gate 'Nonsense'; known gates: {known}\n" in said
+    assert f"unknown feature gate 'Nonsense'; known gates: {known}\n" in error
     assert not (tmp_path / "dir").exists()
 
 
 @pytest.mark.thorough
 def test_feature_gates_that_are_neither_open_nor_closed(tmp_path: Path) -> None:
-    said = refusal(tmp_path / "dir", "--feature-gates", "EvictionRequestAPI=perhaps")
-    assert "EvictionRequestAPI needs the value true or false" in said
+    error = refusal(tmp_path / "dir", "--feature-gates", "EvictionRequestAPI=perhaps")
+    assert "EvictionRequestAPI needs the value true or false" in error
 
 
 def test_options_out_of_range(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_options_out_of_range(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_token_file_that_cannot_be_read_and_is_mended(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text("secret,jane\n")
-    said = refusal(tmp_path, "--port", "0")
-    assert "tokens.csv, line 1: must have at least 3 columns" in said
+    error = refusal(tmp_path, "--port", "0")
+    assert "tokens.csv, line 1: must have at least 3 columns" in error
     (tmp_path / "tokens.csv").write_text("secret,jane,1001\n")
     with running_cluster(tmp_path, "--nodes", "0") as cluster:
         assert cluster.https().get("/readyz").text == "ok"

@@ -27,7 +27,7 @@ LIMIT = 240.0
 
 
 def report(lab: Lab, ready: str, boot: str) -> None:
-    """What the node says of itself, or what is said of it."""
+    """What the node reports about itself, or what is reported about it."""
     conditions = [{"type": "Ready", "status": ready}]
     lab.https.patch(
         f"{NODES}/lost/status", {"status": {"conditions": conditions, "nodeInfo": {"bootID": boot}}}

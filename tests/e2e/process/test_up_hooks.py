@@ -119,8 +119,8 @@ def test_a_job_really_runs_before_a_pod_is_evicted(tmp_path: Path) -> None:
         assert [one["type"] for one in job["status"]["conditions"]] == ["SuccessCriteriaMet", "Complete"]
         (ran,) = admin.get(PODS).ok()["items"]
         assert ran["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
-        said = admin.get(f"{PODS}/{ran['metadata']['name']}/log").text.splitlines()
-        assert said == [f"flushing db of node {ran['spec']['nodeName']}", "flushed"]
+        log = admin.get(f"{PODS}/{ran['metadata']['name']}/log").text.splitlines()
+        assert log == [f"flushing db of node {ran['spec']['nodeName']}", "flushed"]
         assert cluster.stop() == 0
         assert "Traceback" not in cluster.output
 

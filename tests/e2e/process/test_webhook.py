@@ -74,14 +74,14 @@ def test_it_judges_says_how_it_is_and_ends_well(cluster: ClusterProcess, folder:
         cluster.kubeconfig, "--cert-dir", str(folder), "--rules", str(folder / "rules.yaml")
     ) as webhook:
         webhook.wait_ready()
-        told = asked(webhook, MUTATE, review("CREATE", new=obj, namespace="default"))
-        assert told["allowed"] is True
+        response = asked(webhook, MUTATE, review("CREATE", new=obj, namespace="default"))
+        assert response["allowed"] is True
         stranger = {"username": "nobody"}
-        told = asked(webhook, MUTATE, review("CREATE", new=obj, namespace="default", user=stranger))
-        assert told["status"]["code"] == 403
+        response = asked(webhook, MUTATE, review("CREATE", new=obj, namespace="default", user=stranger))
+        assert response["status"]["code"] == 403
         job = {"metadata": {"ownerReferences": [{"kind": "Job", "controller": True}]}, "spec": {}}
-        told = asked(webhook, MUTATE_PODS, review("CREATE", new=job, kind=PODS, namespace="default"))
-        assert told["patch"]
+        response = asked(webhook, MUTATE_PODS, review("CREATE", new=job, kind=PODS, namespace="default"))
+        assert response["patch"]
         assert webhook.get("/healthz") == (200, "ok")
         code, metrics = webhook.get("/metrics")
         assert code == 200
@@ -110,7 +110,7 @@ def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         ([], 2, "give --cert-dir"),
         (["--cert-dir", "/no/such/folder"], 2, "does not exist"),
@@ -121,14 +121,14 @@ def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> No
     ],
 )
 def test_one_line_when_it_cannot(
-    cluster: ClusterProcess, folder: Path, options: list[str], code: int, said: str, tmp_path: Path
+    cluster: ClusterProcess, folder: Path, options: list[str], code: int, message: str, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     filled = [one.format(empty=empty, folder=folder) for one in options]
     ended = vacate({"KUBECONFIG": str(cluster.kubeconfig)}, "webhook", "--metrics-port", "0", *filled)
     assert ended.code == code
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
     if code == 1:
         assert ended.err.count("\n") == 1

@@ -114,7 +114,7 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (_HEAD + "x: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
         (_HEAD + _BOMB + f"{TOTAL}: *m\n", f"{TOTAL}: must be a duration such as 30s, not ["),
@@ -146,10 +146,10 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
         "twice in JSON",
     ],
 )
-def test_a_file_of_hostile_content_is_one_short_error(tmp_path: Path, content: str, said: str) -> None:
+def test_a_file_of_hostile_content_is_one_short_error(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "kubelet.yaml"
     file.write_text(content)
-    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         read_config_file(file, FeatureGates())
     assert len(str(caught.value)) < 1000
 

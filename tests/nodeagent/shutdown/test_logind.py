@@ -41,7 +41,7 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
         node.create("late", "exec sleep 1000")
         late = ended(node, "late")
         down = off_at(node.machine)
-        low, stubborn, top = node.said("low"), node.said("stubborn"), node.said("top")
+        low, stubborn, top = node.signals("low"), node.signals("stubborn"), node.signals("top")
         assert asked <= low["term"] < low["end"] <= stubborn["term"]
         assert "end" not in stubborn
         # Its bucket overran. A pod notes the signal a moment after it was sent, so the span may look shorter.
@@ -69,21 +69,21 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         node.run_pod("low", 0, takes=20.0)  # so long the shutdown must be in its first bucket
         node.run_pod("high", 1000)
         node.machine.power_off()
-        until(lambda: "term" in node.said("low"))
+        until(lambda: "term" in node.signals("low"))
         until(lambda: node.node_ready()[0] == "False")
         assert "node/laptop is shutting down: its pods terminate by priority" in node.status()
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")
         until(lambda: node.agent_log.count("registered a shutdown inhibitor") == 2)
-        until(lambda: "end" in node.said("low"), 60)
+        until(lambda: "end" in node.signals("low"), 60)
         assert ended(node, "low")["status"]["phase"] == "Succeeded"
-        assert "term" not in node.said("high")
+        assert "term" not in node.signals("high")
         assert node.machine.up
         assert node.machine.inhibitors() == ["Vacate"]
         node.machine.power_off()  # and the next one works
         off_at(node.machine)
-        assert "end" in node.said("high")
+        assert "end" in node.signals("high")
 
 
 @pytest.mark.thorough
@@ -94,8 +94,8 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
         node.machine.power_off()
-        until(lambda: "term" in node.said("high"), 60)
-        assert node.said("low")["end"] <= node.said("high")["term"]
+        until(lambda: "term" in node.signals("high"), 60)
+        assert node.signals("low")["end"] <= node.signals("high")["term"]
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")
@@ -104,7 +104,7 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
         until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
         node.machine.power_off()
         off_at(node.machine)
-        assert "end" in node.said("next")
+        assert "end" in node.signals("next")
 
 
 @pytest.mark.thorough
@@ -115,7 +115,7 @@ def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
         node.run_pod("low", 0, takes=5.0)
         node.run_pod("high", 1000, takes=5.0)
         node.machine.power_off()
-        until(lambda: "term" in node.said("low" if stage == "first bucket" else "high"), 60)
+        until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
         node.machine.run("systemctl", "restart", "dbus", check=False)
         until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
         until(lambda: not node.machine.up or node.node_ready()[0] == "True", 60)
@@ -124,7 +124,7 @@ def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
             until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
             node.machine.power_off()
         off_at(node.machine)
-        assert node.said("low")["end"] <= node.said("high")["term"] < node.said("high")["end"]
+        assert node.signals("low")["end"] <= node.signals("high")["term"] < node.signals("high")["end"]
 
 
 @pytest.mark.thorough
@@ -132,7 +132,7 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
     with shutdown_node(tmp_path, {0: 10}) as node:
         node.run_pod("web", 0, takes=2.0)
         node.machine.power_off()
-        until(lambda: "term" in node.said("web"))
+        until(lambda: "term" in node.signals("web"))
         node.machine.run("systemctl", "mask", "--runtime", "poweroff.target")
         until(lambda: "every bucket had its turn" in node.agent_log, 60)
         until(lambda: "the shutdown was cancelled" in node.agent_log, 60)
@@ -154,12 +154,12 @@ def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage
             node.machine.power_off()
         else:
             node.machine.power_off()
-            until(lambda: "term" in node.said("low" if stage == "first bucket" else "high"), 60)
+            until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
             node.kill()
         assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
         node.start()
         off_at(node.machine)
-        low, high = node.said("low"), node.said("high")
+        low, high = node.signals("low"), node.signals("high")
         assert low["end"] <= high["term"] < high["end"]
         assert node.record["outcome"] == "finished"
 
@@ -175,12 +175,12 @@ def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
         node.machine.run("systemctl", "restart", "dbus", check=False)
         until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
         node.machine.wait_up()
-        assert "term" not in node.said("web")
+        assert "term" not in node.signals("web")
         assert node.machine.inhibitors() == ["Vacate"]
         assert node.node_ready()[0] == "True"
         node.machine.power_off()
         off_at(node.machine)
-        assert "end" in node.said("web")
+        assert "end" in node.signals("web")
 
 
 @pytest.mark.thorough
@@ -190,12 +190,12 @@ def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) ->
         node.run_pod("high", 1000)
         node.cluster.kill()
         node.machine.power_off()
-        until(lambda: "term" in node.said("low"), 60)
+        until(lambda: "term" in node.signals("low"), 60)
         node.kill()
         node.start()
         off_at(node.machine)
-        assert node.said("low")["end"] <= node.said("high")["term"]
-        assert "end" in node.said("high")
+        assert node.signals("low")["end"] <= node.signals("high")["term"]
+        assert "end" in node.signals("high")
 
 
 @pytest.mark.thorough
@@ -214,7 +214,7 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
         assert "logind delays a shutdown by 10s at most, and pods have 1m" in node.agent_log
         node.machine.power_off()
         down = off_at(node.machine)
-        low, high = node.said("low"), node.said("high")
+        low, high = node.signals("low"), node.signals("high")
         assert 6.4 - NOTED <= high["term"] - low["term"] <= 6.4 + LATE
         assert "end" in high
         assert down - low["term"] <= 10.0 + LATE
@@ -227,20 +227,21 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
         node.run_pod("unprepared", 0, grace=2, interceptor="silent.example.com")
         node.run_pod("prepared", 1000, grace=2, interceptor="backup.example.com")
         node.machine.power_off()
-        until(lambda: "end" in node.said("plain"))
+        until(lambda: "end" in node.signals("plain"))
         request = until(lambda: node.request_of("unprepared"))
         assert request is not None
         assert [one["name"] for one in request["spec"]["requesters"]] == ["laptop.shutdown.vacate.dev"]
         until(lambda: "vacate.dev/shutdown-deadline" in request_annotations(node, "unprepared"))
         assert node.request_of("prepared") is None
-        until(lambda: "term" in node.said("unprepared"), 60)
-        asked, first = node.said("unprepared")["term"], node.said("plain")["term"]
-        assert 10.0 - NOTED <= asked - first <= 10.0 + LATE  # nobody came: ended when its own time began
+        until(lambda: "term" in node.signals("unprepared"), 60)
+        asked, first = node.signals("unprepared")["term"], node.signals("plain")["term"]
+        # No interceptor acted: the pod ended when its own time began.
+        assert 10.0 - NOTED <= asked - first <= 10.0 + LATE
         until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
         begun = time.time()
         node.complete_turn("prepared")
-        until(lambda: "term" in node.said("prepared"))
-        assert node.said("prepared")["term"] - begun <= 5.0 + LATE  # long before the bucket's end
+        until(lambda: "term" in node.signals("prepared"))
+        assert node.signals("prepared")["term"] - begun <= 5.0 + LATE  # long before the bucket's end
         off_at(node.machine)
 
 
@@ -256,10 +257,10 @@ def test_a_planned_reboot_drains_first(tmp_path: Path) -> None:
         command = (sys.executable, "-m", "vacate", "node", "reboot", "laptop")
         access = ("--kubeconfig", str(node.cluster.kubeconfig))
         refused = node.machine.run(*command, "--timeout", "2s", *access, check=False)
-        assert "rebooting" not in refused, refused  # nothing re-creates the pod, and nobody said --force
+        assert "rebooting" not in refused, refused  # nothing re-creates the pod, and --force was not given
         assert node.machine.up
-        assert "term" not in node.said("web")
-        said = node.machine.run(*command, "--force", *access, check=False)
-        assert "node/laptop is drained; rebooting." in said
+        assert "term" not in node.signals("web")
+        output = node.machine.run(*command, "--force", *access, check=False)
+        assert "node/laptop is drained; rebooting." in output
         off_at(node.machine)
         assert node.get("web") is None  # evicted, not merely ended

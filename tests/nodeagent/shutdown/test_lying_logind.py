@@ -77,7 +77,7 @@ async def fake(address: str) -> AsyncIterator[FakeLogind]:
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "said"),
+    ("name", "answer", "message"),
     [
         ("PreparingForShutdown", ("v", [Variant("s", "soon")]), "PreparingForShutdown has a value"),
         ("PreparingForShutdown", ("", []), "PreparingForShutdown has a value"),
@@ -93,7 +93,7 @@ async def fake(address: str) -> AsyncIterator[FakeLogind]:
 )
 async def test_a_lie_is_reported(
     fake: FakeLogind, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    name: str, answer: Answer, said: str,
+    name: str, answer: Answer, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(module, "CALL_SECONDS", 1.0)
     fake.answers[name] = answer
@@ -105,7 +105,7 @@ async def test_a_lie_is_reported(
     )  # fmt: skip
     running = asyncio.get_running_loop().create_task(manager.run())
     try:
-        await eventually(lambda: said in manager.state.problem)
+        await eventually(lambda: message in manager.state.problem)
         assert len(manager.state.problem) < 500
         assert not manager.state.locked
         assert not running.done()

@@ -44,12 +44,12 @@ class Node:
 @pytest.mark.parametrize("name", ["node-1", LONG])
 def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> None:
     async def body(cluster: SimulatedCluster) -> None:
-        told: list[dt.timedelta | None] = []
+        times_left: list[dt.timedelta | None] = []
 
         async def back_up(eviction: EvictionContext) -> None:
             while eviction.ends_at is None:
                 await eviction.clock.sleep(1)
-            told.append(eviction.time_left)
+            times_left.append(eviction.time_left)
 
         await cluster.program(Interceptor(BACKUP, back_up, apis=("evacuation",)))
         pod = await cluster.pod("db", metadata=REGISTERED)
@@ -57,7 +57,7 @@ def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> Non
         node.end(pod)
         await cluster.until(lambda: node.ends)
         assert node.ends == ["prepared"]
-        (left,) = told
+        (left,) = times_left
         assert left is not None
         assert dt.timedelta(seconds=100) < left <= dt.timedelta(seconds=120)
         assert not cluster.requests(EVICTION_REQUEST)

@@ -189,8 +189,8 @@ async def test_beside_a_kubelet_that_would_race_it_refuses(
     here.logind.others.append(KUBELET_LOCK)
     here.kubelet.config = config
     async with here.running() as run:
-        said = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="WouldRace")
-        assert words in said["message"]
+        condition = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="WouldRace")
+        assert words in condition["message"]
         assert here.logind.held() == []
         here.logind.power_off()
         await eventually(lambda: here.logind.off_at is not None)
@@ -283,8 +283,8 @@ async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
         assert here.logind.limit == 301.0
         found[0] = ShutdownConfig((), "neither is set")
         here.logind.signal()
-        said = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="Off")
-        assert said["message"] == "graceful node shutdown is off: neither is set"
+        condition = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="Off")
+        assert condition["message"] == "graceful node shutdown is off: neither is set"
         assert here.logind.held() == [False, False]
 
 

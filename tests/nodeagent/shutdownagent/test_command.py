@@ -1,4 +1,4 @@
-"""`vacate shutdown-agent`: what cannot work is said once, before a parent would start it again and again."""
+"""`vacate shutdown-agent`: a wrong option is reported once, before a parent starts it again and again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ users: [{name: me, user: {token: secret}}]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             ["--kubelet-url", "http://127.0.0.1:10250"],
@@ -38,7 +38,7 @@ users: [{name: me, user: {token: secret}}]
     ],
 )
 def test_an_option_that_cannot_work_is_one_error(
-    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def started(*_: object) -> None:
         raise AssertionError("the agent was started")
@@ -59,4 +59,4 @@ def test_an_option_that_cannot_work_is_one_error(
     ]
     result = CliRunner().invoke(cli, ["shutdown-agent", *given, *options])
     assert isinstance(result.exception, (ConfigError, SystemExit)), result.exception
-    assert said in f"{result.output}{result.exception}"
+    assert message in f"{result.output}{result.exception}"

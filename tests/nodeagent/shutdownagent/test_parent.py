@@ -56,24 +56,24 @@ sys.exit(Parent(sys.argv[2:]).run())
 
 class Run:
     def __init__(self, folder: Path, *more: str) -> None:
-        lock, self._said, self.hour = folder / "lock", folder / "said", folder / "hour"
+        lock, self._log, self.hour = folder / "lock", folder / "log", folder / "hour"
         os.mkfifo(lock)
         self.reader = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
         command = [sys.executable, "-c", AGENT, str(lock), *more]
-        with self._said.open("wb") as said:
+        with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PARENT, str(self.hour), *command], stdout=said, stderr=said
+                [sys.executable, "-c", PARENT, str(self.hour), *command], stdout=log, stderr=log
             )
 
     @property
-    def said(self) -> list[str]:
-        return self._said.read_text().splitlines()
+    def lines(self) -> list[str]:
+        return self._log.read_text().splitlines()
 
     def held(self) -> bool:
         return not select.select([self.reader], [], [], 0)[0]
 
     def agent(self) -> int:
-        return int(self.said[-1].split()[1])
+        return int(self.lines[-1].split()[1])
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def started(tmp_path: Path) -> Iterator[list[Run]]:
     for one in made:
         one.process.kill()
         one.process.wait()
-        if one.said and one.said[-1].split()[0] in ("held", "took"):
+        if one.lines and one.lines[-1].split()[0] in ("held", "took"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.agent(), signal.SIGKILL)
         os.close(one.reader)
@@ -94,33 +94,33 @@ def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
 ) -> None:
     run = Run(tmp_path, "60")
     started.append(run)
-    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
     first = run.agent()
     os.kill(first, signal.SIGKILL)
-    until(lambda: len(run.said) == 3)
+    until(lambda: len(run.lines) == 3)
     assert run.held()
-    assert "ended with -9 and is started again" in run.said[1]
-    assert run.said[2].startswith("held")
+    assert "ended with -9 and is started again" in run.lines[1]
+    assert run.lines[2].startswith("held")
     assert run.agent() != first
 
 
-def test_an_agent_that_said_nothing_for_an_hour_loses_no_lock_when_it_is_killed(
+def test_an_agent_that_was_silent_for_an_hour_loses_no_lock_when_it_is_killed(
     tmp_path: Path, started: list[Run]
 ) -> None:
     run = Run(tmp_path, "60")
     started.append(run)
-    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
     run.hour.touch()
     os.kill(run.agent(), signal.SIGKILL)
-    until(lambda: len(run.said) >= 3)
-    assert run.said[2].startswith("held")
+    until(lambda: len(run.lines) >= 3)
+    assert run.lines[2].startswith("held")
     assert run.held()
 
 
 def test_a_lock_that_no_agent_comes_for_is_released(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "0.1", "crash")
     started.append(run)
-    until(lambda: any("no agent comes up" in one for one in run.said))
+    until(lambda: any("no agent comes up" in one for one in run.lines))
     until(lambda: not run.held())
 
 
@@ -128,40 +128,42 @@ def test_a_lock_that_no_agent_comes_for_is_released(tmp_path: Path, started: lis
 def test_agents_that_crash_at_their_start_keep_no_lock(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "3")  # longer than from one start to the next
     started.append(run)
-    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
     (tmp_path / "lock.broken").touch()
     os.kill(run.agent(), signal.SIGKILL)
-    until(lambda: any("no agent comes up" in one for one in run.said))
+    until(lambda: any("no agent comes up" in one for one in run.lines))
     assert not run.held()
 
 
 def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "60")
     started.append(run)
-    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(60) == 0
     assert not run.held()
 
 
-def test_an_agent_that_crashes_while_its_pod_ends_is_told_so(tmp_path: Path, started: list[Run]) -> None:
+def test_an_agent_that_crashes_while_its_pod_ends_learns_that_it_is_ending(
+    tmp_path: Path, started: list[Run]
+) -> None:
     run = Run(tmp_path, "60")
     started.append(run)
-    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
     os.kill(run.agent(), signal.SIGSTOP)
     run.process.send_signal(signal.SIGTERM)
     os.kill(run.agent(), signal.SIGKILL)
-    until(lambda: len(run.said) >= 3)
-    assert run.said[2].split()[0::2] == ["held", "1"]
+    until(lambda: len(run.lines) >= 3)
+    assert run.lines[2].split()[0::2] == ["held", "1"]
 
 
 def test_a_released_lock_is_closed(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "60", "release")
     started.append(run)
-    until(lambda: run.said and not run.held())
+    until(lambda: run.lines and not run.held())
 
 
-async def test_a_parent_that_is_gone_is_told_apart(tmp_path: Path) -> None:
+async def test_a_parent_that_is_gone_is_an_error_of_its_own(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         holder = ParentLock(theirs)

@@ -183,13 +183,13 @@ def _refusal(err: str) -> Answer:
     """What kubectl printed, read back."""
     lines = [line for line in err.splitlines() if not line.startswith("Warning: ")]
     text = "\n".join(lines).strip()
-    if said := _FROM_SERVER.fullmatch(text):
-        return Answer(failed=True, text=text, reason=said["reason"] or "", message=said["message"])
-    if said := _LOGIN.fullmatch(text):
-        return Answer(failed=True, text=text, reason="Unauthorized", message=said["message"])
-    said = _INVALID.fullmatch(text)
-    assert said is not None, f"kubectl failed by itself: {text}"
-    return Answer(failed=True, text=text, reason="Invalid", field_errors=_errors(said["errors"]))
+    if match := _FROM_SERVER.fullmatch(text):
+        return Answer(failed=True, text=text, reason=match["reason"] or "", message=match["message"])
+    if match := _LOGIN.fullmatch(text):
+        return Answer(failed=True, text=text, reason="Unauthorized", message=match["message"])
+    match = _INVALID.fullmatch(text)
+    assert match is not None, f"kubectl failed by itself: {text}"
+    return Answer(failed=True, text=text, reason="Invalid", field_errors=_errors(match["errors"]))
 
 
 def _errors(text: str) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Server:
 
 
 class Pair:
-    """Both servers, and how many requests they have answered and events they have told alike."""
+    """Both servers, and how many requests they have answered and events they have sent alike."""
 
     def __init__(self, runner: asyncio.Runner, embedded: Arm, real: Arm) -> None:
         self.compared = 0
@@ -117,13 +117,13 @@ class Pair:
 
 async def _events(stream: Stream) -> Obj:
     """All events up to the last."""
-    told: list[Obj] = []
+    events: list[Obj] = []
     while (event := await stream.next()) is not None:
         body = comparable(Answer(failed=False, obj=event.obj))["body"]
-        told.append({"type": event.type, "object": body})
+        events.append({"type": event.type, "object": body})
         if event.name.endswith(LAST):
             break
-    return {"events": told}
+    return {"events": events}
 
 
 @contextmanager

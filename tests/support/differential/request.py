@@ -126,7 +126,7 @@ def put_at(obj: Any, place: tuple[str | int, ...], value: Any) -> None:
 
 @dataclass
 class Memory:
-    """What one server has last said of each object, in one namespace."""
+    """What one server has last answered about each object, in one namespace."""
 
     namespace: str
     seen: dict[tuple[str, str], Obj] = field(default_factory=dict)

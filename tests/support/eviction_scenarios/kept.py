@@ -1,4 +1,4 @@
-"""Seeds that once failed, one in a line; every run of the tests tells them again.
+"""Seeds that once failed, one in a line; every run of the tests runs them again.
 
 What a seed means changes with the generator: then a kept seed is a random one more. What it showed is kept by
 a test of its own, where it was a fault.

@@ -89,7 +89,7 @@ class WildInterceptor:
         elif action is Action.DELETE:
             await client.delete(PODS, ref.name, meta.namespace, DeleteOptions(uid=ref.uid))
         else:
-            await self._patch(now, self._said(action, now))
+            await self._patch(now, self._status(action, now))
         return True
 
     async def _patch(self, request: EvictionRequest, status: Obj) -> None:
@@ -102,18 +102,18 @@ class WildInterceptor:
             return
         raise TransportError("somebody was quicker")
 
-    def _said(self, action: Action, request: EvictionRequest) -> Obj:
+    def _status(self, action: Action, request: EvictionRequest) -> Obj:
         if action in (Action.DONE, Action.DECLINE):
             return {"activeInterceptorCompleted": True}
         stored, now = request.status.heartbeat_time, self._deps.clock.now()
-        said: Obj = {"heartbeatTime": format_exact_time(max(now, stored or now)), "message": action.value}
+        status: Obj = {"heartbeatTime": format_exact_time(max(now, stored or now)), "message": action.value}
         if action is Action.FORBID:
-            said["evictionRequestCancellationPolicy"] = FORBID
+            status["evictionRequestCancellationPolicy"] = FORBID
         elif action is Action.ALLOW:
-            said["evictionRequestCancellationPolicy"] = "Allow"
+            status["evictionRequestCancellationPolicy"] = "Allow"
         elif action is Action.NOTE:
-            said["conditions"] = self._with_note(request)
-        return said
+            status["conditions"] = self._with_note(request)
+        return status
 
     def _with_note(self, request: EvictionRequest) -> list[Obj]:
         type_ = f"Seen-{self._name.partition('.')[0]}"

@@ -16,7 +16,7 @@ INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
 REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")
 NODES = ("node-1", "node-2")
 LENGTH = 1500.0
-"""Seconds of trouble before the calm, unless said otherwise."""
+"""Seconds of trouble before the calm, unless specified otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

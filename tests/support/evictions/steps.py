@@ -53,9 +53,9 @@ class Steps:
         What a step says twice of the same kind happened one after the other.
         """
         found: dict[str, int] = {}
-        for step, said in moments.items():
+        for step, expected in moments.items():
             revisions: list[int] = []
-            for kind, test in said:
+            for kind, test in expected:
                 revisions.append(self.first(kind, test, revisions[-1] if revisions else 0))
             if all(revisions):
                 found[step] = revisions[-1]

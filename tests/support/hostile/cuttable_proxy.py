@@ -15,7 +15,7 @@ from support.hostile.http_proxy import Proxy
 
 
 class CuttableProxy:
-    """Passes on until it is cut: then nothing gets through, and neither side is told."""
+    """Passes on until it is cut: then nothing gets through, and neither side learns of it."""
 
     def __init__(self, proxy: Proxy, loop: asyncio.AbstractEventLoop) -> None:
         self._proxy = proxy

@@ -33,7 +33,7 @@ class Proxy:
         await asyncio.wait(self._tasks)
 
     def fall_silent(self) -> None:
-        """Let nothing through any more on what is open; nobody is told."""
+        """Let nothing through any more on what is open; neither side learns of it."""
         self._silenced.update(self._open)
 
     def reset(self) -> None:

@@ -82,7 +82,7 @@ class _Agent:
         return await self._call(ON)
 
     async def status(self) -> Answer:
-        """What the machine's state is said to be."""
+        """The machine's state as it is reported."""
         return await self._call(STATUS)
 
     async def _call(self, action: str) -> Answer:

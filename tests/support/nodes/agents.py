@@ -135,9 +135,9 @@ class AgentCluster:
         try:
             async with asyncio.timeout(60):
                 while True:
-                    said = "".join(one.read_text() for one in sorted(logs.glob("*.log")))
-                    if text in said:
-                        return said
+                    log = "".join(one.read_text() for one in sorted(logs.glob("*.log")))
+                    if text in log:
+                        return log
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"never printed: {text}") from None

@@ -25,10 +25,10 @@ GRACE = 60
 """Seconds that pods ask for themselves."""
 SHUTDOWN_FIELD = "shutdownGracePeriodByPodPriority"
 # /proc/uptime is one clock for all containers.
-_LIVE = """said() { read up rest < /proc/uptime; echo "$1 $up"; }
-trap 'said term; sleep %s & wait $!; said end; exit 0' TERM
-said on; while :; do sleep 1 & wait $!; done"""
-_SAID = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
+_LIVE = """log() { read up rest < /proc/uptime; echo "$1 $up"; }
+trap 'log term; sleep %s & wait $!; log end; exit 0' TERM
+log on; while :; do sleep 1 & wait $!; done"""
+_SIGNAL = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
 _ELOGIND, _KUBELET = "elogind", "kubelet"
 
 
@@ -148,10 +148,10 @@ def followed(place: NodeCluster, *names: str) -> Iterator[dict[str, subprocess.P
         yield {name: stack.enter_context(place.shop.start(f"logs --follow {name}")) for name in names}
 
 
-def said(following: subprocess.Popen[str]) -> dict[str, float]:
-    """When the pod said which word."""
+def read_signals(following: subprocess.Popen[str]) -> dict[str, float]:
+    """The words that the pod logged, and when."""
     text = following.communicate(timeout=120)[0]
-    return {word: float(at) for word, at in _SAID.findall(text)}
+    return {word: float(at) for word, at in _SIGNAL.findall(text)}
 
 
 def uptime() -> float:

@@ -21,7 +21,7 @@ from vacate.api.objects import Obj
 
 _PASSED = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "COLUMNS")
 REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
-_SAID = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
+_SIGNAL = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
 
 
 class ShutdownNode(NodeProcess):
@@ -98,13 +98,13 @@ class ShutdownNode(NodeProcess):
         self, name: str, priority: int, takes: float = 0.2, grace: int = 30, interceptor: str = ""
     ) -> None:
         """A pod that says when it was asked to end and when it does; one that takes long must be killed."""
-        told = f'echo "term $(date +%s.%N)"; sleep {takes} & wait $!; echo "end $(date +%s.%N)"; exit 0'
-        script = f"trap '{told}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
+        on_term = f'echo "term $(date +%s.%N)"; sleep {takes} & wait $!; echo "end $(date +%s.%N)"; exit 0'
+        script = f"trap '{on_term}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
         spec = {"terminationGracePeriodSeconds": grace, "priorityClassName": self._priority_class(priority)}
         more = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
         made = self.create(name, script, **spec, **more)
         self.uids[name] = made["metadata"]["uid"]
-        until(lambda: "on" in self.said(name), 60)
+        until(lambda: "on" in self.signals(name), 60)
 
     def _priority_class(self, priority: int) -> str:
         name = f"value-{priority}"
@@ -113,11 +113,11 @@ class ShutdownNode(NodeProcess):
         assert reply.code in (201, 409), reply.text
         return name
 
-    def said(self, name: str) -> dict[str, float]:
-        """What the pod's own log says, by word."""
+    def signals(self, name: str) -> dict[str, float]:
+        """The words that the pod logged, and when."""
         folder = self.folder / "pods" / self.uids[name] / "logs" / "main"
         text = "".join(one.read_text() for one in folder.glob("*.log")) if folder.is_dir() else ""
-        return {word: float(at) for word, at in _SAID.findall(text)}
+        return {word: float(at) for word, at in _SIGNAL.findall(text)}
 
     def request_of(self, name: str) -> Obj | None:
         """The eviction request of a pod."""

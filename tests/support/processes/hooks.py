@@ -17,7 +17,7 @@ from vacate.api.objectnames import HOOKS
 
 
 class HookService:
-    """Answers 202 until it is told that the work is done."""
+    """Answers 202 until the test declares the work done."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []

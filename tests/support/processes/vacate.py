@@ -47,7 +47,7 @@ class VacateProcess:
     def get(self, path: str) -> tuple[int, str]:
         """Health and metrics."""
         try:
-            with urllib.request.urlopen(self.said(_HEALTH) + path, timeout=60) as answer:
+            with urllib.request.urlopen(self.printed(_HEALTH) + path, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -65,7 +65,7 @@ class VacateProcess:
         self.process.send_signal(number)
         return self.wait()
 
-    def said(self, pattern: re.Pattern[str]) -> str:
+    def printed(self, pattern: re.Pattern[str]) -> str:
         """The first group of what it prints, once it does; fails when it has ended before."""
         until(lambda: pattern.search(self.output) or self.process.poll() is not None)
         found = pattern.search(self.output)

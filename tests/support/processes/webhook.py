@@ -22,7 +22,7 @@ class WebhookProcess(VacateProcess):
     @property
     def port(self) -> int:
         """Where it takes reviews, once it does."""
-        return int(self.said(_REVIEWS))
+        return int(self.printed(_REVIEWS))
 
     def wait_ready(self) -> WebhookProcess:
         """Return once it says so itself."""

@@ -36,10 +36,10 @@ class Case:
     before: tuple[Obj, ...] = ()
     spec: Obj = field(default_factory=dict)
 
-    def agrees(self, told: tuple[str, ...]) -> bool:
+    def agrees(self, found: tuple[str, ...]) -> bool:
         """Whether these are the errors: the same fields, kinds and words, whatever the values in between."""
-        return len(told) == len(self.field_errors) and all(
-            map(_matches, sorted(self.field_errors), sorted(told))
+        return len(found) == len(self.field_errors) and all(
+            map(_matches, sorted(self.field_errors), sorted(found))
         )
 
     @property
@@ -48,10 +48,10 @@ class Case:
         return sorted(field_error.partition(": ")[0] for field_error in self.field_errors)
 
 
-def _matches(wanted: str, told: str) -> bool:
+def _matches(wanted: str, found: str) -> bool:
     path, _, rest = wanted.partition(": ")
     sort, _, message = rest.partition(": ")
-    return told.startswith(f"{path}: {sort}") and told.endswith(message)
+    return found.startswith(f"{path}: {sort}") and found.endswith(message)
 
 
 def named(*names: str) -> list[Obj]:

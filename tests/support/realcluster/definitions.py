@@ -80,9 +80,9 @@ def asking(user: str) -> list[Obj]:
 
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
-    """Wait for what a server tells nobody."""
+    """Wait for what a server does not announce."""
     async with asyncio.timeout(seconds):
-        while not await holds():  # noqa: ASYNC110 - the server tells nobody
+        while not await holds():  # noqa: ASYNC110 - the server does not announce it
             await asyncio.sleep(0.05)
 
 

@@ -89,7 +89,7 @@ class RealCluster:
             until(self.leader, 60.0)
 
     def start_managers(self, *options: str) -> None:
-        """Those that do not run; from then on they end in good order when they are told to."""
+        """Those that do not run; from then on they end in good order when they are stopped."""
         begun = [manager.start(*options) for manager in self.managers if not manager.running]
         for manager in begun:
             manager.wait_for("health and metrics on")
@@ -107,8 +107,8 @@ class RealCluster:
         """The manager that holds the lease, if one does."""
         reply = self.admin.get(LEASE_PATH)
         holder = reply.obj["spec"].get("holderIdentity", "") if reply.code == 200 else ""
-        said = f"leads as {holder}"
-        return next((one for one in self.managers if holder and one.running and said in one.output), None)
+        line = f"leads as {holder}"
+        return next((one for one in self.managers if holder and one.running and line in one.output), None)
 
     def set_gate(self, *, is_open: bool) -> None:
         """All of Vacate's own processes again, with the gate open or closed."""

@@ -54,8 +54,8 @@ class Helm:
 
     def template(self, values: Values, namespace: str) -> list[Obj]:
         """The objects that the chart makes of the values."""
-        told = ("-n", namespace, "-f", self.values(values), "--kube-version", "1.36.0")
-        return objects_of(self.run("template", "vacate", str(CHART), *told))
+        options = ("-n", namespace, "-f", self.values(values), "--kube-version", "1.36.0")
+        return objects_of(self.run("template", "vacate", str(CHART), *options))
 
     def values(self, values: Values) -> str:
         """A file with them."""

@@ -27,10 +27,10 @@ from vacate.install.objectkinds import kind_of, path_of
 
 
 class Installation:
-    """A cluster, a namespace for Vacate in it, and what the commands said."""
+    """A cluster, a namespace for Vacate in it, and the lines that the commands printed."""
 
     def __init__(self, client: Client, arm: KubeArm, namespace: str) -> None:
-        self.client, self.arm, self.said = client, arm, list[str]()
+        self.client, self.arm, self.lines = client, arm, list[str]()
         # Nobody runs pods or webhooks here: requests must not wait for them.
         self.settings = Settings(namespace=namespace, webhook_url="https://127.0.0.1:1")
 
@@ -39,26 +39,26 @@ class Installation:
         return replace(self.settings, **changes)
 
     def installer(self, options: InstallOptions | None = None) -> Installer:
-        """One that tells what it does to `said`."""
-        self.said.clear()
-        return Installer(self.client, SystemClock(), system_entropy(), self.said.append, options)
+        """One that reports what it does to `lines`."""
+        self.lines.clear()
+        return Installer(self.client, SystemClock(), system_entropy(), self.lines.append, options)
 
     async def install(
         self, settings: Settings | None = None, options: InstallOptions | None = None
     ) -> list[str]:
         await self.installer(options).install(settings or self.settings)
-        return list(self.said)
+        return list(self.lines)
 
     async def apply(self, some: Sequence[Obj]) -> list[str]:
         """Only these, without any of the rest."""
         await self.installer().apply(some)
-        return list(self.said)
+        return list(self.lines)
 
     async def uninstall(self, *, definitions: bool) -> list[str]:
-        self.said.clear()
-        remover = Uninstaller(self.client, SystemClock(), system_entropy(), self.said.append)
+        self.lines.clear()
+        remover = Uninstaller(self.client, SystemClock(), system_entropy(), self.lines.append)
         await remover.uninstall(self.settings.namespace, definitions=definitions)
-        return list(self.said)
+        return list(self.lines)
 
     async def there(self, found: Sequence[Obj]) -> list[str]:
         kept = [obj for obj in found if await existing(self.client, obj) is not None]

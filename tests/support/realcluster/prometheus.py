@@ -1,4 +1,4 @@
-"""Prometheus beside a real cluster, told by its operator what to scrape and when to alert.
+"""Prometheus beside a real cluster, configured by its operator with what to scrape and when to alert.
 
 The operator writes a configuration and rules into the cluster; a pod would mount them. Here they are read
 from the cluster and given to Prometheus as they are, but for what a machine without a cluster's network
@@ -80,8 +80,8 @@ def nodes_of(tree: Any) -> Iterator[Obj]:
 
 def selector_of(node: Obj) -> str:
     """The selector of a node, as text."""
-    told = ", ".join(f"{one['name']}{one['type']}{json.dumps(one['value'])}" for one in node["matchers"])
-    return f"{{{told}}}"
+    matchers = ", ".join(f"{one['name']}{one['type']}{json.dumps(one['value'])}" for one in node["matchers"])
+    return f"{{{matchers}}}"
 
 
 @contextmanager

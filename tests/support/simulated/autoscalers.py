@@ -43,11 +43,11 @@ async def autoscaled(
 
     With a metric the autoscaler follows it; without one it only keeps to its bounds.
     """
-    said = dict(annotations or {})
+    own = dict(annotations or {})
     if metric is not None:
-        said[f"{MEASURED}requests"] = metric
+        own[f"{MEASURED}requests"] = metric
     made = horizontalpodautoscaler(least=1, most=most, spec={"metrics": [REQUESTS]})
-    made["metadata"]["annotations"] = said
+    made["metadata"]["annotations"] = own
     await world.client.create(HORIZONTALPODAUTOSCALERS, made, "default")
     parts.setdefault("metadata", {})["annotations"] = {OPT_IN: "true"}
     await running(world, "web", replicas, **parts)

@@ -126,7 +126,7 @@ def ending(world: World, name: str) -> str:
 
 
 def turns(world: World, name: str) -> list[str]:
-    """Every interceptor that ever had its turn, in order, as the stored history tells it."""
+    """Every interceptor that ever had its turn, in order, as the stored history has it."""
     names: list[str] = []
     for _, one in history(world, EVICTIONREQUESTS):
         active_name = (one.get("status") or {}).get("activeInterceptorName")
@@ -166,7 +166,7 @@ def event_count(world: World) -> int:
 
 
 def heard(world: World, verb: str = "", resource: str = "", subresource: str = "") -> int:
-    """How many requests the server answered, by its own count; all that are not said otherwise."""
+    """How many requests the server answered, by its own count; all unless specified otherwise."""
     total = 0.0
     for family in world.server.metrics.requests.collect():
         for one in family.samples:

@@ -37,7 +37,7 @@ class Work:
     pod: str
     begun: float
     cancelled: bool = False
-    answered: bool = False  # whether it has said that it is done
+    answered: bool = False  # whether it has reported that it is done
     calls: int = 0
 
 
@@ -74,7 +74,7 @@ class SimulatedService:
 
     def _answer(self, body: Mapping[str, Any]) -> Answer:
         if self.status:
-            return Answer(self.status, b"as it was told")
+            return Answer(self.status, b"as configured")
         now, key = self.clock.monotonic(), body["idempotencyKey"]
         work = self.works.setdefault(key, Work(body["pod"]["name"], now))
         work.calls += 1

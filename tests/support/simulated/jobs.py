@@ -49,7 +49,7 @@ _CONTROLLERS = (
 
 
 class LosingClient(Client):
-    """Creates objects and loses the answer, as often as it is told."""
+    """Creates objects and loses the answer, as often as it is configured to."""
 
     lost_answers = 0
 
@@ -154,7 +154,7 @@ class SimulatedJobs:
 
 
 def succeeded(message: str, *, name: str = "fence") -> dict[str, Any]:
-    """The status of a pod that ended well and said that."""
+    """The status of a pod that ended well with that termination message."""
     state = {"terminated": {"exitCode": 0, "message": message}}
     return {"phase": "Succeeded", "containerStatuses": [{"name": name, "state": state}]}
 
