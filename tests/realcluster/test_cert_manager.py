@@ -167,19 +167,19 @@ async def _renew(plane: Plane) -> None:
     issuing = {"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test",
                "lastTransitionTime": now}  # fmt: skip
     status = (await plane.arm.call("GET", CERTIFICATE)).ok()["status"]
-    told = {"status": {"conditions": [*status["conditions"], issuing]}}
-    await plane.arm.given("PATCH", f"{CERTIFICATE}/status", told, content_type=MERGE_PATCH)
+    change = {"status": {"conditions": [*status["conditions"], issuing]}}
+    await plane.arm.given("PATCH", f"{CERTIFICATE}/status", change, content_type=MERGE_PATCH)
 
 
 async def _refusals(plane: Plane, enough: asyncio.Event) -> list[str]:
-    """Ask all the time; what was said while the webhook did not answer."""
-    told = []
+    """Ask all the time; the messages while the webhook did not answer."""
+    messages = []
     while not enough.is_set():
         answer = await plane.ask({})
         if "denied the request" not in (answer.message or ""):
-            told.append(answer.message or "")
+            messages.append(answer.message or "")
         await asyncio.sleep(0)
-    return told
+    return messages
 
 
 async def _trusted(plane: Plane, authority: str) -> bool:

@@ -65,7 +65,7 @@ async def test_new_requests(alone: KubeArm, case: Case) -> None:
     answer = await alone.call("POST", COLLECTION, body=wanted)
     check_answer(answer, case, 201)
     if case.field_errors:
-        assert told_by_admission(wanted, None, "") >= set(fields_as_admission(case))
+        assert fields_of_admission(wanted, None, "") >= set(fields_as_admission(case))
 
 
 @pytest.mark.parametrize("case", [*SPECS, *STATUSES], ids=lambda case: case.title)
@@ -73,8 +73,8 @@ async def test_steps(alone: KubeArm, case: Case) -> None:
     answer, before = await take(alone, case)
     check_answer(answer, case, 200)
     subresource = "status" if "status" in case.step else ""
-    told = told_by_admission(merged(before, case.step), before, subresource)
-    assert told == set(fields_as_admission(case))
+    found = fields_of_admission(merged(before, case.step), before, subresource)
+    assert found == set(fields_as_admission(case))
 
 
 def check_answer(answer: Answer, case: Case, code: int) -> None:
@@ -86,7 +86,7 @@ def check_answer(answer: Answer, case: Case, code: int) -> None:
 
 
 def fields_as_admission(case: Case) -> list[str]:
-    """Admission says more closely where than a rule about a whole list can."""
+    """Admission names the field more closely than a rule about a whole list can."""
     closer = {"spec.interceptors: Forbidden": "spec.interceptors[0].name",
               "status.conditions: Forbidden": "status.conditions[0].reason"}  # fmt: skip
     return [
@@ -98,7 +98,7 @@ def fields_as_admission(case: Case) -> list[str]:
     ]
 
 
-def told_by_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
+def fields_of_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
     """The fields in which the webhook's strategy, the same as the embedded server's, sees errors."""
     new = copy.deepcopy(new)
     declaration_of(KIND).structure.prune(new)

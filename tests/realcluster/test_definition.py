@@ -79,7 +79,7 @@ async def test_it_refuses_in_our_words(real: KubeArm) -> None:
     for name, spec in WRONG_SPECS.items():
         wanted = a_request(spec=spec, metadata={"name": "u"})
         answer = await real.call("POST", KIND.collection_path("default"), body=wanted)
-        assert told(answer) == ours(wanted), name
+        assert field_errors(answer) == ours(wanted), name
 
 
 async def test_it_refuses_statuses_in_our_words(real: KubeArm) -> None:
@@ -88,12 +88,12 @@ async def test_it_refuses_statuses_in_our_words(real: KubeArm) -> None:
     for name, status in WRONG_STATUSES.items():
         answer = await real.call("PATCH", path, body={"status": status}, content_type=MERGE_PATCH)
         full = {**made["status"], **status}
-        assert told(answer) == sorted(
+        assert field_errors(answer) == sorted(
             str(one) for one in declaration_of(KIND).structure.status_errors(full)
         ), name
 
 
-def told(answer: Answer) -> list[str]:
+def field_errors(answer: Answer) -> list[str]:
     assert (answer.code, answer.reason) == (422, "Invalid"), answer
     return sorted(one for one in answer.field_errors if _NOT_CHECKED not in one)
 

@@ -93,7 +93,7 @@ async def change(arm: KubeArm, made: Obj, step: Obj, as_user: As | None = None) 
     return await arm.call("PATCH", path, body=step, content_type=MERGE_PATCH, as_user=as_user)
 
 
-def told(answer: Answer) -> str:
+def refusal(answer: Answer) -> str:
     """Why it was refused."""
     return answer.message or ""
 
@@ -151,9 +151,9 @@ async def test_a_shutdown_agent_is_an_instigator_for_its_own_node_only(server: K
         (INSTIGATOR, own, f"{KIND.group}/instigator_a.example.com"),
     ):
         answer = await joined(found, *some)
-        assert "in the name of its own node only" in told(answer)
+        assert "in the name of its own node only" in refusal(answer)
     path = KIND.object_path(found["metadata"]["name"], "default")
-    assert "complete or its own" in told(await server.call("DELETE", path, **of_node(name)))
+    assert "complete or its own" in refusal(await server.call("DELETE", path, **of_node(name)))
     (await joined(found, INSTIGATOR)).ok()
     (await server.call("DELETE", KIND.object_path(mine["metadata"]["name"], "default"), **of_node(name))).ok()
 
@@ -205,7 +205,7 @@ SPECS: dict[str, Obj] = {
 async def test_the_spec_never_changes(server: KubeArm, step: Obj) -> None:
     answer = await change(server, await made(server, spec=TWO), step)
     assert (answer.code, answer.reason) == (422, "Invalid"), answer
-    assert "field is immutable" in told(answer)
+    assert "field is immutable" in refusal(answer)
 
 
 DONE = {"status": {"activeEvacuatorCompleted": True}}
@@ -238,7 +238,7 @@ STATUSES: dict[str, tuple[tuple[Obj, ...], Obj, str]] = {
 async def test_steps_of_the_status(server: KubeArm, before: tuple[Obj, ...], step: Obj, message: str) -> None:
     answer = await change(server, await made(server, *before, spec=TWO), step, CONTROLLER)
     assert (answer.code, answer.reason) == (422, "Invalid"), answer
-    assert message in told(answer)
+    assert message in refusal(answer)
 
 
 async def test_turns_go_down_the_list(server: KubeArm) -> None:
@@ -250,17 +250,17 @@ async def test_turns_go_down_the_list(server: KubeArm) -> None:
 
 async def test_policies_hold_rights_stamp_authority_and_instigators(server: KubeArm) -> None:
     refused = await create(server, as_user=NO_RIGHT)
-    assert (refused.code, 'cannot delete resource "pods"' in told(refused)) == (403, True)
+    assert (refused.code, 'cannot delete resource "pods"' in refusal(refused)) == (403, True)
     one = await made(server)
     stamped = await change(server, one, {"metadata": {"annotations": {STAMP: "true"}}})
-    assert "field is immutable" in told(stamped)
+    assert "field is immutable" in refusal(stamped)
     claimed = await change(server, one, {"status": {"failedEvictionCounter": 1}})
-    assert "status.failedEvictionCounter: written by the evacuation controller only" in told(claimed)
+    assert "status.failedEvictionCounter: written by the evacuation controller only" in refusal(claimed)
     over = await made(server, {"status": {"conditions": [condition("Complete", reason="PodDeleted")]}})
     joins = {"metadata": {"finalizers": [INSTIGATOR, f"{KIND.group}/instigator_late.example.com"]}}
-    assert "no instigator may be added" in told(await change(server, over, joins))
+    assert "no instigator may be added" in refusal(await change(server, over, joins))
     (await change(server, over, {"metadata": {"finalizers": []}})).ok()
     alone = await made(server, {"metadata": {"finalizers": []}})
     forbids = {"status": {"evacuationCancellationPolicy": "Forbid"}}
-    assert "may not become Forbid without instigators" in told(await change(server, alone, forbids))
+    assert "may not become Forbid without instigators" in refusal(await change(server, alone, forbids))
     (await change(server, await made(server), forbids)).ok()

@@ -88,9 +88,10 @@ async def node(client: Client, name: str, ready: str, since: dt.datetime) -> Non
     with contextlib.suppress(NotFound):
         await client.delete(NODES, name)
     await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    told = {"type": "Ready", "status": ready, "reason": "Played", "message": "by a test"}
+    condition = {"type": "Ready", "status": ready, "reason": "Played", "message": "by a test"}
     moment = {"lastHeartbeatTime": format_time(since), "lastTransitionTime": format_time(since)}
-    await client.patch(NODES, name, {"status": {"conditions": [{**told, **moment}]}}, subresource="status")
+    status = {"conditions": [{**condition, **moment}]}
+    await client.patch(NODES, name, {"status": status}, subresource="status")
     await lease(client, name)
 
 

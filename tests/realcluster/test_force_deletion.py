@@ -89,8 +89,8 @@ async def test_a_person_is_refused_until_the_pod_itself_is_confirmed(arm: KubeAr
     uid = await _pod(arm, "db-0")
     refused = await _delete(arm, "db-0")
     refused.refused(403, "Forbidden")
-    for said in ("node n1", "may go on running", "vacate delete pod db-0 -n guarded-by-label --force", uid):
-        assert said in (refused.message or "")
+    for part in ("node n1", "may go on running", "vacate delete pod db-0 -n guarded-by-label --force", uid):
+        assert part in (refused.message or "")
     path = PODS.object_path("db-0", GUARDED)
     for value, failed in (("true", True), ("another-uid", True), (uid, False)):
         patch = {"metadata": {"annotations": {CONFIRMATION: value}}}

@@ -37,9 +37,9 @@ async def place() -> AsyncIterator[Installation]:
 
 
 async def test_install_twice_and_uninstall(place: Installation) -> None:
-    said = await place.install()
-    assert [line for line in said if not line.endswith(" created")] == []
-    assert len(said) == len(objects(place.settings))
+    output = await place.install()
+    assert [line for line in output if not line.endswith(" created")] == []
+    assert len(output) == len(objects(place.settings))
     assert {line.rpartition(" ")[2] for line in await place.install()} == {"unchanged"}
 
     removed = await place.uninstall(definitions=False)
@@ -77,12 +77,12 @@ async def test_an_upgrade_keeps_what_others_wrote(place: Installation) -> None:
 async def test_uninstalling_keeps_requests_and_says_so(place: Installation) -> None:
     await place.apply([definition()])
     made = (await place.arm.call("POST", COLLECTION, body=request())).ok(201)
-    said = await place.uninstall(definitions=False)
-    assert any("kept, with 1 EvictionRequest; --crds" in line for line in said)
+    output = await place.uninstall(definitions=False)
+    assert any("kept, with 1 EvictionRequest; --crds" in line for line in output)
     path = KIND.object_path(made["metadata"]["name"], "default")
     (await place.arm.call("GET", path)).ok()
-    said = await place.uninstall(definitions=True)
-    assert any("goes, with 1 EvictionRequest" in line for line in said)
+    output = await place.uninstall(definitions=True)
+    assert any("goes, with 1 EvictionRequest" in line for line in output)
 
 
 async def test_evacuations_go_with_their_definition_though_instigators_hold_them(place: Installation) -> None:
@@ -97,11 +97,11 @@ async def test_evacuations_go_with_their_definition_though_instigators_hold_them
         "spec": {"podRef": {"name": "web", "uid": uid}},
     }
     await place.client.create(EVACUATIONS, body, "default")
-    said = await place.uninstall(definitions=False)
-    assert any("kept, with 1 Evacuation; --crds" in line for line in said)
+    output = await place.uninstall(definitions=False)
+    assert any("kept, with 1 Evacuation; --crds" in line for line in output)
     assert (await place.client.get(EVACUATIONS, f"{uid}-web", "default"))["metadata"]["finalizers"] == held
-    said = await place.uninstall(definitions=True)
-    assert any("goes, with 1 Evacuation" in line for line in said)
+    output = await place.uninstall(definitions=True)
+    assert any("goes, with 1 Evacuation" in line for line in output)
     assert await existing(place.client, definition_for(EVACUATIONS)) is None
 
 
@@ -122,9 +122,9 @@ async def test_drains_are_called_off_before_the_manager_goes(place: Installation
         await place.client.patch(NODEMAINTENANCES, "kernel", {"metadata": {"finalizers": None}})
 
     manager = asyncio.create_task(undo())
-    said = await place.uninstall(definitions=True)
+    output = await place.uninstall(definitions=True)
     await manager
-    assert "1 NodeMaintenance cancelled" in said
+    assert "1 NodeMaintenance cancelled" in output
     assert await existing(place.client, definition_for(NODEMAINTENANCES)) is None
 
 
@@ -157,8 +157,8 @@ async def test_upgrade_from_the_schema_of_0_1_0(place: Installation) -> None:
             for step in steps:
                 made = (await _patch(arm, f"{path}/status", step)).ok()
             before[name] = (path, made)
-        said = await place.apply([definition()])
-        assert said == [f"customresourcedefinition.apiextensions.k8s.io/{KIND.resource} configured"]
+        output = await place.apply([definition()])
+        assert output == [f"customresourcedefinition.apiextensions.k8s.io/{KIND.resource} configured"]
         await until(lambda: _refuses(arm))
         for name, (path, made) in before.items():
             assert (await arm.call("GET", path)).ok() == made, name

@@ -66,8 +66,8 @@ async def test_what_is_no_longer_wanted_goes(place: Installation) -> None:
     gone = dropped(full, less)
     assert len(gone) == 12, gone
 
-    said = await place.install(less)
-    pruned = [line.removesuffix(" pruned") for line in said if line.endswith(" pruned")]
+    output = await place.install(less)
+    pruned = [line.removesuffix(" pruned") for line in output if line.endswith(" pruned")]
     assert sorted(pruned) == sorted(map(shown, gone))
     assert await place.there(gone) == []
     assert sorted(await place.there(objects(less))) == sorted(
@@ -80,8 +80,8 @@ async def test_what_is_no_longer_wanted_goes(place: Installation) -> None:
 async def test_no_prune_keeps_it_until_a_later_run(place: Installation) -> None:
     await place.install(place.changed(monitoring=BOARD))
     (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
-    said = await place.install(options=InstallOptions(prune=False))
-    assert not [line for line in said if "pruned" in line]
+    output = await place.install(options=InstallOptions(prune=False))
+    assert not [line for line in output if "pruned" in line]
     assert len(await place.there([board])) == 1
     assert f"{shown(board)} pruned" in await place.install()
 
@@ -89,8 +89,8 @@ async def test_no_prune_keeps_it_until_a_later_run(place: Installation) -> None:
 async def test_the_definition_and_its_requests_are_never_pruned(place: Installation) -> None:
     await place.install()
     without = place.changed(definitions=False)
-    said = await place.install(without)
-    assert f"{shown(definition())} kept: others have objects there" in said
+    output = await place.install(without)
+    assert f"{shown(definition())} kept: others have objects there" in output
     assert await existing(place.client, definition()) is not None
 
 
@@ -107,9 +107,9 @@ async def test_what_is_not_ours_stays(place: Installation) -> None:
     change = {"data": {"objects": hostile}}
     await place.client.patch(CONFIGMAPS, "vacate-installation", change, namespace)
 
-    said = await place.install()
-    assert [line for line in said if "pruned" in line] == []
-    assert "configmap/victim kept: it is not from vacate install" in said
+    output = await place.install()
+    assert [line for line in output if "pruned" in line] == []
+    assert "configmap/victim kept: it is not from vacate install" in output
     for name in (board["metadata"]["name"], "victim"):
         assert await place.client.get(CONFIGMAPS, name, namespace)
     assert await place.client.get(NAMESPACES, "default")
@@ -142,8 +142,8 @@ async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Installa
     patching = {"apiGroups": ["admissionregistration.k8s.io"], "resources": hooks, "verbs": ["patch"]}
     await applied(place.client, {**wide, "rules": [patching]})
 
-    said = await place.install()
-    assert {f"{shown(role)} pruned", f"{shown(binding)} pruned"} <= set(said)
+    output = await place.install()
+    assert {f"{shown(role)} pruned", f"{shown(binding)} pruned"} <= set(output)
     assert await place.there([role, binding]) == []
     narrow = await place.client.get(CLUSTERROLES, WEBHOOK)
     assert not [rule for rule in narrow["rules"] if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
@@ -186,15 +186,15 @@ class Jumping(SystemClock):
 
 
 class Asleep:
-    """Hears what a command did; after the seventh line its machine sleeps, and somebody else has a turn."""
+    """Hears what a command did; after the seventh line its machine sleeps, and another process has a turn."""
 
     def __init__(self, namespace: str) -> None:
-        self.clock, self.said = Jumping(), list[str]()
+        self.clock, self.lines = Jumping(), list[str]()
         self._namespace = namespace
 
     def tell(self, line: str) -> None:
-        self.said.append(line)
-        if len(self.said) == 7:
+        self.lines.append(line)
+        if len(self.lines) == 7:
             self.clock.ahead = 60.0
             with ThreadPoolExecutor(1) as elsewhere:
                 elsewhere.submit(asyncio.run, self._had_its_turn()).result()
@@ -207,18 +207,18 @@ class Asleep:
 
 
 async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Installation) -> None:
-    """Somebody else has begun, and may be done by now."""
+    """Another process has begun, and may be done by now."""
     asleep = Asleep(place.settings.namespace)
     installer = Installer(place.client, asleep.clock, system_entropy(), asleep.tell)
     with pytest.raises(ConfigError, match="the connection to the cluster was lost for too long"):
         await installer.install(place.settings)
-    assert len(asleep.said) == 7
+    assert len(asleep.lines) == 7
     assert len(await place.there(objects(place.settings))) == 6  # and the namespace
     assert sorted(await place.noted()) == sorted(lines(place.settings))
 
 
 async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Installation) -> None:
-    """Somebody else may have installed it anew, and that is not what was to go."""
+    """Another process may have installed it anew, and that is not what was to go."""
     await place.install()
     before = await place.there(objects(place.settings))
     asleep = Asleep(place.settings.namespace)
@@ -226,7 +226,7 @@ async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Ins
         await Uninstaller(place.client, asleep.clock, system_entropy(), asleep.tell).uninstall(
             place.settings.namespace
         )
-    assert len(asleep.said) == 7
+    assert len(asleep.lines) == 7
     assert len(await place.there(objects(place.settings))) == len(before) - 7
 
 
@@ -235,11 +235,11 @@ class Killed(BaseException):
 
 
 def _ends_after(count: int) -> Callable[[str], None]:
-    told: list[str] = []
+    printed: list[str] = []
 
     def tell(line: str) -> None:
-        told.append(line)
-        if len(told) >= count:
+        printed.append(line)
+        if len(printed) >= count:
             raise Killed
 
     return tell
@@ -247,15 +247,15 @@ def _ends_after(count: int) -> Callable[[str], None]:
 
 async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Installation) -> None:
     dry = InstallOptions(dry_run=True)
-    said = await place.install(options=dry)
-    assert {line.partition(" ")[2] for line in said} == {
+    output = await place.install(options=dry)
+    assert {line.partition(" ")[2] for line in output} == {
         "created (server dry run)",
         "created (not checked: its namespace is not there yet)",
     }
     assert await place.there(objects(place.settings)) == []
     await place.install(place.changed(monitoring=BOARD))
-    said = await place.install(place.changed(deploy_manager=False, pod_webhooks=False), dry)
-    ends = [line.partition(" ")[2] for line in said]
+    output = await place.install(place.changed(deploy_manager=False, pod_webhooks=False), dry)
+    ends = [line.partition(" ")[2] for line in output]
     assert set(ends) == {
         "unchanged (server dry run)", "configured (server dry run)", "pruned (server dry run)",
     }  # fmt: skip
@@ -286,9 +286,9 @@ async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Insta
     hostile = [f"v1 ConfigMap default/{victim}", "v1 Namespace default"]
     note = "".join(f"{line}\n" for line in [*await place.noted(), line_of(extra), *hostile])
     await place.client.patch(CONFIGMAPS, "vacate-installation", {"data": {"objects": note}}, namespace)
-    said = await place.uninstall(definitions=True)
-    assert "configmap/of-later pruned" in said
-    assert f"configmap/{victim} kept: it is not from vacate install" in said
+    output = await place.uninstall(definitions=True)
+    assert "configmap/of-later pruned" in output
+    assert f"configmap/{victim} kept: it is not from vacate install" in output
     assert await place.client.get(CONFIGMAPS, victim, "default")
     assert "deletionTimestamp" not in (await place.client.get(NAMESPACES, "default"))["metadata"]
     await place.client.delete(CONFIGMAPS, victim, "default")
@@ -297,13 +297,13 @@ async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Insta
 async def test_a_namespace_of_another_owner_stays_as_it_is(place: Installation) -> None:
     namespace = place.settings.namespace
     made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
-    said = await place.install(options=InstallOptions(dry_run=True))
-    assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate (server dry run)"
-    said = await place.install()
-    assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate"
+    output = await place.install(options=InstallOptions(dry_run=True))
+    assert output[0] == f"namespace/{namespace} kept: it does not belong to Vacate (server dry run)"
+    output = await place.install()
+    assert output[0] == f"namespace/{namespace} kept: it does not belong to Vacate"
     assert await place.client.get(NAMESPACES, namespace) == made
-    said = await place.uninstall(definitions=True)
-    assert said[-1] == f"namespace/{namespace} kept: it was not made for Vacate"
+    output = await place.uninstall(definitions=True)
+    assert output[-1] == f"namespace/{namespace} kept: it was not made for Vacate"
     assert await place.there(removable(namespace)) == []
     for kind in (CONFIGMAPS, LEASES):
         assert [one["metadata"]["name"] for one in (await place.client.list(kind, namespace)).items] == []

@@ -1,4 +1,4 @@
-"""How pods come and go in a whole cluster: one body, told on the embedded cluster and on a real one.
+"""How pods come and go in a whole cluster: one body, run on the embedded cluster and on a real one.
 
 On the real one scheduler, controllers and API server are those of Kubernetes and the nodes are Vacate's.
 """

@@ -239,6 +239,6 @@ def test_a_hook_learns_why_its_pod_is_deleted_with_and_without_the_field(
     pod["metadata"]["annotations"] = {"vacate.dev/reason-delivery.main": "env=BYE"}
     cluster.apply(pod)
     cluster.kubectl("wait", "--for=condition=Ready", "pod/why", "--timeout=60s")
-    said = cluster.vacate("delete", "pod", "why", f"--reason={reason}", "--timeout", "60s")
-    assert said.splitlines()[-1] == "pod/why gone"
+    output = cluster.vacate("delete", "pod", "why", f"--reason={reason}", "--timeout", "60s")
+    assert output.splitlines()[-1] == "pod/why gone"
     assert (tmp_path / "why").read_text() == reason

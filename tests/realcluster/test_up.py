@@ -81,7 +81,7 @@ def test_a_program_that_does_not_start_is_shown_with_its_last_words(
     broken.chmod(0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs))
     folder = tmp_path / "cluster"
-    said = up(folder, 1)
-    assert said.returncode == 1
-    assert re.search(r"kube-scheduler ended with 3:\n.*\nmy last words", said.stderr)
+    ended = up(folder, 1)
+    assert ended.returncode == 1
+    assert re.search(r"kube-scheduler ended with 3:\n.*\nmy last words", ended.stderr)
     wait_until_gone(folder)

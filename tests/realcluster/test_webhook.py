@@ -66,8 +66,8 @@ async def configure(plane: Plane, change: Obj) -> None:
         path = kind.object_path(name)
         hooks = (await plane.arm.call("GET", path)).ok()["webhooks"]
         client = change.get("clientConfig", {})
-        told = [{**hook, **change, "clientConfig": {**hook["clientConfig"], **client}} for hook in hooks]
-        await plane.arm.given("PATCH", path, {"webhooks": told}, content_type=MERGE_PATCH)
+        changed = [{**hook, **change, "clientConfig": {**hook["clientConfig"], **client}} for hook in hooks]
+        await plane.arm.given("PATCH", path, {"webhooks": changed}, content_type=MERGE_PATCH)
 
 
 async def test_up(plane: Plane) -> None:
@@ -253,9 +253,9 @@ async def test_an_expired_certificate(plane: Plane, tmp_path: Path) -> None:
                 return "certificate has expired or is not yet valid" in (answer.message or "")
 
             await until(ended)
-            code, told = webhook.get("/readyz?verbose")
+            code, text = webhook.get("/readyz?verbose")
             assert code == 500
-            assert "the certificate expired on" in told
+            assert "the certificate expired on" in text
             write(now)
             await until(plane.answered)
             webhook.wait_ready()

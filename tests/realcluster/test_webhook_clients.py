@@ -45,8 +45,8 @@ class ShowingWhoItIs(ControlPlane):
             for sort in ("Mutating", "Validating")
         ]
         self._admission = folder / "admission.json"
-        told = {"apiVersion": CONFIG, "kind": "AdmissionConfiguration", "plugins": plugins}
-        self._admission.write_text(json.dumps(told))
+        config = {"apiVersion": CONFIG, "kind": "AdmissionConfiguration", "plugins": plugins}
+        self._admission.write_text(json.dumps(config))
 
     def _api_server(self) -> list[str]:
         return [*super()._api_server(), f"--admission-control-config-file={self._admission}"]

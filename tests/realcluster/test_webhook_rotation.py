@@ -69,7 +69,7 @@ async def short_lived(plane: Plane, tmp_path: Path) -> AsyncIterator[None]:
 
 
 async def authorities(plane: Plane) -> list[int]:
-    """Whom the API server is told to trust, by their numbers."""
+    """The CAs that the API server is configured to trust, by their numbers."""
     hooks = (await plane.arm.call("GET", MUTATING)).ok()["webhooks"]
     bundle = base64.b64decode(hooks[0]["clientConfig"]["caBundle"])
     return [one.serial_number for one in x509.load_pem_x509_certificates(bundle)]

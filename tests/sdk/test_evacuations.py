@@ -279,7 +279,7 @@ def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> No
     simulate(body, feature_gates=OPEN)
 
 
-def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first() -> None:
+def test_the_second_api_for_a_pod_is_refused_with_the_name_of_the_first() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.program(Interceptor(BACKUP, an_hour, apis=BOTH))
         for name in ("a", "b"):

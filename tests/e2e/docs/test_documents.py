@@ -120,5 +120,5 @@ def test_the_example_runs_and_leaves_nothing_behind(tmp_path: Path, surroundings
 def test_the_example_touches_no_other_cluster(tmp_path: Path, surroundings: dict[str, str]) -> None:
     (tmp_path / "nowhere").write_text("")
     check = f"! {EXAMPLE / 'run.sh'}"
-    (said,) = run_all([Command(check)], tmp_path, {**surroundings, "KUBECONFIG": str(tmp_path / "nowhere")})
-    assert "created" not in said
+    (output,) = run_all([Command(check)], tmp_path, {**surroundings, "KUBECONFIG": str(tmp_path / "nowhere")})
+    assert "created" not in output

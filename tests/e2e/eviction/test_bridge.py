@@ -55,7 +55,7 @@ class Preparation:
 async def draining(
     place: EvictionNamespace, kubectl: Kubectl, node: str
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[str, str]]]]:
-    """kubectl drain, of this test's pods alone, and what it said once it has exited with 0.
+    """kubectl drain, of this test's pods alone, and what it printed once it has exited with 0.
 
     The node takes pods again afterwards.
     """

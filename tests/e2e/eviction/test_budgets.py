@@ -1,4 +1,4 @@
-"""Disruption budgets keep pods from leaving, are told so in numbers, and let them go as soon as they can."""
+"""Disruption budgets keep pods from being evicted, are reported in numbers, and release them soon."""
 
 from __future__ import annotations
 

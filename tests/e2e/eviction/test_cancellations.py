@@ -29,14 +29,14 @@ DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"
 
 
 class Actors:
-    """B tells users and waits until they are done; A deletes the pod once it is let."""
+    """B notifies users and waits until they are done; A deletes the pod once it may."""
 
     def __init__(
         self, place: EvictionNamespace, policy_of_b: Cancellation, policy_of_a: Cancellation
     ) -> None:
         self.users_done = asyncio.Event()
         self.may_delete = asyncio.Event()
-        self.told: list[str] = []
+        self.notifications: list[str] = []
         here, apis = place.namespace, (place.dialect.kind.singular,)
         self.interceptors = (
             Interceptor(ACTOR_A, self._delete, namespace=here, cancellation=policy_of_a, apis=apis),
@@ -44,13 +44,13 @@ class Actors:
         )
 
     async def _notify(self, context: EvictionContext) -> Finished:
-        self.told.append("there will be a disruption")
+        self.notifications.append("there will be a disruption")
         await context.report("Users finish their work")
         try:
             await self.users_done.wait()
         except asyncio.CancelledError:
             if context.end_reason is TurnEndReason.CANCELLED:
-                self.told.append("the disruption is cancelled")
+                self.notifications.append("the disruption is cancelled")
             raise
         return context.finished("Ready to be deleted")
 
@@ -75,9 +75,9 @@ async def cordon(place: EvictionNamespace, pod: Obj, *, unschedulable: bool) -> 
 
 async def b_is_at_work(place: EvictionNamespace, pod: Obj, actors: Actors) -> None:
     await place.until_active(pod, ACTOR_B)
-    said = "Users finish their work"
-    await place.until_request(pod, lambda one: one.status.message == said, "B reports")
-    assert actors.told == ["there will be a disruption"]
+    message = "Users finish their work"
+    await place.until_request(pod, lambda one: one.status.message == message, "B reports")
+    assert actors.notifications == ["there will be a disruption"]
 
 
 @pytest.mark.both_dialects
@@ -107,7 +107,7 @@ async def test_several_requesters_and_no_cancellation(place: EvictionNamespace) 
         (ACTOR_A, TurnResult.POD_GONE),
     ]
     await place.gone(pod)  # 15. and the request goes with it
-    assert actors.told == ["there will be a disruption"]
+    assert actors.notifications == ["there will be a disruption"]
 
 
 @pytest.mark.both_dialects
@@ -127,7 +127,7 @@ async def test_one_requester_who_cancels(place: EvictionNamespace) -> None:
         assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
 
         async def users_know() -> bool:
-            return actors.told == ["there will be a disruption", "the disruption is cancelled"]
+            return actors.notifications == ["there will be a disruption", "the disruption is cancelled"]
 
         await place.until(users_know, "B has seen the cancellation")  # 9.
     await place.stays(pod)
@@ -144,7 +144,7 @@ async def test_one_requester_who_may_not_cancel(place: EvictionNamespace, policy
         request = await place.request(pod)
         assert request.forbids_cancellation
         await cordon(place, pod, unschedulable=False)  # 6.
-        with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
+        with pytest.raises(CancellationForbidden):  # 7. the SDK raises it, and the server refuses
             await drain.withdraw("p-1")
         name = request.metadata.name
         if place.dialect is EVICTION_REQUEST:
@@ -167,4 +167,4 @@ async def test_one_requester_who_may_not_cancel(place: EvictionNamespace, policy
     assert result.pod_ended
     assert result.history[0].interceptor == ACTOR_B
     await place.gone(pod)  # 13. and the request goes with it
-    assert actors.told == ["there will be a disruption"]
+    assert actors.notifications == ["there will be a disruption"]

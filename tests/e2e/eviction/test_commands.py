@@ -32,19 +32,19 @@ async def test_status_explain_and_cancel(place: EvictionNamespace) -> None:
     request = await place.until_active(pod, BACKUP)
     now = format_micro_time(dt.datetime.now(dt.UTC))
     finish = format_micro_time(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=20))
-    said = {"message": "Copied 3 of 9 GiB", "expectedInterceptorFinishTime": finish}
-    await place.report(request, heartbeatTime=now, **said)
+    report = {"message": "Copied 3 of 9 GiB", "expectedInterceptorFinishTime": finish}
+    await place.report(request, heartbeatTime=now, **report)
 
     header, row = (await place.vacate("status", "db-0")).out.splitlines()
     assert header.split()[:3] == ["POD", "STAGE", "ACTIVE"]
-    told = rf"db-0 +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s +{JANE} +Copied 3 of 9 GiB"
-    assert re.fullmatch(told, row), row
+    pattern = rf"db-0 +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s +{JANE} +Copied 3 of 9 GiB"
+    assert re.fullmatch(pattern, row), row
 
-    told = (await place.vacate("explain", "db-0")).out
-    assert told.startswith(f"Interceptor {BACKUP} is preparing pod db-0 for eviction.")
-    assert "Reason given: kernel update" in told
-    assert "Its message: Copied 3 of 9 GiB." in told
-    assert f"{NOTIFY} is assigned" in told
+    explanation = (await place.vacate("explain", "db-0")).out
+    assert explanation.startswith(f"Interceptor {BACKUP} is preparing pod db-0 for eviction.")
+    assert "Reason given: kernel update" in explanation
+    assert "Its message: Copied 3 of 9 GiB." in explanation
+    assert f"{NOTIFY} is assigned" in explanation
 
     taken_back = await place.vacate("cancel", "db-0", "--requester", JANE)
     assert taken_back.out == "pod/db-0 is not evicted: the eviction request is cancelled\n"
@@ -60,10 +60,10 @@ async def test_a_budget_in_status_and_explain(place: EvictionNamespace) -> None:
     await place.vacate("evict", "tight-1")
     await place.until_stage(pod, "Blocked")
     assert "pdb/tight" in (await place.vacate("status", "tight-1")).out
-    told = (await place.vacate("explain", "tight-1")).out
-    assert "Pod tight-1 cannot be evicted: " in told
-    assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in told
-    assert f"kubectl describe pdb tight -n {place.namespace}" in told
+    explanation = (await place.vacate("explain", "tight-1")).out
+    assert "Pod tight-1 cannot be evicted: " in explanation
+    assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in explanation
+    assert f"kubectl describe pdb tight -n {place.namespace}" in explanation
 
 
 async def test_forbidden_and_overridden(place: EvictionNamespace) -> None:
@@ -95,12 +95,12 @@ async def test_the_rows_of_kubectl(place: EvictionNamespace, kubectl: Kubectl) -
 
 
 async def test_kubectl_explains_the_fields(kubectl: Kubectl) -> None:
-    said = " ".join(kubectl("explain evreq --recursive").ok().split())
-    assert "Requests the eviction of a pod, and reports its progress." in said
+    output = " ".join(kubectl("explain evreq --recursive").ok().split())
+    assert "Requests the eviction of a pod, and reports its progress." in output
     for field in ("spec <Object>", "podRef <Object>", "heartbeatDeadlineSeconds <integer>"):
-        assert field in said
-    said = " ".join(kubectl("explain evreq.status.heartbeatTime").ok().split())
-    assert "When the active interceptor last reported progress." in said
+        assert field in output
+    output = " ".join(kubectl("explain evreq.status.heartbeatTime").ok().split())
+    assert "When the active interceptor last reported progress." in output
 
 
 async def test_kubectl_is_refused_in_words_that_help(place: EvictionNamespace, kubectl: Kubectl) -> None:

@@ -85,7 +85,9 @@ async def test_forbid_outlasts_the_instigators_until_the_pod_is_removed(place: E
     await place.until(removed, "the Evacuation is gone")
 
 
-async def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first(place: EvictionNamespace) -> None:
+async def test_the_second_api_for_a_pod_is_refused_with_the_name_of_the_first(
+    place: EvictionNamespace,
+) -> None:
     both = {f"{PREFIXES[0]}/priority_{BACKUP}": "10"}  # a pod may carry registrations of both
     for name in ("old", "new"):
         await place.pod(name, BACKUP, annotations=both)

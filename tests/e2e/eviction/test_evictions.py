@@ -117,7 +117,7 @@ async def test_the_full_flow_with_several_interceptors(place: EvictionNamespace)
 
 @pytest.mark.both_dialects
 async def test_a_hand_over_resets_the_status(place: EvictionNamespace) -> None:
-    """Without an SDK: what one interceptor has said does not speak for the next."""
+    """Without an SDK: what one interceptor has reported does not hold for the next."""
     pod = await place.pod("handed", FIRST, SECOND)
     await place.ask(pod)
     first_turn = await place.until_active(pod, SECOND)

@@ -30,9 +30,9 @@ from vacate.fencing.jobs import NODE_LABEL, node_label
 from vacate.kube.nodes import OUT_OF_SERVICE
 
 
-async def agent(place: EvictionNamespace, node: Obj, step: str, said: str = "", **spec: Any) -> JobAgent:
-    """The agent of a node, from a PodTemplate that the API server has checked; its pods say that."""
-    ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": said}
+async def agent(place: EvictionNamespace, node: Obj, step: str, message: str = "", **spec: Any) -> JobAgent:
+    """The agent of a node, from a PodTemplate that the API server has checked, and its pods' message."""
+    ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": message}
     containers = [{"name": "fence", "image": "fence:1"}]
     body = {
         "apiVersion": "v1",
@@ -58,22 +58,22 @@ async def agent(place: EvictionNamespace, node: Obj, step: str, said: str = "", 
 async def test_a_job_answers_for_its_node_once_and_never_from_that_node(place: EvictionNamespace) -> None:
     node = (await place.client.list(NODES)).items[0]
     name, uid = node["metadata"]["name"], node["metadata"]["uid"]
-    said = json.dumps({"node": name, "uid": uid, "state": "off"})
+    report = json.dumps({"node": name, "uid": uid, "state": "off"})
 
     for _ in range(2):  # the second time it finds its own Job
-        answer = await (await agent(place, node, "step 1", said)).off()
+        answer = await (await agent(place, node, "step 1", report)).off()
         assert (answer.ok, answer.state) == (True, PowerState.OFF), answer
         assert len((await place.client.list(JOBS, place.namespace)).items) == 1
     pods = (await place.client.list(PODS, place.namespace)).items
     assert [one["spec"]["nodeName"] == name for one in pods] == [False]
 
-    answer = await (await agent(place, node, "step 1", said.replace(name, "another"))).status()
+    answer = await (await agent(place, node, "step 1", report.replace(name, "another"))).status()
     assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
     assert "about node 'another'" in answer.message
 
     # A template that insists on the node itself finds no node, and the Job is deleted.
     pinned = {"nodeSelector": {"kubernetes.io/hostname": name}}
-    answer = await (await agent(place, node, "step 2", said, **pinned)).off()
+    answer = await (await agent(place, node, "step 2", report, **pinned)).off()
     assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
     assert "its pod has no node" in answer.message
 
@@ -127,9 +127,9 @@ async def lost_node(place: EvictionNamespace, name: str) -> Obj:
 
 async def report(place: EvictionNamespace, name: str, ready: str, **status: Any) -> None:
     now = format_time(SystemClock().now())
-    told = {"type": "Ready", "status": ready, "reason": "Played", "message": "by a test"}
+    condition = {"type": "Ready", "status": ready, "reason": "Played", "message": "by a test"}
     moments = {"lastHeartbeatTime": now, "lastTransitionTime": now}
-    body = {"status": {"conditions": [{**told, **moments}], **status}}
+    body = {"status": {"conditions": [{**condition, **moments}], **status}}
     await place.client.patch(NODES, name, body, subresource="status")
 
 
@@ -155,8 +155,8 @@ def member_of(node: str) -> Obj:
 def pod_template(name: str, node: Obj) -> Obj:
     """An agent whose pods say that the machine is off, whatever they are asked to do."""
     meta = node["metadata"]
-    said = json.dumps({"node": meta["name"], "uid": meta["uid"], "state": "off"})
-    ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": said}
+    message = json.dumps({"node": meta["name"], "uid": meta["uid"], "state": "off"})
+    ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": message}
     container = {
         "name": "fence",
         "image": "fence:1",
@@ -218,7 +218,7 @@ async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_
             JOBS, home, ListOptions(label_selector=f"{NODE_LABEL}={node_label(node['metadata']['uid'])}")
         )
         asked = sorted(one["metadata"]["name"].split("-")[1] for one in jobs.items)
-        # Off was said once, read back by a Job of its own, and read again before the pods were released.
+        # Off was requested once, read back by a Job of its own, and read again before the pods were released.
         assert asked == ["off", "status", "status"]
         policy = await client.get(FENCINGPOLICIES, name)
         assert [(one["name"], one["phase"]) for one in policy["status"]["nodes"]] == [(name, "Fenced")]

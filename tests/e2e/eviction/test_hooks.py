@@ -33,8 +33,8 @@ async def test_a_pod_waits_for_its_hook_across_a_crash(
     pod = await place.pod("db", HOOKS_INTERCEPTOR, annotations={TARGET: "flush/now"})
     with hooks_process(place, tmp_path, allow_list(place, service)) as program:
         await place.ask(pod)
-        said = "Hook flush: flushing (40 %)"
-        await place.until_request(pod, lambda one: one.status.message == said, "the hook's progress is shown")
+        message = "Hook flush: flushing (40 %)"
+        await place.until_request(pod, lambda one: one.status.message == message, "the hook reports")
         await place.stays(pod)
         program.kill()
         program.start()
@@ -84,8 +84,8 @@ async def test_a_cancelled_request_tells_the_hook(
         await place.until(called, "the hook is called")
         await place.requester().withdraw("kept")
 
-        async def told() -> bool:
+        async def cancelled() -> bool:
             return "Cancel" in service.actions()
 
-        await place.until(told, "the hook is told")
+        await place.until(cancelled, "the hook learns of the cancellation")
         await place.stays(pod)

@@ -45,8 +45,8 @@ def test_nobody_gives_away_what_they_do_not_have(k: Kubectl) -> None:
     k("create role manager --verb=get,create,update --resource=roles,rolebindings").ok()
     k("create rolebinding manager --role=manager --user=mo").ok()
     k.until("auth can-i create roles --as=mo")
-    said = k("create role big --verb=get --resource=pods --as=mo").failed("is forbidden")
-    assert "attempting to grant RBAC permissions not currently held" in said
+    stderr = k("create role big --verb=get --resource=pods --as=mo").failed("is forbidden")
+    assert "attempting to grant RBAC permissions not currently held" in stderr
 
 
 def test_whoami(k: Kubectl, version: Version) -> None:

@@ -93,8 +93,8 @@ def test_dry_runs_write_nothing(k: Kubectl) -> None:
 def test_refusals_name_the_field(k: Kubectl) -> None:
     bad = deployment("web")
     bad["spec"]["selector"] = {"matchLabels": {"app": "other"}}
-    said = k("create --validate=false -f -", bad).failed('The Deployment "web" is invalid')
-    assert "`selector` does not match template `labels`" in said
+    stderr = k("create --validate=false -f -", bad).failed('The Deployment "web" is invalid')
+    assert "`selector` does not match template `labels`" in stderr
     k("create configmap No").failed("a lowercase RFC 1123 subdomain must consist of")
 
 

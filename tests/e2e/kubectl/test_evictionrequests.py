@@ -32,12 +32,12 @@ def a_request(k: Kubectl, **spec: object) -> dict[str, object]:
 
 
 def test_explain(k: Kubectl) -> None:
-    said = " ".join(k("explain evictionrequests --recursive").ok().split())
-    assert "Requests the eviction of a pod, and reports its progress." in said
+    output = " ".join(k("explain evictionrequests --recursive").ok().split())
+    assert "Requests the eviction of a pod, and reports its progress." in output
     for name in NAMES:
-        assert name in said
-    said = " ".join(k("explain evreq.status.heartbeatTime").ok().split())
-    assert "When the active interceptor last reported progress." in said
+        assert name in output
+    output = " ".join(k("explain evreq.status.heartbeatTime").ok().split())
+    assert "When the active interceptor last reported progress." in output
 
 
 def test_apply(k: Kubectl) -> None:

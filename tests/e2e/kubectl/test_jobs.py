@@ -16,9 +16,9 @@ def test_a_job_is_created_awaited_and_deleted_with_its_pods(k: Kubectl) -> None:
     assert (row["NAME"], row["STATUS"], row["COMPLETIONS"]) == ("pi", "Complete", "1/1")
     (pod,) = k("get pods -l job-name=pi").rows()
     assert pod["STATUS"] == "Completed"
-    told = k("describe job pi").ok()
-    assert "1 Succeeded / 0 Failed" in told
-    assert "Completed" in told
+    description = k("describe job pi").ok()
+    assert "1 Succeeded / 0 Failed" in description
+    assert "Completed" in description
     k("delete job pi").ok()
     k("wait --for=delete pod -l job-name=pi --timeout=60s").ok()
 

@@ -69,7 +69,7 @@ def test_pause_and_resume(web: Kubectl) -> None:
     assert revisions(web) == ["1", "2", "3"]
 
 
-def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
+def test_a_rollout_that_cannot_end_is_reported(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 1, nodeSelector={"no": "such"})).ok()
     seen = "get deployment web -o jsonpath={.status.updatedReplicas}/{.status.unavailableReplicas}"
     k.until(seen, lambda ran: ran.out == "1/1")  # by its controller, before we give up waiting

@@ -45,8 +45,8 @@ def test_all_become_ready_under_restrictions(place: NodeCluster) -> None:
     for pod in pods:
         (status,) = pod["status"]["containerStatuses"]
         assert (status["ready"], status["restartCount"]) == (True, 0)
-        said = place.system(f"exec {pod['metadata']['name']} -- python -c '{_LOOK_INSIDE}'").ok()
-        assert json.loads(said) == {
+        output = place.system(f"exec {pod['metadata']['name']} -- python -c '{_LOOK_INSIDE}'").ok()
+        assert json.loads(output) == {
             "user": 65532,
             "token": True,
             "root": "Read-only file system",
@@ -148,11 +148,11 @@ def test_all_that_was_asked_was_allowed(place: NodeCluster) -> None:
     assert [call for call in asked if call.forbidden] == []
 
 
-def test_nothing_went_wrong_unsaid(place: NodeCluster) -> None:
+def test_no_log_has_a_traceback(place: NodeCluster) -> None:
     for kubectl in (place.system, place.shop):
         for pod in kubectl("get pods -o name").out.split():
-            said = kubectl(f"logs {pod}").ok() + kubectl(f"logs --previous {pod}").out
-            assert "Traceback" not in said, said
+            log = kubectl(f"logs {pod}").ok() + kubectl(f"logs --previous {pod}").out
+            assert "Traceback" not in log, log
 
 
 def test_uninstalling_leaves_nothing(place: NodeCluster) -> None:

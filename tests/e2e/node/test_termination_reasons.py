@@ -105,7 +105,7 @@ def create(stage: Kubectl, *pods: dict[str, Any]) -> None:
 
 
 def heard(stage: Kubectl, name: str) -> dict[str, str]:
-    """What each container says that its hook has heard; the pod is let go."""
+    """What each container's hook has received; the pod's finalizer is removed."""
     found: dict[str, str] = {}
 
     def ended() -> bool:
@@ -120,16 +120,16 @@ def heard(stage: Kubectl, name: str) -> dict[str, str]:
 
 
 def test_commands_and_requests_are_given_the_reason(place: NodeCluster, stage: Kubectl) -> None:
-    create(stage, app("told", place.image), app("plain", place.image), app("hostile", place.image))
-    place.vacate("delete", "pod", "told", "-n", "stage", "--reason", "resolve issue 354961").ok()
+    create(stage, app("given", place.image), app("plain", place.image), app("hostile", place.image))
+    place.vacate("delete", "pod", "given", "-n", "stage", "--reason", "resolve issue 354961").ok()
     stage("delete pod plain --wait=false").ok()
     evil = {"metadata": {"annotations": {"vacate.dev/termination-reason": "$(id)\r\nX-Evil: 1\n--x"}}}
     stage(f"patch pod hostile --type=merge -p '{json.dumps(evil)}'").ok()
     stage("delete pod hostile --wait=false").ok()
 
     why = "resolve issue 354961"
-    told = heard(stage, "told")
-    assert (told["main"].split("|")[:2], told["web"]) == ([why, why], f"/bye {why}")
+    given = heard(stage, "given")
+    assert (given["main"].split("|")[:2], given["web"]) == ([why, why], f"/bye {why}")
     plain = heard(stage, "plain")
     assert (plain["main"], plain["web"]) == ("||", "/bye nothing")
     hostile = heard(stage, "hostile")

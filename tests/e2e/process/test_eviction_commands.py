@@ -182,11 +182,11 @@ def test_status_and_explanation_of_a_pod_that_its_budget_keeps(lab: Lab) -> None
     lab.vacate("evict", "tight-1")
     until(lambda: "Blocked" in lab.vacate("status", "tight-1").out)
     assert "pdb/tight" in lab.vacate("status", "tight-1").out
-    told = lab.vacate("explain", "tight-1").out
-    assert "Pod tight-1 cannot be evicted: " in told
-    assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in told
-    assert re.search(r"The next attempt (comes (within|between) |is due now)", told)
-    assert "kubectl describe pdb tight -n default" in told
+    explanation = lab.vacate("explain", "tight-1").out
+    assert "Pod tight-1 cannot be evicted: " in explanation
+    assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in explanation
+    assert re.search(r"The next attempt (comes (within|between) |is due now)", explanation)
+    assert "kubectl describe pdb tight -n default" in explanation
 
 
 def test_following_a_pod_to_its_end(lab: Lab) -> None:
@@ -263,9 +263,9 @@ def test_a_pod_held_by_finalizers(lab: Lab) -> None:
     )
     assert (following.returncode, out.splitlines()[-1]) == (0, held)
     assert lab.vacate("status", "kept-object").err == f"{held}\n"
-    told = lab.vacate("explain", "kept-object").out
-    assert told.startswith("Pod kept-object has terminated, and its object is held by finalizers.")
-    assert "Nothing more happens" not in told
+    explanation = lab.vacate("explain", "kept-object").out
+    assert explanation.startswith("Pod kept-object has terminated, and its object is held by finalizers.")
+    assert "Nothing more happens" not in explanation
     lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
 
 
@@ -325,8 +325,8 @@ def test_forbidden_and_overridden(lab: Lab) -> None:
     assert len(refused.err.splitlines()) == 1
     assert BACKUP in refused.err
     assert "--override" in refused.err
-    told = lab.vacate("explain", "held").out
-    assert "It cannot be cancelled: an interceptor has forbidden cancellation." in told
+    explanation = lab.vacate("explain", "held").out
+    assert "It cannot be cancelled: an interceptor has forbidden cancellation." in explanation
     done = lab.vacate("cancel", "held", "--override")
     assert done.code == 0
     assert done.out == (
@@ -374,26 +374,26 @@ def test_nothing_to_take_back(lab: Lab) -> None:
 
 
 def test_the_explanation_before_during_and_after(lab: Lab) -> None:
-    lab.pod("told", BACKUP, NOTIFY)
-    before = lab.vacate("explain", "told").out
-    assert before.startswith("No eviction of pod told is requested.")
+    lab.pod("explained", BACKUP, NOTIFY)
+    before = lab.vacate("explain", "explained").out
+    assert before.startswith("No eviction of pod explained is requested.")
     assert [line for line in before.splitlines() if "would have its turn" in line] == [
         f"  1. {BACKUP} would have its turn.",
         f"  2. {NOTIFY} would have its turn.",
     ]
-    lab.vacate("evict", "told", "--reason", "kernel update")
-    lab.report("told", heartbeatTime=now(), message="Copied 3 of 9 GiB")
-    during = lab.vacate("explain", "pod/told").out
-    assert during.startswith(f"Interceptor {BACKUP} is preparing pod told for eviction.")
+    lab.vacate("evict", "explained", "--reason", "kernel update")
+    lab.report("explained", heartbeatTime=now(), message="Copied 3 of 9 GiB")
+    during = lab.vacate("explain", "pod/explained").out
+    assert during.startswith(f"Interceptor {BACKUP} is preparing pod explained for eviction.")
     assert "Reason given: kernel update" in during
     assert "Its message: Copied 3 of 9 GiB." in during
     assert f"{NOTIFY} is assigned" in during
-    told = yaml.safe_load(lab.vacate("explain", "told", "-o", "yaml").out)
-    assert [one["state"] for one in told["interceptors"]] == ["Active", "Waiting"]
-    lab.vacate("cancel", "told", "--override")
+    explanation = yaml.safe_load(lab.vacate("explain", "explained", "-o", "yaml").out)
+    assert [one["state"] for one in explanation["interceptors"]] == ["Active", "Waiting"]
+    lab.vacate("cancel", "explained", "--override")
     until(
-        lambda: lab.vacate("explain", "told").out.startswith(
-            "The eviction request for pod told is cancelled."
+        lambda: lab.vacate("explain", "explained").out.startswith(
+            "The eviction request for pod explained is cancelled."
         )
     )
 

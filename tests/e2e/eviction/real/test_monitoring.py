@@ -1,4 +1,4 @@
-"""What Vacate tells about itself, scraped by Prometheus as its operator says, while pods leave and stay."""
+"""Vacate's metrics, scraped by Prometheus as its operator configures it, while pods leave and stay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices"
 PROMETHEUSES = f"/apis/monitoring.coreos.com/v1/namespaces/{HOME}/prometheuses"
 ADDRESSES = {MANAGER: ("192.0.2.1", "192.0.2.2"), WEBHOOK: ("192.0.2.3",)}
 RULES = alerts(Settings())["spec"]["groups"][0]["rules"]
-TOLD = {"turns": 1, "refused": [1.0], "asking": [2.0], "active": [1.0]}
+FIGURES = {"turns": 1, "refused": [1.0], "asking": [2.0], "active": [1.0]}
 INTERCEPTOR, REQUESTER = "slow.example.com", "watched.example.com"
 _METRICS = r"health and metrics on http://127\.0\.0\.1:(\d+)"
 _LABEL = re.compile(r"\{\{ ?(?:\$labels\.)?(\w+) ?\}\}")
@@ -56,7 +56,7 @@ _TIMEOUT = 60.0
 
 
 def ports(real: RealCluster) -> dict[str, int]:
-    """Where the processes tell about themselves, by the address that their pods would have."""
+    """Where the processes expose metrics, by the address that their pods would have."""
     running = dict(
         zip((*ADDRESSES[MANAGER], *ADDRESSES[WEBHOOK]), (*real.managers, real.webhook), strict=True)
     )
@@ -111,7 +111,9 @@ async def test_prometheus_sees_all_that_alerts_and_dashboard_speak_of(
         await asyncio.to_thread(_look, prometheus)
 
 
-async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy: EvictionNamespace) -> None:
+async def test_the_processes_expose_the_metrics_of_the_document(
+    real: RealCluster, busy: EvictionNamespace
+) -> None:
     leader = real.leader()
     assert leader is not None
     for program, *sections in (
@@ -120,10 +122,10 @@ async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy
     ):
         text = _exposed(int(program.wait_for(_METRICS)))
         assert check_metrics(text) == ""
-        told = _told(text)
+        metrics = _labels_by_metric(text)
         for name, labels in _documented(*sections):
-            assert name in told, name
-            assert labels is None or told[name] - {"le"} == labels, name
+            assert name in metrics, name
+            assert labels is None or metrics[name] - {"le"} == labels, name
 
 
 def _look(prometheus: Prometheus) -> None:
@@ -140,7 +142,7 @@ def _look(prometheus: Prometheus) -> None:
                 assert set(_LABEL.findall(target["legendFormat"])) <= set(labels), target["legendFormat"]
     for alert in ("VacateEvictionRateHigh", "VacateInterceptorOld", "VacateQueueDeep", "VacateNoLeader"):
         _becomes(partial(prometheus.query, _expression(alert)), [])
-    _becomes(partial(_told_about, prometheus), TOLD)
+    _becomes(partial(_figures, prometheus), FIGURES)
     until(
         lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]),
         _TIMEOUT,
@@ -158,8 +160,8 @@ def _has_data(prometheus: Prometheus, expression: str) -> None:
             assert grouping <= set(labels), (expression, labels)
 
 
-def _told_about(prometheus: Prometheus) -> Obj:
-    """What alerts and dashboard tell: each request once, although a manager that waits shows it as well."""
+def _figures(prometheus: Prometheus) -> Obj:
+    """What alerts and dashboard show: each request once, although a manager that waits shows it as well."""
     turns = prometheus.query(_expression("VacateInterceptorOld").partition(" > ")[0])
     refused = prometheus.query("max(vacate_refused_requests)")
     asking = prometheus.query(_shown("Requests by requester"))
@@ -216,14 +218,14 @@ def _exposed(port: int) -> str:
     return text
 
 
-def _told(text: str) -> dict[str, set[str]]:
+def _labels_by_metric(text: str) -> dict[str, set[str]]:
     """The names of all metrics, and their labels."""
-    told: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             for name in (sample.name, family.name):
-                told.setdefault(name, set()).update(sample.labels)
-    return told
+                labels.setdefault(name, set()).update(sample.labels)
+    return labels
 
 
 def _documented(*sections: str) -> list[tuple[str, set[str] | None]]:

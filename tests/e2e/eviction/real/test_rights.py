@@ -87,7 +87,7 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(
 async def test_a_requester_cannot_forge_who_calls_the_eviction_api(
     place: EvictionNamespace, real: RealCluster
 ) -> None:
-    """The record is the eviction bridge's: by it a drain is told that a pod is gone."""
+    """The record is the eviction bridge's: by it a drain learns that a pod is gone."""
     pod = await place.pod("web", PREPARE)
     jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     forged = {"metadata": {"annotations": {CALLERS: FORGED, "note": "mine"}}}
@@ -106,8 +106,8 @@ async def test_commands_of_a_requester(place: EvictionNamespace, real: RealClust
     where = ("-n", place.namespace)
     asked = await run_vacate(str(jane.kubeconfig), "evict", "web", "--reason", "kernel update", *where)
     assert asked.code == 0, asked
-    told = await run_vacate(str(jane.kubeconfig), "explain", "web", *where)
-    assert told.code == 0, told
+    explained = await run_vacate(str(jane.kubeconfig), "explain", "web", *where)
+    assert explained.code == 0, explained
     back = await run_vacate(str(jane.kubeconfig), "cancel", "web", *where)
     assert back.code == 0, back
     assert reason(await place.until_complete(pod), "Complete") == "Cancelled"
@@ -216,7 +216,7 @@ async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace,
     request = await place.until_active(gone, PREPARE)
     await place.report(request, activeInterceptorCompleted=True)
     await place.until_complete(gone)
-    await place.until(lambda: _told_twice(place, blocked), "the refusal is told a second time")
+    await place.until(lambda: _reported_twice(place, blocked), "the refusal is reported a second time")
     await _drain_twice(place)
     done = done_by(real, f"system:serviceaccount:{HOME}:{MANAGER}")
     assert refused(done) == set()
@@ -279,7 +279,7 @@ async def _gone_unseen(place: EvictionNamespace, real: RealCluster) -> None:
     assert reason(await place.until_complete(pod), "Complete") == "PodDeleted"
 
 
-async def _told_twice(place: EvictionNamespace, pod: Obj) -> bool:
+async def _reported_twice(place: EvictionNamespace, pod: Obj) -> bool:
     found = await place.events(pod["metadata"]["uid"], "EvictionRefused")
     return any(one.get("count", 1) > 1 for one in found)
 

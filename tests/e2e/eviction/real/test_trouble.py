@@ -45,7 +45,7 @@ async def retried(call: Callable[[], Awaitable[T]]) -> T:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    while not holds():  # noqa: ASYNC110 - other processes tell nobody
+    while not holds():  # noqa: ASYNC110 - other processes do not announce it
         await asyncio.sleep(0.2)
 
 
