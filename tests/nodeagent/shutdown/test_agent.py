@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from support.nodes.agents import NODE, AgentCluster, agent_place, ready
+from support.nodes.agents import NODE, WAITS, AgentCluster, agent_place, ready
 from support.nodes.containers import clean, opened, spec
 from support.nodes.shutdown_agents import PipeLogind, eventually
 from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
@@ -28,7 +28,6 @@ from vacate.nodeagent.shutdown.storage import FILE, FileStorage
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
 
 POLITE = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
-SLOW = "trap 'echo asked; sleep 3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 RUDE = "trap 'echo asked' TERM; echo on; while :; do sleep 0.02; done"
 
 
@@ -41,8 +40,14 @@ async def logind() -> AsyncIterator[PipeLogind]:
 
 
 @pytest.fixture
-async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[AgentCluster]:
-    config = ShutdownConfig((Bucket(0, 5.0), Bucket(1000, 2.0)), "")
+def last_bucket() -> float:
+    """Seconds for the pods of the last bucket: more than they need."""
+    return 35.0
+
+
+@pytest.fixture
+async def place(tmp_path: Path, logind: PipeLogind, last_bucket: float) -> AsyncIterator[AgentCluster]:
+    config = ShutdownConfig((Bucket(0, 60.0), Bucket(1000, last_bucket)), "")
     options = {"shutdown": config, "heartbeat_seconds": 0.3}
     async with agent_place(tmp_path / "node", logind=logind, **options) as made:
         await until(lambda: logind.held()[-1:] == [True])
@@ -93,10 +98,11 @@ async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind
     assert "Eviction" in await place.logged(made, "Eviction")
 
 
+@pytest.mark.parametrize("last_bucket", [2.0])
 async def test_pods_end_in_order_with_the_status_of_a_kubelet(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
-    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=60)
     high = await run_pod(place, "high", RUDE, 1000, terminationGracePeriodSeconds=60)
     logind.power_off()
     await place.logged(low, "asked")
@@ -106,6 +112,7 @@ async def test_pods_end_in_order_with_the_status_of_a_kubelet(
     late = await place.until("late", lambda one: one["status"].get("phase") == "Failed")
     assert (late["status"]["reason"], late["status"].get("containerStatuses")) == ("NodeShutdown", None)
     await eventually(lambda: _is_shutting_down(place))
+    place.let_end(low)
     ended = await place.until("high", lambda one: one["status"].get("phase") == "Failed")
     assert ended["status"]["reason"] == "Terminated"
     (target,) = [one for one in ended["status"]["conditions"] if one["type"] == "DisruptionTarget"]
@@ -126,7 +133,7 @@ async def test_pods_end_in_order_with_the_status_of_a_kubelet(
 async def test_a_restart_in_the_middle_keeps_lock_order_and_time(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
-    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=60)
     high = await run_pod(place, "high", POLITE, 1000)
     logind.power_off()
     await place.logged(low, "asked")
@@ -134,6 +141,8 @@ async def test_a_restart_in_the_middle_keeps_lock_order_and_time(
     assert logind.held() == [True]
     assert FileStorage(place.settings.folder).load().under_way("boot")
     agent = await place.start_agent()
+    assert logind.held() == [True]
+    place.let_end(low)
     await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
     await place.logged(high, "asked")
     await until(lambda: logind.held() == [False])
@@ -161,7 +170,7 @@ def times(agent: NodeAgent) -> tuple[float, float]:
 async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
-    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=60)
     await place.stop_agent()
     agent = await place.start_agent()
     assert times(agent) == (0.0, 0.0)
@@ -170,6 +179,7 @@ async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(
     await place.logged(low, "asked")
     begun, ended = times(agent)
     assert (begun > 1_700_000_000, ended) == (True, 0.0)
+    place.let_end(low)
     await until(lambda: logind.held()[-1:] == [False])
     begun, ended = times(agent)
     assert begun < ended
@@ -204,12 +214,13 @@ async def test_the_lease_is_renewed_while_the_node_goes_down(place: AgentCluster
 async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
-    low = await run_pod(place, "low", SLOW)
+    low = await run_pod(place, "low", WAITS)
     high = await run_pod(place, "high", POLITE, 1000)
     logind.power_off()
     await place.logged(low, "asked")
     logind.cancel()
     await until(lambda: logind.held() == [False, True])
+    place.let_end(low)
     await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
     assert "asked" not in await place.logged(high, "on")
     await eventually(lambda: _is_up(place))
@@ -233,7 +244,6 @@ async def test_the_supervisor_closes_what_no_agent_asks_for(tmp_path: Path) -> N
             await runtime.hold("lock", writer, 0.5)
             assert await runtime.holds("lock")
             assert not select.select([reader], [], [], 0.7)[0]  # as long as there is an agent, it is held
-        assert not select.select([reader], [], [], 0)[0]
         await until(lambda: bool(select.select([reader], [], [], 0)[0]))
         async with opened(tmp_path) as (runtime, _):
             await runtime.signal("c", signal.SIGKILL)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from support.nodes.agents import NODE, AgentCluster, agent_place, ready
+from support.nodes.agents import NODE, WAITS, AgentCluster, agent_place, ready
 from support.nodes.shutdown_agents import KUBELET_LOCK, PipeLogind, ShutdownAgentCluster, eventually
-from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES
+from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES, Kind
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj
-from vacate.api.options import DeleteOptions
+from vacate.api.options import DeleteOptions, WatchOptions
 from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.clock import SystemClock
@@ -28,14 +29,13 @@ from vacate.wire.message import Request
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
 
 POLITE = "trap 'echo asked; exit 0' TERM; echo on; while :; do sleep 0.02; done"
-SLOW = "trap 'echo asked; sleep 1; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_backup.example.com"
 
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[ShutdownAgentCluster]:
     logind = PipeLogind()
-    config = ShutdownConfig((Bucket(0, 8.0), Bucket(1000, 4.0)), "")
+    config = ShutdownConfig((Bucket(0, 60.0), Bucket(1000, 35.0)), "")
     async with agent_place(tmp_path / "node") as place:
         yield ShutdownAgentCluster(place, logind, config)
         for one in (await place.client.list(PODS, "default")).items:
@@ -67,6 +67,20 @@ def is_deleted(pod: Obj) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
+def has_deadline(request: Obj) -> bool:
+    return "vacate.dev/shutdown-deadline" in request["metadata"].get("annotations", {})
+
+
+async def first(place: AgentCluster, kind: Kind, after: str, holds: Callable[[Obj], bool]) -> int:
+    """The version that first made it so: those of all kinds are in one order."""
+    options = WatchOptions(resource_version=after)
+    async with asyncio.timeout(60), place.client.watch(kind, "default", options) as watch:
+        while True:
+            for one in await watch.read() or ():
+                if one.object is not None and holds(one.object):
+                    return int(one.resource_version)
+
+
 async def request_of(place: AgentCluster, pod: Obj) -> Obj | None:
     found = (await place.client.list(EVICTIONREQUESTS, "default")).items
     return next((one for one in found if one["metadata"]["name"] == pod["metadata"]["uid"]), None)
@@ -74,20 +88,21 @@ async def request_of(place: AgentCluster, pod: Obj) -> Obj | None:
 
 async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgentCluster) -> None:
     place = here.place
-    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
-    high = await run_pod(place, "high", POLITE, 1000, terminationGracePeriodSeconds=60)
+    low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=3600)
+    high = await run_pod(place, "high", POLITE, 1000, terminationGracePeriodSeconds=3600)
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
         await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="Agent")
         here.logind.power_off()
         ending = await place.until("low", is_deleted)
-        assert 1 <= ending["metadata"]["deletionGracePeriodSeconds"] <= 8
+        assert 1 <= ending["metadata"]["deletionGracePeriodSeconds"] <= 60
         (target,) = [one for one in ending["status"]["conditions"] if one["type"] == "DisruptionTarget"]
         assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
         await place.logged(low, "asked")
         assert "asked" not in await place.logged(high, "on")
         await here.until_condition(SHUTDOWN_IN_PROGRESS, status="True", reason="NodeShutdown")
         assert SHUTDOWN_TAINT in [one["key"] for one in (await here.node())["spec"]["taints"]]
+        place.let_end(low)
         await place.gone("low")
         await place.gone("high")
         await eventually(lambda: here.logind.held() == [False])
@@ -95,7 +110,7 @@ async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgen
 
 async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: ShutdownAgentCluster) -> None:
     place = here.place
-    low = await run_pod(place, "low", SLOW)
+    low = await run_pod(place, "low", WAITS)
     high = await run_pod(place, "high", POLITE, 1000)
     foreign = {"spec": {"taints": [{"key": "example.com/mine", "effect": "NoSchedule"}]}}
     await place.client.patch(NODES, NODE, foreign)
@@ -107,6 +122,7 @@ async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: S
         here.logind.cancel()
         await here.until_condition(SHUTDOWN_IN_PROGRESS, status="False")
         await eventually(lambda: here.logind.held() == [False, True])
+        place.let_end(low)
         await place.gone("low")
         assert "asked" not in await place.logged(high, "on")
         assert [one["key"] for one in (await here.node())["spec"]["taints"]] == ["example.com/mine"]
@@ -117,7 +133,7 @@ async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: S
 
 async def test_an_agent_that_is_killed_goes_on_with_the_order(here: ShutdownAgentCluster) -> None:
     place = here.place
-    low = await run_pod(place, "low", SLOW)
+    low = await run_pod(place, "low", WAITS)
     await run_pod(place, "high", POLITE, 1000)
     run = here.start()
     await eventually(lambda: here.logind.held() == [True])
@@ -126,6 +142,7 @@ async def test_an_agent_that_is_killed_goes_on_with_the_order(here: ShutdownAgen
     await run.kill()
     assert here.logind.held() == [True]
     async with here.running():
+        place.let_end(low)
         await place.gone("high")
         await eventually(lambda: here.logind.held() == [False])
 
@@ -139,18 +156,13 @@ async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
         assert await request_of(place, database) is None
+        before = (await place.client.list(PODS, "default")).resource_version
         here.logind.power_off()
-
-        async def with_deadline() -> bool:
-            found = await request_of(place, database)
-            return found is not None and "vacate.dev/shutdown-deadline" in found["metadata"]["annotations"]
-
-        await eventually(with_deadline)
-        found = await place.get("db")
-        assert found is not None
-        assert not is_deleted(found)
         await place.gone("db")
         await eventually(lambda: here.logind.held() == [False])
+        asked = await first(place, EVICTIONREQUESTS, before, has_deadline)
+        ended = await first(place, PODS, before, is_deleted)
+        assert asked < ended
 
 
 async def test_the_agent_itself_and_static_pods_are_left_alone(here: ShutdownAgentCluster) -> None:
@@ -294,7 +306,7 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
     def is_marked(pod: Obj) -> bool:
         return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
 
-    await run_pod(here.place, "web", POLITE, terminationGracePeriodSeconds=60)
+    web = await run_pod(here.place, "web", WAITS, terminationGracePeriodSeconds=60)
     here.fails = lambda request: request.method == "DELETE"
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
@@ -308,6 +320,7 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         await eventually(lambda: here.logind.held() == [False, True])
         here.logind.power_off()
         assert is_marked(await here.place.until("web", is_deleted))
+        here.place.let_end(web)
         await here.place.gone("web")
 
 

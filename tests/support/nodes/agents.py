@@ -34,6 +34,11 @@ from vacate.wiring.components import Environment, component_dependencies
 
 NODE = "laptop"
 PATH = os.environ["PATH"]
+WAITS = (
+    "trap 'echo asked; until [ -e go ]; do sleep 0.02; done; exit 0' TERM; "
+    "echo on; while :; do sleep 0.02; done"
+)
+"""Ends after it was asked to, and when the test lets it: a look at what is so meanwhile may take its time."""
 
 
 @dataclass
@@ -75,7 +80,8 @@ class AgentCluster:
         """A pod of one shell script, on the node."""
         container: Obj = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
         container |= spec.pop("container", {})
-        wanted = {"nodeName": NODE, "terminationGracePeriodSeconds": 5, **spec}
+        # Longer than any of them needs, also on a machine that stands still for a while.
+        wanted = {"nodeName": NODE, "terminationGracePeriodSeconds": 60, **spec}
         obj = pod(name, spec=wanted)
         obj["spec"]["containers"] = [container]
         return await self.client.create(PODS, obj)
@@ -128,6 +134,15 @@ class AgentCluster:
         with log.open() as file:
             last = await self.delete(obj["metadata"]["name"])
             return last, file.read()
+
+    def own_folder(self, obj: Obj) -> Path:
+        """Where the pod's first container works."""
+        uid: str = obj["metadata"]["uid"]
+        return self.settings.pods_folder / uid / "containers/main"
+
+    def let_end(self, obj: Obj) -> None:
+        """Tell a pod that runs WAITS that it may end."""
+        (self.own_folder(obj) / "go").touch()
 
     async def logged(self, obj: Obj, text: str, container: str = "main") -> str:
         """The container's output, once the text is in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -26,7 +27,7 @@ class ClusterProcess(testing.ClusterProcess):
         self, folder: Path, *options: str, port: int = 0, before_exec: Callable[[], None] | None = None
     ) -> None:
         super().__init__(folder, *options, port=port, before_exec=before_exec)
-        given = dict(zip(options, options[1:], strict=False))
+        given = dict(itertools.pairwise(options))
         self._nodes = int(given.get("--nodes", _NODES_BY_DEFAULT))
 
     def environment(self) -> dict[str, str]:
