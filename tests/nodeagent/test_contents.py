@@ -141,8 +141,8 @@ async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_o
 
 
 async def test_a_startup_probe_comes_before_the_others(place: AgentCluster) -> None:
-    started = {"exec": {"command": ["test", "-e", "started"]}, "periodSeconds": 1, "failureThreshold": 30}
-    live = {"exec": {"command": ["test", "-e", "started"]}, "periodSeconds": 1, "failureThreshold": 1}
+    look = {"exec": {"command": ["test", "-e", "started"]}, "timeoutSeconds": 60, "periodSeconds": 1}
+    started, live = {**look, "failureThreshold": 100}, {**look, "failureThreshold": 1}
     made = await place.create(
         "web", "exec sleep 1000", container={"startupProbe": started, "livenessProbe": live}
     )

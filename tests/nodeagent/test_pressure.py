@@ -119,7 +119,7 @@ def test_the_words_of_the_kubelet_and_real_measures(tmp_path: Path) -> None:
 @pytest.mark.process
 async def test_a_pod_is_evicted_and_its_hook_learns_why(tmp_path: Path) -> None:
     always = PressureConfig(
-        (Threshold(MEMORY, "100%", 0.0, hard=False),), max_grace_seconds=5.0, interval_seconds=0.1
+        (Threshold(MEMORY, "100%", 0.0, hard=False),), max_grace_seconds=60.0, interval_seconds=0.1
     )
     async with agent_place(tmp_path, pressure=always) as place:
         hook = {"preStop": {"exec": {"command": ["sh", "-c", _HOOK]}}}

@@ -138,7 +138,7 @@ class TestCommands:
         assert json.loads(log.partition("\n")[2])[1]["BYE"] == "line one   [31m"
 
     async def test_a_restart_of_the_agent_delivers_it_again(self, place: AgentCluster) -> None:
-        count = "echo $KUBE_POD_TERM_REASON $GREETING >> heard; sleep 0.3"
+        count = "echo $KUBE_POD_TERM_REASON $GREETING >> heard; until [ -e go ]; do sleep 0.02; done"
         hook = {"preStop": {"exec": {"command": ["sh", "-c", count]}}}
         env = [{"name": "GREETING", "value": "hello"}]
         made = await place.create("web", SERVING, container={"lifecycle": hook, "env": env})
@@ -148,6 +148,7 @@ class TestCommands:
             while not heard_file(place, made).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await place.stop_agent()
+        place.let_end(made)
         await place.start_agent()
         assert await final_log(place, made, "hello\nUpdate hello") == "on\nUpdate hello\nUpdate hello\n"
 

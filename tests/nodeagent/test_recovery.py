@@ -44,12 +44,14 @@ def log_of(node: NodeProcess, uid: str) -> str:
 
 def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodeProcess) -> None:
     stays = node.create("stays", "echo run; exec sleep 100001")
-    ends = node.create("ends", "echo run; sleep 1; exit 6", restartPolicy="Never")
+    script = "echo run; until [ -e go ]; do sleep 0.02; done; exit 6"
+    ends = node.create("ends", script, restartPolicy="Never")
     node.until("stays", ready)
     node.until("ends", lambda one: one["status"]["phase"] == "Running")
     # A pod is ready before its shell has done anything.
     before = until(lambda: node.running("sleep\x00100001"))
     node.kill()
+    (node.folder / "pods" / ends["metadata"]["uid"] / "containers/main/go").touch()
     until(lambda: not node.running("exit 6"))
     node.start()
     ended = node.until("ends", lambda one: one["status"]["phase"] == "Failed")
@@ -83,7 +85,7 @@ def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_ba
 @pytest.mark.thorough
 def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> hooks; sleep 0.2"]}}}
-    made = node.create("web", STUBBORN, terminationGracePeriodSeconds=4, container={"lifecycle": hook})
+    made = node.create("web", STUBBORN, terminationGracePeriodSeconds=3600, container={"lifecycle": hook})
     uid = made["metadata"]["uid"]
     until(lambda: "on" in log_of(node, uid))
     node.until("web", ready)
@@ -94,6 +96,7 @@ def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) 
     node.start()
     # The hook runs and the whole grace is given once more.
     until(lambda: (node.folder / "pods" / uid / "containers/main/hooks").read_text() == "hook\nhook\n")
+    node.delete("web", grace=1)
     node.gone("web")
     assert not node.running(uid)
 

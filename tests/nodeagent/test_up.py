@@ -49,7 +49,7 @@ def asleep(cluster: ClusterProcess) -> list[int]:
 def kubectl(cluster: ClusterProcess, *arguments: str, text: str = "") -> str:
     command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
     done = subprocess.run(
-        command, input=text, capture_output=True, text=True, timeout=60, env=environment(), check=False
+        command, input=text, capture_output=True, text=True, timeout=120, env=environment(), check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -57,8 +57,9 @@ def kubectl(cluster: ClusterProcess, *arguments: str, text: str = "") -> str:
 
 def test_pods_print_are_read_and_end_with_the_cluster(cluster: ClusterProcess) -> None:
     kubectl(cluster, "apply", "-f", "-", text=POD)
-    kubectl(cluster, "wait", "--for=condition=Ready", "pod/talker", "--timeout=20s")
-    assert kubectl(cluster, "logs", "talker").startswith("line 1\nline 2\nline 3\n")
+    kubectl(cluster, "wait", "--for=condition=Ready", "pod/talker", "--timeout=100s")
+    # A pod is ready before its shell has done anything.
+    until(lambda: kubectl(cluster, "logs", "talker").startswith("line 1\nline 2\nline 3\n"))
     followed = subprocess.Popen(
         ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "logs", "-f", "--tail=1", "talker"],
         stdout=subprocess.PIPE,

@@ -5,11 +5,11 @@ Hooks report to a monitor by HTTP, which is one of the proposal's uses.
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -135,7 +135,7 @@ def test_during_eviction(lab: Lab, monitor: Monitor) -> None:
 
 def test_by_an_eviction_request_whose_own_text_stays_with_it(lab: Lab, monitor: Monitor) -> None:
     lab.pod("requested", containers=containers(monitor.command("requested")))
-    done = lab.vacate("evict", "requested", "--reason", "kernel update", "--timeout", "30s")
+    done = lab.vacate("evict", "requested", "--reason", "kernel update", "--timeout", "200s")
     assert done.code == 0, done.err
     assert monitor.heard["requested"] == ["Eviction"]
 
@@ -191,10 +191,13 @@ def test_the_example_logs_when_and_why_it_was_ended(lab: Lab) -> None:
     lab.https.create(DEPLOYMENTS, yaml.safe_load(EXAMPLE.read_text()) | {"metadata": {"name": "service"}})
     name = until(lambda: _replica(lab, "service"))
     until(lambda: lab.ready(name))
-    with ThreadPoolExecutor(1) as pool:
-        log = pool.submit(lambda: lab.cluster.https().get(f"{PODS}/{name}/log?follow=true").text)
+    with contextlib.closing(lab.https.connect()) as connection:
+        connection.request("GET", f"{PODS}/{name}/log?follow=true")
+        log = connection.getresponse()
+        said = log.readline()  # it is followed before the pod goes, and its log with it
         delete(lab, name, "resolve issue 354961")
-        lines = [line.split(" ", 1)[1] for line in log.result(30).splitlines()]
+        said += log.read()
+    lines = [line.split(" ", 1)[1] for line in said.decode().splitlines()]
     assert lines == ["serving", "asked to stop: resolve issue 354961", "stopped"]
 
 

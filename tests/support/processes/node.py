@@ -70,7 +70,7 @@ class NodeProcess:
 
     def create(self, name: str, script: str, **spec: Any) -> Obj:
         """A pod of one shell script on the node."""
-        wanted = {"nodeName": self.name, "terminationGracePeriodSeconds": 5, **spec}
+        wanted = {"nodeName": self.name, "terminationGracePeriodSeconds": 60, **spec}
         obj = pod(name, spec=wanted)
         container: Obj = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
         obj["spec"]["containers"] = [container | spec.get("container", {})]
