@@ -129,8 +129,8 @@ class Writer:
             made = assign_patch(request, action, _CLOCK.now())
             request = await self._patch(request, made, self._controller)
             for completed in (False, True):  # taken on, and done
-                said = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
-                request = await self._patch(request, said or {})
+                patch = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
+                request = await self._patch(request, patch or {})
         await self.evict(target)
         return request
 

@@ -2,7 +2,7 @@
 
     python -m hack.audit [--strict] PIP_AUDIT LOCK…
 
-The registry tells which releases were yanked. Vulnerabilities are known to the databases of PyPI and OSV.
+The registry marks the releases that were yanked. Vulnerabilities are known to the databases of PyPI and OSV.
 Where neither can be reached this says so and what was left out, and with --strict it fails. Where one can be
 reached, every dependency must be found in it and have no known vulnerability.
 """
@@ -22,7 +22,7 @@ _SECONDS = 300
 
 @dataclass(frozen=True)
 class Looked:
-    """What one database told about one lock file."""
+    """What one database answered about one lock file."""
 
     known: int  # dependencies that were found in it
     unknown: tuple[str, ...]
@@ -44,7 +44,7 @@ def read_report(report: Any) -> Looked:
 
 
 def complaints(found: Sequence[Looked]) -> list[str] | None:
-    """What is wrong; None where no database could tell anything."""
+    """What is wrong; None where no database could answer."""
     answered = [one for one in found if one.known]
     if not answered:
         return None
@@ -58,11 +58,11 @@ def main(arguments: Sequence[str]) -> int:
     wrong, left_out = [], []
     for lock in locks:
         wrong += [f"{lock}: {line}" for line in _yanked(lock)]
-        told = complaints([one for service in SERVICES if (one := _looked(program, service, lock))])
-        if told is None:
+        found = complaints([one for service in SERVICES if (one := _looked(program, service, lock))])
+        if found is None:
             left_out.append(lock)
         else:
-            wrong += [f"{lock}: {line}" for line in told]
+            wrong += [f"{lock}: {line}" for line in found]
     for line in wrong:
         print(f"error: {line}", file=sys.stderr)
     if left_out:
@@ -93,7 +93,7 @@ def _looked(program: str, service: str, lock: str) -> Looked | None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
         return read_report(json.loads(done.stdout))
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
-        return None  # it could not reach the database, and said so in a traceback
+        return None  # it could not reach the database, and printed a traceback
 
 
 if __name__ == "__main__":

@@ -54,15 +54,15 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _rules(schema: dict[str, Any], required: bool) -> str:
-    told = ["required"] if required else []
+    rules = ["required"] if required else []
     least, most = number_limits(schema)
     limited = {**schema, "minimum": least, "maximum": most}
     for key, text in LIMITS.items():
         if (value := limited.get(key)) is not None:
-            told.append(text.format(_shown(value)))
+            rules.append(text.format(_shown(value)))
     if keys := schema.get("x-kubernetes-list-map-keys"):
-        told.append(f"unique by {keys[0]}")
-    return ", ".join(told)
+        rules.append(f"unique by {keys[0]}")
+    return ", ".join(rules)
 
 
 def _shown(value: Any) -> str:

@@ -121,7 +121,7 @@ class Client:
 
 
 async def put_load(host: str, port: int, last: Awaitable[str]) -> Report:
-    """Until it is said which pods are the last ones, and these have answered."""
+    """Until the last pods are named, and these have answered."""
     ending = asyncio.Event()
     clients = [Client(host, port, keeps=number % 2 == 0) for number in range(CLIENTS)]
     tasks = [asyncio.ensure_future(one.run(ending)) for one in clients]

@@ -90,13 +90,13 @@ def listed(made: list[Obj]) -> Obj:
 
 def _pod(image: str, pace: Pace) -> Obj:
     own_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    told = {"PORT": _PORT, "START_SECONDS": pace.start_seconds}
+    environment = {"PORT": _PORT, "START_SECONDS": pace.start_seconds}
     container = {
         "name": APP,
         "image": image,
         "imagePullPolicy": "Never",
         "command": ["python", "/code/server.py"],
-        "env": [own_name, *({"name": name, "value": str(value)} for name, value in told.items())],
+        "env": [own_name, *({"name": name, "value": str(value)} for name, value in environment.items())],
         "ports": [{"containerPort": _PORT}],
         # A machine that is busy with other work answers late; that must not look like a pod that is down.
         "readinessProbe": {"httpGet": {"path": "/", "port": _PORT}, "periodSeconds": 1, "timeoutSeconds": 10},

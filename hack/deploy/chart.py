@@ -202,7 +202,7 @@ def _part(name: str, settings: Settings) -> list[Obj]:
 
 
 def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
-    """The last switch is the outermost, and each is told only where it makes a difference."""
+    """The last switch is the outermost, and each is written only where it makes a difference."""
     if not switches:
         return _template(_kept(_part(part, settings)))
     *rest, switch = switches

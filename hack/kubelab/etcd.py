@@ -1,4 +1,4 @@
-"""What has to be said to etcd itself, in the JSON that it takes beside gRPC."""
+"""Requests to etcd itself, in the JSON that it takes beside gRPC."""
 
 from __future__ import annotations
 

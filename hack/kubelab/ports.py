@@ -1,4 +1,4 @@
-"""Ports for programs that must be told theirs before they listen, reserved until this process ends.
+"""Ports for programs that must know theirs before they listen, reserved until this process ends.
 
 A port that the kernel calls free may be given to another program before it is listened on. So ports are taken
 from outside the range out of which the kernel gives them, to listeners and to outgoing connections alike, and

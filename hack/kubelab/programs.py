@@ -30,10 +30,10 @@ def given_folder(folder: Path) -> Path:
 def check_versions(folder: Path, recipe: Recipe) -> None:
     """Run every program once; KubeError where one does not run or is of another release."""
     for program in recipe.programs:
-        said = says_version(folder / program, recipe.version_arguments(program))
+        output = says_version(folder / program, recipe.version_arguments(program))
         expected = recipe.version_of(program)
-        if expected not in said.split():
-            raise KubeError(f"{program} should be {expected}, and says: {said.strip()}")
+        if expected not in output.split():
+            raise KubeError(f"{program} should be {expected}, and says: {output.strip()}")
 
 
 def says_version(program: Path, arguments: Sequence[str]) -> str:

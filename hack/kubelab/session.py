@@ -61,7 +61,7 @@ def _session(command: list[str], controllers: bool, logs: Path | None) -> int:
 
 
 def environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
-    """What tells a command where the control plane is."""
+    """The environment variables by which a command finds the control plane."""
     return os.environ | {
         KUBECONFIG: str(plane.kubeconfig),
         ETCD: plane.etcd_address,

@@ -70,7 +70,7 @@ def down(folder: Path) -> bool:
 
 
 def serve(folder: Path, nodes: int) -> None:
-    """Be the supervisor: run until told to end, or until a program ends by itself."""
+    """Be the supervisor: run until it is stopped, or until a program ends by itself."""
     with Lock(folder / "lock").held(), running(obtain(), folder) as plane:
         child = start_nodes(plane, nodes)
         try:

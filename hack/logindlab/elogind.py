@@ -107,9 +107,9 @@ class Elogind:
         assert callable(holds)
         end = time.monotonic() + _START_SECONDS
         while not holds():
-            said = (self._bus / LOG).read_text("utf-8", "replace")
+            log = (self._bus / LOG).read_text("utf-8", "replace")
             if self.ended() or time.monotonic() > end:
-                raise OSError(f"elogind does not run:\n{said}")
+                raise OSError(f"elogind does not run:\n{log}")
             time.sleep(0.05)
 
 

@@ -64,10 +64,10 @@ def _files() -> list[Path]:
 
 def _build(folder: Path, tools: Path, store: Path) -> None:
     print("  building Vacate's image", file=sys.stderr, flush=True)
-    place, said = folder.parent / "place", folder / "log"
+    place, path = folder.parent / "place", folder / "log"
     place.mkdir()
     words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
-    with said.open("wb") as log:
+    with path.open("wb") as log:
         given = map(str, (place, tools, folder, store))
         child = start_child([*words, *given], cwd=REPOSITORY, stdout=log)
         try:
@@ -75,7 +75,7 @@ def _build(folder: Path, tools: Path, store: Path) -> None:
         finally:
             end_group(child)
     if code:
-        last = said.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+        last = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         raise KubeError("\n".join(["the image cannot be built:", *last]))
 
 
@@ -92,7 +92,7 @@ def build_inside(place: Path, tools: Path, folder: Path, store: Path) -> None:
     chroot.share(REPOSITORY)
     chroot.share(folder, writable=True)
     chroot.share(store, writable=True)
-    settings = pip_settings.told()
+    settings = pip_settings.current()
     (chroot.root / "pip.conf").write_text(pip_settings.as_file(settings))
     mounts = ["/pip.conf:/etc/pip.conf:ro"]
     for path in pip_settings.named_paths(settings):

@@ -133,10 +133,10 @@ def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
 
 
 def _explain(environment: dict[str, str], count: int) -> None:
-    told = f"KUBECONFIG={environment[KUBECONFIG]} PATH={environment[ASSETS]}:$PATH"
+    variables = f"KUBECONFIG={environment[KUBECONFIG]} PATH={environment[ASSETS]}:$PATH"
     what = "one node that runs" if count == 1 else f"{count} nodes that run"
     print(f"A cluster with {what} containers is ready. For a shell in it, from another terminal:\n")
-    print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {told} bash\n")
+    print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {variables} bash\n")
     print("Ctrl-C removes it.", flush=True)
 
 

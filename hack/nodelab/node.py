@@ -96,8 +96,8 @@ class Node:
         self._write("etc/resolv.conf", "")
         self._write("etc/hosts", "127.0.0.1 localhost\n")
         for name, value in settings.KERNEL_SETTINGS.items():
-            said = self._write(f"kernel-settings/{name}", f"{value}\n")
-            mount("--bind", chroot.inside(said), chroot.root / "proc/sys" / name)
+            setting = self._write(f"kernel-settings/{name}", f"{value}\n")
+            mount("--bind", chroot.inside(setting), chroot.root / "proc/sys" / name)
         chroot.close()
 
     def _write(self, name: str, text: str) -> Path:
@@ -114,11 +114,11 @@ class Node:
 
     def _wait(self, name: str, failure: Callable[[], str]) -> None:
         end = time.monotonic() + _START_SECONDS
-        while said := failure():
+        while reason := failure():
             if broken := self.ended():
                 raise KubeError(f"{self._of_node(broken)} has ended:\n{self.log_tail(broken)}")
             if time.monotonic() > end:
-                raise KubeError(f"{name} is not ready in time: {said}\n{self.log_tail(name)}")
+                raise KubeError(f"{name} is not ready in time: {reason}\n{self.log_tail(name)}")
             time.sleep(_POLL_SECONDS)
 
     def _containerd_failure(self) -> str:

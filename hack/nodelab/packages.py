@@ -54,8 +54,8 @@ class Apt:
     def choose(self, names: Sequence[str]) -> list[str]:
         """The files of these packages and of all that they need, with their digests."""
         self._names = list(names)
-        said = self._install("--print-uris")
-        return [f"{one['name']} {one['digest']}" for one in _FILE.finditer(said)]
+        output = self._install("--print-uris")
+        return [f"{one['name']} {one['digest']}" for one in _FILE.finditer(output)]
 
     def download(self) -> list[Path]:
         """The chosen files, checked against the signed lists."""

@@ -1,4 +1,4 @@
-"""What this machine's pip has been told, for a build only: it never becomes part of an image."""
+"""The settings of this machine's pip, for a build only: it never becomes part of an image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 
-def told() -> dict[str, str]:
+def current() -> dict[str, str]:
     """All settings of this machine and this environment, the later ones over the earlier."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout

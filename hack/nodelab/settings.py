@@ -43,7 +43,7 @@ conf_dir = "/etc/cni/net.d"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells the nodes of a cluster apart. The first one shares its network with the control plane."""
+    """What distinguishes the nodes of a cluster. The first one shares its network with the control plane."""
 
     number: int
 

@@ -25,7 +25,7 @@ from hack.nodelab.chroot import enter
 
 PLACE = "PLACE"
 PROCESS = "VACATE_NODE_PROCESS"
-"""Tells the command whose child it is on the machine."""
+"""Names to the command the process on the machine whose child it is."""
 
 # The process itself goes into the groups, and everything that it starts is born there.
 _ENTER_GROUPS = f"""

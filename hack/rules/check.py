@@ -35,22 +35,22 @@ class Result:
 
     rule: Rule
     killed: bool
-    said: str = ""
+    message: str = ""
 
 
 def check(rule: Rule) -> Result:
     """Whether the rule's tests notice that the rule is gone."""
     mutation = rule.mutation
     if mutation is None:
-        return Result(rule, killed=False, said="no mutation")
+        return Result(rule, killed=False, message="no mutation")
     if mutation.occurrences(ROOT) != 1:
         return Result(
-            rule, killed=False, said=f"the passage to change does not occur once in {mutation.file}"
+            rule, killed=False, message=f"the passage to change does not occur once in {mutation.file}"
         )
     with _copy() as copy:
         mutation.apply(copy)
         code, output = _run(rule, copy)
-    return Result(rule, killed=code == _TESTS_FAILED, said=_tail(code, output))
+    return Result(rule, killed=code == _TESTS_FAILED, message=_tail(code, output))
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _report(result: Result) -> bool:
     if not result.killed:
-        print(f"{result.rule.id}: {result.said}", flush=True)
+        print(f"{result.rule.id}: {result.message}", flush=True)
     return result.killed
 
 

@@ -77,11 +77,11 @@ async def test_interrupting_the_creation_says_that_it_may_exist(
     await asyncio.wait([work])
     with pytest.raises(SystemExit, match="130"):
         detach_from(begun)
-    said = capsys.readouterr().err
-    assert "nothing was changed" not in said
-    assert "nodemaintenance/drain-n1 was being created: it may exist" in said
-    assert "kubectl get nodemaintenance drain-n1" in said
-    assert "drain --cancel drain-n1" in said
+    stderr = capsys.readouterr().err
+    assert "nothing was changed" not in stderr
+    assert "nodemaintenance/drain-n1 was being created: it may exist" in stderr
+    assert "kubectl get nodemaintenance drain-n1" in stderr
+    assert "drain --cancel drain-n1" in stderr
 
 
 async def test_interrupting_before_that_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,9 +107,9 @@ async def test_the_dry_run_names_interceptors_that_never_answered(
     await server.seed(EVICTIONREQUESTS, request)
     options = replace(OPTIONS, dry_run=True)
     assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"pod d/p: evicted, after {absent}" in said
-    assert ("has never answered" in said) is (result is TurnResult.NEVER_RESPONDED)
+    output = " ".join(capsys.readouterr().out.split())
+    assert f"pod d/p: evicted, after {absent}" in output
+    assert ("has never answered" in output) is (result is TurnResult.NEVER_RESPONDED)
 
 
 async def test_the_dry_run_of_a_drain_that_is_refused_announces_none(
@@ -119,12 +119,12 @@ async def test_the_dry_run_of_a_drain_that_is_refused_announces_none(
     await server.seed(PODS, a_pod())
     options = replace(OPTIONS, nodes=("n1", "n2"), dry_run=True)
     assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 1
-    said = capsys.readouterr().out.splitlines()
-    assert said[:2] == [
+    output = capsys.readouterr().out.splitlines()
+    assert output[:2] == [
         "node/n1 would not be drained: 1 pod may not be evicted (dry run):",
         "  1. pod d/p: refused",
     ]
-    assert said[-1] == "node/n2 would not be drained: pods of another node may not be evicted (dry run):"
+    assert output[-1] == "node/n2 would not be drained: pods of another node may not be evicted (dry run):"
 
 
 async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(
@@ -144,7 +144,7 @@ async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(
     assert pod == "  1. pod d/p: blocked by disruption budget web"
 
 
-async def test_a_node_that_was_replaced_is_a_failure_and_said(
+async def test_a_node_that_was_replaced_is_a_failure_with_a_message(
     server: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await seed_maintenance(server, phase="Replaced", percent=50, message="the node was replaced by a new one")
@@ -159,6 +159,6 @@ async def test_a_node_that_is_drained_is_a_success(
 ) -> None:
     await seed_maintenance(server, phase="Drained", percent=100, podsTotal=3, podsEvicted=3)
     assert await start_drain(over(InProcessTransport(server.server, ADMIN)), OPTIONS, StartedDrain()) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
-    assert "node/n1 drained: 3 pods evicted" in said.out
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "node/n1 drained: 3 pods evicted" in captured.out

@@ -14,7 +14,7 @@ ME, OTHER, THIRD = "me.example.com", "other.example.com", "third.example.com"
 
 
 @pytest.mark.parametrize(
-    ("sim", "said"),
+    ("sim", "sentence"),
     [
         (SimRequest(requesters=(ME,)), "eviction requested"),
         (
@@ -40,12 +40,12 @@ ME, OTHER, THIRD = "me.example.com", "other.example.com", "third.example.com"
     ],
     ids=["alone", "with an interceptor", "joined", "forbidden", "nobody", "unadmitted"],
 )
-def test_what_is_said(sim: SimRequest, said: str) -> None:
-    assert how_requested(sim.typed, ME) == said
+def test_a_sentence_says_what_became_of_the_request(sim: SimRequest, sentence: str) -> None:
+    assert how_requested(sim.typed, ME) == sentence
 
 
 @pytest.mark.parametrize(
-    ("sim", "said"),
+    ("sim", "sentence"),
     [
         (
             SimRequest("a.example.com", requesters=(ME,)),
@@ -65,11 +65,11 @@ def test_what_is_said(sim: SimRequest, said: str) -> None:
     ],
     ids=["alone", "with others", "unadmitted"],
 )
-def test_a_request_that_is_repeated_changes_nothing(sim: SimRequest, said: str) -> None:
-    assert how_requested(sim.typed, ME, again=True) == said
+def test_a_request_that_is_repeated_changes_nothing(sim: SimRequest, sentence: str) -> None:
+    assert how_requested(sim.typed, ME, again=True) == sentence
 
 
-def test_who_failed_and_why_is_said_and_who_completed_is_not() -> None:
+def test_interceptors_that_failed_are_named_with_the_reason_and_completed_ones_are_not() -> None:
     sim = SimRequest("a.example.com", "b.example.com").controller().after(seconds=5)
     sim.fails("True", "HandedOver", "the disk\x1b[2J is full.", activeInterceptorCompleted=True).controller()
     sim.after(seconds=1801).controller().pod_goes().controller()

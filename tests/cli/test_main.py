@@ -93,13 +93,13 @@ def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "sentence"),
     [
         ("deschedule", "by default all namespaces except kube-system."),
         ("evict", "With --node, all namespaces by default."),
         ("cancel", "Namespace; the context's by default."),
     ],
 )
-def test_the_help_of_namespace_is_true_for_the_command(command: str, said: str) -> None:
+def test_the_help_of_namespace_is_true_for_the_command(command: str, sentence: str) -> None:
     shown = CliRunner().invoke(cli, [command, "--help"])
-    assert said in " ".join(shown.output.split())
+    assert sentence in " ".join(shown.output.split())

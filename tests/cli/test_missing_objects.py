@@ -35,7 +35,7 @@ def cluster_of(server: Embedded) -> Cluster:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         (lambda cluster: read_node(cluster, "gone"), NO_NODE),
         (lambda cluster: uncordon_node(cluster, "gone"), NO_NODE),
@@ -47,8 +47,8 @@ def cluster_of(server: Embedded) -> Cluster:
     ids=["any command", "uncordon", "delete node", "delete --on-node", "drain", "detach"],
 )
 async def test_what_is_not_there(
-    cluster: Cluster, command: Callable[[Cluster], Awaitable[object]], said: str
+    cluster: Cluster, command: Callable[[Cluster], Awaitable[object]], message: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         await command(cluster)
-    assert str(refused.value) == said
+    assert str(refused.value) == message

@@ -105,8 +105,8 @@ async def events(server: Embedded) -> list[Obj]:
 
 
 async def test_everyone_is_removed(server: Embedded) -> None:
-    said = await overridden(server)
-    assert said == "is not evicted: all requesters were removed (x.example.com and y.example.com)"
+    result = await overridden(server)
+    assert result == "is not evicted: all requesters were removed (x.example.com and y.example.com)"
     assert not stored(server)["spec"].get("requesters")
     (event,) = await events(server)
     assert (event["reason"], event["type"]) == ("CancellationOverridden", "Warning")
@@ -165,7 +165,7 @@ async def test_a_request_that_never_stands_still(server: Embedded) -> None:
     assert len(stored(server)["spec"]["requesters"]) == 2
 
 
-async def test_what_was_done_before_a_refusal_is_told(server: Embedded) -> None:
+async def test_what_was_done_before_a_refusal_is_reported(server: Embedded) -> None:
     await status(server, evictionRequestCancellationPolicy="Forbid")
 
     async def end_the_pod(number: int) -> None:
@@ -181,5 +181,5 @@ async def test_what_was_done_before_a_refusal_is_told(server: Embedded) -> None:
 async def test_nobody_left_to_remove(server: Embedded) -> None:
     """Forbid and an empty list coexist where the list was emptied just before."""
     await server.ask("PATCH", PATH, {"spec": {"requesters": []}}, content_type="application/merge-patch+json")
-    said = await overridden(server)
-    assert said == "is not evicted: all requesters were removed (none)"
+    result = await overridden(server)
+    assert result == "is not evicted: all requesters were removed (none)"

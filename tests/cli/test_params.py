@@ -77,18 +77,18 @@ def test_spans_out_of_bounds(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shortest", "longest", "said"),
+    ("shortest", "longest", "bounds"),
     [(0.0, 30 * 86400.0, "0s and 720h"), (1.0, 90.0, "1s and 90s"), (0.5, 5400.0, "0.5s and 90m")],
 )
-def test_bounds_are_named_as_they_are_typed(shortest: float, longest: float, said: str) -> None:
-    with pytest.raises(click.BadParameter, match=f"is not between {said}$"):
+def test_bounds_are_named_as_they_are_typed(shortest: float, longest: float, bounds: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"is not between {bounds}$"):
         span_between(shortest, longest)("9999h")
 
 
 @pytest.mark.parametrize(
     "typed", ["a b", "-zone", "a/b/c", "/zone", "zone/", "x" * 64, "Example.com/zone", "zone\n"]
 )
-def test_what_is_no_key_of_a_label_is_said_without_a_pattern(typed: str) -> None:
+def test_an_invalid_label_key_is_explained_without_a_pattern(typed: str) -> None:
     with pytest.raises(click.BadParameter) as refusal:
         label_name(typed)
     assert "is not the key of a label; write letters" in str(refusal.value)

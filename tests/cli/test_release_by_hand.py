@@ -46,16 +46,16 @@ async def given(server: Embedded, ready: str, *pods: str) -> Cluster:
 
 
 @pytest.mark.parametrize(
-    ("ready", "said"),
+    ("ready", "message"),
     [
         ("True", "node n1 is ready"),
         ("False", r"node n1 is not lost: it reports Ready=False.*Nothing was deleted"),
         ("", r"node n1 is not lost: it was not found to be unreachable.*Nothing was deleted"),
     ],
 )
-async def test_a_node_that_reports_keeps_its_pods(server: Embedded, ready: str, said: str) -> None:
+async def test_a_node_that_reports_keeps_its_pods(server: Embedded, ready: str, message: str) -> None:
     cluster = await given(server, ready, "a")
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         await lost_pods(cluster, "n1")
     assert server.stored(PODS, "a", "default") is not None
 
@@ -102,8 +102,8 @@ async def test_a_pod_that_has_taken_the_name_of_a_released_one_stays(
     codes = await _release(cluster, "n1", FORCE)
     assert [(server.stored(PODS, "b", "default") or {"metadata": {"uid": "-"}})["metadata"]["uid"]] == found
     assert codes == []
-    said = [line.split(" ", 3)[3].split(":")[0] for line in capsys.readouterr().out.splitlines()]
-    assert said == ["force deleted", "is gone already", "is gone already"]
+    results = [line.split(" ", 3)[3].split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert results == ["force deleted", "is gone already", "is gone already"]
 
 
 async def test_deleting_a_node_that_is_not_ready_says_that_it_would_go_on_running(server: Embedded) -> None:

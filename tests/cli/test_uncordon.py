@@ -64,20 +64,20 @@ async def test_a_maintenance_that_chose_the_node_by_label_must_be_cancelled_as_a
 ) -> None:
     selector = {"matchLabels": {"pool": "old"}}
     code, client = await run(server, {"nodeSelector": selector})
-    said = capsys.readouterr()
-    assert (code, said.out) == (1, "")
-    assert "nodemaintenance/m selects it by label" in said.err
-    assert said.err.endswith("drain --cancel m\n")
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (1, "")
+    assert "nodemaintenance/m selects it by label" in captured.err
+    assert captured.err.endswith("drain --cancel m\n")
     assert (await client.get(NODEMAINTENANCES, "m"))["spec"]["nodeSelector"] == selector
     assert (await client.get(NODES, "n1"))["spec"]["unschedulable"] is True
 
 
 @pytest.mark.parametrize(
-    ("cordoned", "said"), [(True, "node/n1 uncordoned\n"), (False, "node/n1 already uncordoned\n")]
+    ("cordoned", "output"), [(True, "node/n1 uncordoned\n"), (False, "node/n1 already uncordoned\n")]
 )
 async def test_a_node_that_no_maintenance_holds_is_uncordoned_at_once(
-    server: Embedded, capsys: pytest.CaptureFixture[str], cordoned: bool, said: str
+    server: Embedded, capsys: pytest.CaptureFixture[str], cordoned: bool, output: str
 ) -> None:
     code, client = await run(server, None, cordoned=cordoned)
-    assert (code, capsys.readouterr().out) == (0, said)
+    assert (code, capsys.readouterr().out) == (0, output)
     assert not (await client.get(NODES, "n1"))["spec"].get("unschedulable")

@@ -59,7 +59,7 @@ async def test_a_pod_has_the_zone_and_the_region_of_its_node(api: CaseApi) -> No
     await api.given(PODS, pod("r", labels={"a": "b"}))
     unnamed = {"metadata": {"name": "r"}, "target": {"name": node}}
     (await api.ask("POST", PODS, "r", "binding", unnamed)).ok(201)
-    assert (await api.get(PODS, "r"))["metadata"]["labels"] == {"a": "b"}  # only where the kind is said
+    assert (await api.get(PODS, "r"))["metadata"]["labels"] == {"a": "b"}  # only where the kind is given
 
 
 async def test_only_once(api: CaseApi) -> None:

@@ -120,8 +120,8 @@ async def test_the_last_disruption_says_so(api: CaseApi) -> None:
     await budgeted(api, 1)
     (await evict(api)).ok(201)
     status = (await api.get(BUDGETS, "b"))["status"]
-    said = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
-    assert said["DisruptionAllowed"] == ("False", "InsufficientPods")
+    conditions = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+    assert conditions["DisruptionAllowed"] == ("False", "InsufficientPods")
 
 
 async def test_a_refused_deletion_has_spent(api: CaseApi) -> None:

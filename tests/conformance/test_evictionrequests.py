@@ -91,7 +91,7 @@ async def test_patch(api: CaseApi, form: str) -> None:
     assert new["metadata"]["annotations"] == {STAMP: "true"}
 
 
-@without("kubectl", because="kubectl tells it in words of its own")
+@without("kubectl", because="kubectl reports it in words of its own")
 async def test_no_strategic_patches(api: CaseApi) -> None:
     made = await a_request(api)
     for sub in ("", "status"):
@@ -255,10 +255,10 @@ async def test_the_pod_must_be_there(api: CaseApi) -> None:
     unknown, other = request(web), request(web)
     unknown["spec"]["target"]["podRef"]["name"] = "nobody"
     other["metadata"]["name"] = other["spec"]["target"]["podRef"]["uid"] = "another"
-    said = ['spec.target.podRef.name: Not found: "nobody"']
-    (await api.post(EVICTIONREQUESTS, unknown)).refused(422, "Invalid", field_errors=said)
-    said = ['spec.target.podRef.uid: Invalid value: "another": must be the UID of pod "web"']
-    (await api.post(EVICTIONREQUESTS, other)).refused(422, "Invalid", field_errors=said)
+    expected = ['spec.target.podRef.name: Not found: "nobody"']
+    (await api.post(EVICTIONREQUESTS, unknown)).refused(422, "Invalid", field_errors=expected)
+    expected = ['spec.target.podRef.uid: Invalid value: "another": must be the UID of pod "web"']
+    (await api.post(EVICTIONREQUESTS, other)).refused(422, "Invalid", field_errors=expected)
 
 
 @without("kubectl", because="kubectl refuses a conflicting namespace by itself")
@@ -268,8 +268,8 @@ async def test_the_pod_of_another_namespace_is_unknown(api: CaseApi) -> None:
     answer.refused(422, "Invalid", field_errors=['spec.target.podRef.name: Not found: "web"'])
     here = request(elsewhere)
     here["metadata"]["namespace"] = "default"
-    said = "the namespace of the provided object does not match the namespace sent on the request"
-    (await api.post(EVICTIONREQUESTS, here)).refused(400, "BadRequest", said)
+    message = "the namespace of the provided object does not match the namespace sent on the request"
+    (await api.post(EVICTIONREQUESTS, here)).refused(400, "BadRequest", message)
 
 
 async def test_openapi(api: CaseApi) -> None:
@@ -298,8 +298,8 @@ async def test_unknown_fields_are_refused_on_demand(api: CaseApi) -> None:
     answer = await api.post(EVICTIONREQUESTS, wanted, query={"fieldValidation": "Warn"})
     answer.ok(201)
     if answer.headers is not None:
-        told = answer.header("Warning") or ""
-        assert told.startswith('299 - "unknown field \\"metadata.colour\\"", 299 - ')
+        warnings = answer.header("Warning") or ""
+        assert warnings.startswith('299 - "unknown field \\"metadata.colour\\"", 299 - ')
     name = wanted["metadata"]["name"]
     answer = await api.put(EVICTIONREQUESTS, {**answer.obj, "z": 1}, query={"fieldValidation": "Ignore"})
     assert not answer.header("Warning")

@@ -14,7 +14,7 @@ from vacate.api.kinds import CONFIGMAPS
 
 pytestmark = CONFORMANCE
 
-# Real clusters put a config map of their own into every namespace; ours are told apart by a label.
+# Real clusters put a config map of their own into every namespace; ours are distinguished by a label.
 MINE = {"labelSelector": "mine"}
 
 
@@ -122,7 +122,7 @@ async def test_any_revision(api: CaseApi, match: str) -> None:
     assert (await api.listed(CONFIGMAPS, {**query, **MINE}))["kind"] == "ConfigMapList"
 
 
-@without("kubectl", because="kubectl tries again for a long time when it is told to come back in a second")
+@without("kubectl", because="kubectl tries again for a long time when it is asked to come back in a second")
 async def test_a_revision_of_the_future(api: CaseApi) -> None:
     future = str(int(await api.version(CONFIGMAPS)) + 1_000_000)
     answer = await api.ask("GET", CONFIGMAPS, query={"resourceVersion": future})

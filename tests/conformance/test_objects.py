@@ -86,7 +86,7 @@ async def test_defaults(api: CaseApi, case: str) -> None:
     assert {path: dig(created, path) for path in wanted} == wanted
 
 
-async def test_one_replica_unless_said(api: CaseApi) -> None:
+async def test_one_replica_by_default(api: CaseApi) -> None:
     obj = workload("w")
     del obj["spec"]["replicas"]
     assert (await api.create(DEPLOYMENTS, obj))["spec"]["replicas"] == 1

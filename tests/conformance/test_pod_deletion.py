@@ -40,7 +40,7 @@ async def test_the_grace_is_the_pods(api: CaseApi) -> None:
     assert answer["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-async def test_the_grace_is_thirty_seconds_unless_said(api: CaseApi) -> None:
+async def test_the_grace_period_is_thirty_seconds_by_default(api: CaseApi) -> None:
     await running(api)
     assert seconds((await api.delete(PODS, "p")).ok()) == 30
 

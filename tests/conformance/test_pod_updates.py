@@ -38,7 +38,7 @@ async def test_a_change_is_refused(api: CaseApi, spec: Obj) -> None:
     answer.refused(422, "Invalid", starting=f'Pod "p" is invalid: spec: Forbidden: {MAY_NOT}')
 
 
-async def test_a_gate_that_comes_twice_is_told_once(api: CaseApi) -> None:
+async def test_a_gate_that_comes_twice_is_reported_once(api: CaseApi) -> None:
     await api.given(PODS, pod("p"))
     answer = await api.patch(PODS, "p", {"spec": {"schedulingGates": [{"name": "a"}, {"name": "a"}]}})
     new = "Forbidden: only deletion is allowed, but found new scheduling gate 'a'"

@@ -146,7 +146,7 @@ async def test_errors_of_an_update_are_reported_once(api: CaseApi) -> None:
     )
 
 
-async def test_putting_something_new_that_is_said_to_exist(api: CaseApi) -> None:
+async def test_putting_something_new_with_a_uid(api: CaseApi) -> None:
     wanted = named("l", meta={"uid": "7"}, spec={"holderIdentity": "me"})
     answer = await api.put(LEASES, wanted)
     why = (

@@ -1,4 +1,4 @@
-"""Fields that are there whether or not anybody said anything: zeroes, empty parts, null for times."""
+"""Fields that are there whether or not they were given: zeroes, empty parts, null for times."""
 
 from __future__ import annotations
 

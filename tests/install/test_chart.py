@@ -197,7 +197,7 @@ def test_the_chart_has_the_objects_of_the_settings(case: str, helm: Helm) -> Non
 
 
 @pytest.mark.process
-def test_helm_makes_the_namespace_unless_it_is_told_not_to(helm: Helm) -> None:
+def test_the_chart_leaves_the_namespace_to_helm(helm: Helm) -> None:
     kinds = [obj["kind"] for obj in helm.template({}, "x")]
     assert "Namespace" not in kinds
     assert "Deployment" in kinds
@@ -225,7 +225,7 @@ def _by_path(found: list[Obj]) -> dict[str, Obj]:
 
 
 def _kept(found: list[Obj]) -> list[Obj]:
-    """With what Helm alone is told: the definition stays when the release goes."""
+    """With what is for Helm alone: the definition stays when the release goes."""
     found = copy.deepcopy(found)
     for obj in found:
         if obj["kind"] == "CustomResourceDefinition":

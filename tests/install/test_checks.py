@@ -64,12 +64,12 @@ def version(minor: str, major: str = "1") -> Obj:
 @pytest.mark.parametrize("minor", ["32", "32+", "9", "0"])
 async def test_an_old_cluster_is_refused_before_anything_is_asked_of_it(minor: str) -> None:
     client, server = client_of(lambda _: version(minor))
-    said: list[str] = []
-    installer = Installer(client, SystemClock(), system_entropy(), said.append)
+    lines: list[str] = []
+    installer = Installer(client, SystemClock(), system_entropy(), lines.append)
     with pytest.raises(ConfigError, match=r"Kubernetes v1\..*; Vacate needs 1.33 or newer"):
         await installer.install(Settings())
     assert [one.path for one in server.asked] == ["/version"]
-    assert said == []
+    assert lines == []
 
 
 @pytest.mark.parametrize(("major", "minor"), [("1", "33"), ("1", "36+"), ("1", ""), ("2", "0"), ("", "")])
@@ -143,11 +143,11 @@ async def test_a_cluster_that_serves_too_little_is_refused() -> None:
 
 async def test_nothing_is_removed_from_an_embedded_cluster() -> None:
     client, server = client_of(lambda _: VERSION)
-    said: list[str] = []
-    uninstaller = Uninstaller(client, SystemClock(), system_entropy(), said.append)
+    lines: list[str] = []
+    uninstaller = Uninstaller(client, SystemClock(), system_entropy(), lines.append)
     with pytest.raises(ConfigError, match=r"started by `vacate up`, .* nothing was removed"):
         await uninstaller.uninstall("vacate-system")
-    assert ([one.path for one in server.asked], said) == (["/version"], [])
+    assert ([one.path for one in server.asked], lines) == (["/version"], [])
 
 
 async def test_other_releases_and_silent_servers_are_no_embedded_cluster() -> None:

@@ -122,12 +122,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("args", "said"), BAD.values(), ids=BAD)
-def test_bad_options_are_one_clear_error(args: list[str], said: str) -> None:
+@pytest.mark.parametrize(("args", "message"), BAD.values(), ids=BAD)
+def test_bad_options_are_one_clear_error(args: list[str], message: str) -> None:
     result = run(*args)
     assert result.exit_code != 0
-    told = str(result.exception) if isinstance(result.exception, VacateError) else result.output
-    assert said in told
+    output = str(result.exception) if isinstance(result.exception, VacateError) else result.output
+    assert message in output
     assert isinstance(result.exception, VacateError | SystemExit)
 
 
@@ -147,13 +147,13 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("option", "content", "said"), FILES.values(), ids=FILES)
-def test_bad_files_are_one_clear_error(option: str, content: bytes, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("option", "content", "message"), FILES.values(), ids=FILES)
+def test_bad_files_are_one_clear_error(option: str, content: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
     error = run(option, str(file)).exception
     assert isinstance(error, VacateError)
-    assert said in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(("source", "warned"), [((), True), (("--webhook-from", "10.0.0.0/28"), False)])

@@ -58,8 +58,8 @@ def expected() -> set[str]:
 def test_every_rule_is_tried_on_a_real_server_and_every_refusal_there_has_its_rule() -> None:
     """What the clock decides is not among them: rules have none."""
     rules = rule_errors(schema())
-    told = {one.replace('"b.example.com"', "the active interceptor") for one in expected()}
-    assert rules - NO_STEP == told
+    tried = {one.replace('"b.example.com"', "the active interceptor") for one in expected()}
+    assert rules - NO_STEP == tried
     assert not [rule for rule in rules if "future" in rule]
 
 

@@ -35,10 +35,10 @@ def simulate(main: Callable[[Sim], Awaitable[None]]) -> None:
 
 def test_the_second_waits_and_says_for_whom() -> None:
     async def main(sim: Sim) -> None:
-        client, said, turns = Client(InProcessTransport(a_server())), list[str](), list[str]()
+        client, lines, turns = Client(InProcessTransport(a_server())), list[str](), list[str]()
 
         async def one(name: str, seconds: float) -> None:
-            async with alone(client, sim.clock, sim.entropy, HERE, said.append) as turn:
+            async with alone(client, sim.clock, sim.entropy, HERE, lines.append) as turn:
                 turns.append(f"{name} begins")
                 await sim.clock.sleep(seconds)
                 await turn.check()
@@ -49,7 +49,7 @@ def test_the_second_waits_and_says_for_whom() -> None:
         await one("second", 0.0)
         await first
         assert turns == ["first begins", "first ends", "second begins", "second ends"]
-        (line,) = said
+        (line,) = lines
         assert line.startswith("waiting: ")
         assert line.endswith(" is installing or uninstalling")
 
@@ -79,7 +79,7 @@ def test_patience_ends() -> None:
     simulate(main)
 
 
-def test_a_lease_that_cannot_be_written_is_told_so() -> None:
+def test_a_lease_that_cannot_be_written_is_a_clear_error() -> None:
     class Refusing(TinyServer):
         async def handle(self, request: Request) -> Response:
             if "leases" in request.path:

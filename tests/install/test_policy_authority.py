@@ -25,10 +25,10 @@ def spec(settings: Settings | None = None, name: str = STATUS_AUTHORITY) -> Obj:
 
 
 def test_it_speaks_of_every_field_and_condition_that_admission_speaks_of() -> None:
-    told = [one["message"] for one in spec()["validations"]]
+    messages = [one["message"] for one in spec()["validations"]]
     for field in CONTROLLER_FIELDS:
-        assert any(one.startswith(f"status.{field}: ") for one in told)
-    assert any(all(sort in one for sort in OWN_CONDITIONS) for one in told)
+        assert any(one.startswith(f"status.{field}: ") for one in messages)
+    assert any(all(sort in one for sort in OWN_CONDITIONS) for one in messages)
     assert spec()["matchConstraints"]["resourceRules"][0]["resources"] == ["evictionrequests/status"]
     assert spec()["failurePolicy"] == "Fail"
 
@@ -52,12 +52,12 @@ def test_accounts_are_in_it_where_interceptors_are_bound() -> None:
 def test_that_of_evacuations_speaks_of_the_same_in_its_own_names() -> None:
     accounts = {"a.example.com": ("system:serviceaccount:shop:a",)}
     bound = spec(Settings(interceptor_accounts=accounts), EVACUATION_STATUS_AUTHORITY)
-    told = [one["message"] for one in bound["validations"]]
+    messages = [one["message"] for one in bound["validations"]]
     for field in CONTROLLER_FIELDS:
-        assert any(one.startswith(f"{evacuation_path(f'status.{field}')}: ") for one in told)
+        assert any(one.startswith(f"{evacuation_path(f'status.{field}')}: ") for one in messages)
     reports = bound["validations"][-2]["expression"]
     for field in REPORTED_FIELDS:
         name = evacuation_path(f"status.{field}").removeprefix("status.")
         assert f"object.?status.?{name} == " in reports
     assert bound["matchConstraints"]["resourceRules"][0]["resources"] == ["evacuations/status"]
-    assert not [one for one in told if "nterceptor " in one or "request" in one]
+    assert not [one for one in messages if "nterceptor " in one or "request" in one]

@@ -38,11 +38,11 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize(("found", "said"), LEFT.values(), ids=LEFT)
-def test_what_is_left_of_a_rollout(found: Obj | None, said: str) -> None:
+@pytest.mark.parametrize(("found", "message"), LEFT.values(), ids=LEFT)
+def test_what_is_left_of_a_rollout(found: Obj | None, message: str) -> None:
     left = rollout_left(found)
-    assert said in left
-    assert bool(said) == bool(left)
+    assert message in left
+    assert bool(message) == bool(left)
 
 
 def test_every_webhook_needs_an_authority() -> None:
@@ -54,8 +54,8 @@ def test_every_webhook_needs_an_authority() -> None:
 
 
 def pod(name: str = "d-1", *, ready: bool = False, **status: Any) -> Obj:
-    told = [*status.pop("conditions", []), {"type": "Ready", "status": str(ready)}]
-    return {"metadata": {"name": name, "labels": MARKS}, "status": {"conditions": told, **status}}
+    conditions = [*status.pop("conditions", []), {"type": "Ready", "status": str(ready)}]
+    return {"metadata": {"name": name, "labels": MARKS}, "status": {"conditions": conditions, **status}}
 
 
 def warning(about: str, message: str, time: str) -> Obj:
@@ -119,9 +119,9 @@ REASONS: dict[str, tuple[Obj, list[Obj], list[Obj], str]] = {
 }
 
 
-@pytest.mark.parametrize(("of", "pods", "events", "said"), REASONS.values(), ids=REASONS)
-def test_the_reason_is_told(of: Obj, pods: list[Obj], events: list[Obj], said: str) -> None:
-    assert reason_of(of, pods, events) == said
+@pytest.mark.parametrize(("of", "pods", "events", "reason"), REASONS.values(), ids=REASONS)
+def test_the_reason_is_named(of: Obj, pods: list[Obj], events: list[Obj], reason: str) -> None:
+    assert reason_of(of, pods, events) == reason
 
 
 def test_pods_of_others_and_those_that_go_are_no_reason() -> None:
@@ -136,5 +136,5 @@ def test_a_long_text_is_cut() -> None:
 
 
 def test_what_others_wrote_is_shown_in_one_line_without_signs_for_the_terminal() -> None:
-    told = reason_of(deployment(), [pod(**waiting("Bad", "a\nb\x1b[2Jc\u202ed"))], [])
-    assert told == "pod d-1: Bad: a b [2Jc d"
+    reason = reason_of(deployment(), [pod(**waiting("Bad", "a\nb\x1b[2Jc\u202ed"))], [])
+    assert reason == "pod d-1: Bad: a b [2Jc d"

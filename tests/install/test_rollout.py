@@ -51,9 +51,9 @@ def trust(server: TinyServer) -> None:
         server.put(kind, name, "", webhooks=[{"clientConfig": {"caBundle": "eA=="}}])
 
 
-def a_rollout(server: TinyServer, said: list[str]) -> Rollout:
+def a_rollout(server: TinyServer, lines: list[str]) -> Rollout:
     client = Client(InProcessTransport(server))
-    return Rollout(client, SystemClock(), system_entropy(), Settings(), said.append)
+    return Rollout(client, SystemClock(), system_entropy(), Settings(), lines.append)
 
 
 async def quiet(server: TinyServer) -> int:
@@ -67,21 +67,21 @@ async def quiet(server: TinyServer) -> int:
 
 
 async def test_it_returns_when_all_is_ready_and_asks_nothing_meanwhile() -> None:
-    server, said = a_server(), list[str]()
-    waiting = asyncio.ensure_future(a_rollout(server, said).wait(60.0))
+    server, lines = a_server(), list[str]()
+    waiting = asyncio.ensure_future(a_rollout(server, lines).wait(60.0))
     asked = await quiet(server)
     for name in (CERTIFICATES, MANAGER, WEBHOOK):
         deploy(server, name, DONE)
         await quiet(server)
-        assert said[-1] == f"deployment.apps/{name} ready"
+        assert lines[-1] == f"deployment.apps/{name} ready"
     assert not waiting.done()
     trust(server)
     assert await asyncio.wait_for(waiting, 60) == []
-    assert sorted(said) == sorted(f"{shown(obj)} ready" for obj in awaited(Settings()))
+    assert sorted(lines) == sorted(f"{shown(obj)} ready" for obj in awaited(Settings()))
     assert len(server.requests) == asked
 
 
-async def test_what_is_not_ready_in_time_is_told_with_its_reason() -> None:
+async def test_what_is_not_ready_in_time_is_named_with_its_reason() -> None:
     server = a_server()
     deploy(server, MANAGER, DONE)
     deploy(server, CERTIFICATES, DONE)
@@ -105,7 +105,7 @@ async def test_what_is_not_ready_in_time_is_told_with_its_reason() -> None:
     ]
 
 
-async def test_who_may_not_watch_is_told_so() -> None:
+async def test_a_refused_watch_is_reported() -> None:
     class Refusing(TinyServer):
         async def handle(self, request: Request) -> Response:
             return Response(403, orjson.dumps(to_status(Forbidden("pods is forbidden"))))

@@ -16,7 +16,7 @@ TOLERANCE = "CLOCK_TOLERANCE = dt.timedelta(seconds=10)"
 
 
 @pytest.mark.parametrize(
-    ("mutation", "killed", "said"),
+    ("mutation", "killed", "message"),
     [
         (Mutation(SILENCE, TOLERANCE, "CLOCK_TOLERANCE = dt.timedelta(seconds=11)"), True, ""),
         (Mutation(SILENCE, TOLERANCE, f"{TOLERANCE}  # the same"), False, "its tests pass without it"),
@@ -26,13 +26,13 @@ TOLERANCE = "CLOCK_TOLERANCE = dt.timedelta(seconds=10)"
     ids=["removed", "still there", "broken altogether", "not found"],
 )
 @pytest.mark.thorough
-def test_a_rule_that_holds_is_told_from_one_that_does_not(
-    mutation: Mutation, killed: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_rule_that_holds_is_distinguished_from_one_that_does_not(
+    mutation: Mutation, killed: bool, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = (ROOT / SILENCE).read_text()
     verdict = check(Rule("x", ("decision 10",), "X.", tests=(HOLDING,), mutation=mutation))
     assert verdict.killed is killed
-    assert said in verdict.said
+    assert message in verdict.message
     assert (ROOT / SILENCE).read_text() == before
     assert list(tmp_path.iterdir()) == []

@@ -149,12 +149,12 @@ async def test_without_a_usable_ca_nothing_is_served(folder: Path, content: byte
             await WebhookParts(transport, around, guarded(folder)).run()
 
 
-async def test_more_reviews_than_there_is_room_for_are_told_to_come_back(folder: Path) -> None:
+async def test_reviews_beyond_the_limit_get_429(folder: Path) -> None:
     async with listening(WebhookSettings("127.0.0.1", 0, folder, reviews=3)) as (parts, gate):
         gate.open.clear()
         # By users of their own: reviews of one user ask about a right once.
         first = [asyncio.create_task(sent(parts, showing(), a_review(f"admin-{n}"))) for n in range(3)]
-        while gate.waiting < 3:  # noqa: ASYNC110 - it is told to nobody
+        while gate.waiting < 3:  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(0.001)
         assert [await sent(parts, showing()) for _ in range(5)] == [429] * 5
         gate.open.set()

@@ -68,9 +68,9 @@ def same(theirs: Answer, ours: ReviewAnswer) -> None:
     if theirs.code < 400:
         assert ours.allowed, ours.body
         return
-    told = ours.refusal
-    assert (theirs.code, theirs.body["reason"]) == (told["code"], told["reason"])
-    assert theirs.body.get("details", {}).get("causes") == told.get("details", {}).get("causes")
+    refusal = ours.refusal
+    assert (theirs.code, theirs.body["reason"]) == (refusal["code"], refusal["reason"])
+    assert theirs.body.get("details", {}).get("causes") == refusal.get("details", {}).get("causes")
 
 
 CREATIONS: dict[str, Obj] = {
@@ -175,7 +175,7 @@ async def test_a_guarded_evacuation_goes_when_its_pod_has_gone(pair: Pair) -> No
     assert (await pair.hook.ask(VALIDATE, asked("DELETE", old=stored))).allowed
 
 
-async def test_the_second_api_for_a_pod_is_told_about_the_first(pair: Pair) -> None:
+async def test_the_refusal_of_the_second_api_for_a_pod_names_the_first(pair: Pair) -> None:
     await _stored(pair)
     target = {"podRef": {"name": "web", "uid": POD_UID}}
     request = {

@@ -113,7 +113,7 @@ async def test_the_record_of_a_request_on_its_way_out_makes_no_pod_gone(server: 
 async def test_two_replicas_share_what_is_recorded(server: Embedded, hook: Hook) -> None:
     other = Hook.beside(server, hook.terms)
     answers = await asyncio.gather(*(evict(one) for one in (hook, other) * 5))
-    assert {told.refusal["code"] for told in answers} == {429}
+    assert {reply.refusal["code"] for reply in answers} == {429}
     made = server.stored(EVICTIONREQUESTS, "uid-p")
     assert made is not None
     assert len(made["spec"]["requesters"]) == 1
@@ -211,9 +211,9 @@ async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(s
             return await super().send(request)
 
     hook = Hook(Client(Refusing(server.server, ADMIN)), server.clock, WebhookConfig(bridge=True))
-    told = await evict(hook)
-    assert told.allowed
-    assert told.response["warnings"] == [
+    reply = await evict(hook)
+    assert reply.allowed
+    assert reply.response["warnings"] == [
         "pod/p is evicted past its interceptors: no EvictionRequest could be made for it: no"
     ]
 
@@ -260,9 +260,9 @@ async def test_a_request_that_cannot_be_made_for_the_moment_lets_nobody_past(
         )
         server.clock.move(40)
     server.clock.move(1)
-    told = await evict(hook)
-    assert told.allowed
-    assert "evicted past its interceptors" in told.response["warnings"][0]
+    reply = await evict(hook)
+    assert reply.allowed
+    assert "evicted past its interceptors" in reply.response["warnings"][0]
     failing.times = 0
     assert "is requested" in (await evict(hook)).refusal["message"]
 
@@ -283,10 +283,10 @@ async def test_a_request_that_is_never_made_does_not_block_a_drain_for_ever(
     hook = Hook(Client(Late(server.server, ADMIN)), server.clock, WebhookConfig(bridge=True))
     assert (await evict(hook)).refusal["code"] == 429
     async with asyncio.timeout(10):
-        while not (told := await evict(hook)).allowed:
+        while not (reply := await evict(hook)).allowed:
             await asyncio.sleep(0.01)
             server.clock.move(31)
-    assert "no EvictionRequest could be made" in told.response["warnings"][0]
+    assert "no EvictionRequest could be made" in reply.response["warnings"][0]
 
 
 async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() -> None:

@@ -110,7 +110,7 @@ async def test_others_who_may(server: Embedded, hook: Hook, user: Obj, how: str,
     assert counted(hook, result) == 1
 
 
-async def test_what_is_no_force_deletion_is_not_told(server: Embedded, hook: Hook) -> None:
+async def test_what_is_no_force_deletion_is_not_reported(server: Embedded, hook: Hook) -> None:
     assert (await delete(hook, server, KUBELET)).allowed  # it has seen the processes end
     assert (await delete(hook, server, options={"kind": "DeleteOptions"})).allowed
     assert (await delete(hook, server, options={**FORCE, "gracePeriodSeconds": 1})).allowed
@@ -122,7 +122,7 @@ async def test_what_is_no_force_deletion_is_not_told(server: Embedded, hook: Hoo
     assert all(counted(hook, result) is None for result in ("node", "confirmed", "unguarded"))
 
 
-async def test_a_pod_that_does_not_exist_is_not_told(server: Embedded, hook: Hook) -> None:
+async def test_a_force_deletion_of_no_pod_is_not_reported(server: Embedded, hook: Hook) -> None:
     for meta in ({"name": "q"}, {"name": "p", "uid": "another"}, {"name": "../.."}, {}):
         forged = {**stored(server), "metadata": {"namespace": "d", **meta}}
         asked = review("DELETE", old=forged, kind=PODS, namespace="d", user=JANE, options=FORCE)

@@ -55,7 +55,7 @@ async def test_no_review_is_an_internal_error(path: str, caplog: pytest.LogCaptu
         for (operation, sub), user, new, old in itertools.product(WRITES, USERS, ODD, ODD):
             sent = review(operation, kind=PATHS[path].kind, namespace="d", user={"username": user})
             sent["request"] |= {"object": new, "oldObject": old, "subResource": sub, "options": new}
-            told = await hook.ask(path, sent)
-            assert "internal error" not in str(told.body), sent
+            reply = await hook.ask(path, sent)
+            assert "internal error" not in str(reply.body), sent
         assert server.stored(PODS, "p") == before
     assert not [one for one in caplog.records if one.exc_info]

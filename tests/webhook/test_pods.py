@@ -90,8 +90,8 @@ async def test_rules(hook: Hook, sort: Any, interceptors: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_what_the_author_wrote_stays(hook: Hook, prefix: str) -> None:
-    for said in ({f"{prefix}/priority_mine.example.com": "7"}, {f"{prefix}/hash_x": "broken"}):
-        answer = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}, said)))
+    for written in ({f"{prefix}/priority_mine.example.com": "7"}, {f"{prefix}/hash_x": "broken"}):
+        answer = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}, written)))
         assert answer.patch == []
     listed = pod({"app": "web"}, evictionInterceptors=[{"name": "mine.example.com"}])
     assert (await hook.ask(MUTATE_PODS, of_pod(listed))).patch == []
@@ -125,7 +125,7 @@ async def test_with_the_feature_off_pods_are_left_alone(hook: Hook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("rules: [", "is not YAML"),
         ("- 1", "Expected `object`"),
@@ -143,10 +143,10 @@ async def test_with_the_feature_off_pods_are_left_alone(hook: Hook) -> None:
         ),
     ],
 )
-def test_rules_that_make_no_sense(text: str, said: str) -> None:
+def test_rules_that_make_no_sense(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_rules(text, "rules.yaml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("rules.yaml: ")
     assert "\n" not in str(caught.value)
 

@@ -60,9 +60,11 @@ def status(server: Embedded, **changed: Any) -> Obj:
     return {"authenticated": True, "audiences": [AUDIENCE], "user": {**user, **changed}}
 
 
-async def ask(server: Embedded, said: Obj | None, *, token: str = f"Bearer {TOKEN}", **more: str) -> Response:
+async def ask(
+    server: Embedded, token_status: Obj | None, *, token: str = f"Bearer {TOKEN}", **more: str
+) -> Response:
     transport = WithTokens(server.server, ADMIN)
-    transport.status = said
+    transport.status = token_status
     service = ReasonService(Client(transport))
     headers = CIMultiDict({"Authorization": token} if token else {})
     return await service.handle(
@@ -78,26 +80,26 @@ async def test_the_reason_of_a_pod_that_is_being_deleted(server: Embedded) -> No
     assert (answer.status, answer.body) == (200, b"resolve issue")
 
 
-async def test_who_is_not_a_pod_is_told_nothing(server: Embedded) -> None:
+async def test_a_caller_that_is_no_pod_learns_no_reason(server: Embedded) -> None:
     await server.ask("DELETE", PODS.object_path("p", "d"))
     good = status(server)
-    extra, said_of = good["user"]["extra"], "authentication.kubernetes.io/pod-"
-    for said, code in [
+    extra, prefix = good["user"]["extra"], "authentication.kubernetes.io/pod-"
+    for token_status, code in [
         ({**good, "authenticated": False}, 401),
         ({**good, "audiences": ["https://kubernetes.default.svc"]}, 401),
         ({**good, "audiences": None}, 401),
         (status(server, extra={}), 401),
         (status(server, username="system:node:n"), 401),
         (status(server, username="system:serviceaccount:other:default"), 404),
-        (status(server, extra=extra | {f"{said_of}uid": ["x"]}), 404),
+        (status(server, extra=extra | {f"{prefix}uid": ["x"]}), 404),
         (
-            status(server, extra=extra | {f"{said_of}name": ["a/b"]}),
+            status(server, extra=extra | {f"{prefix}name": ["a/b"]}),
             404,
         ),
         (None, 503),
     ]:
-        answer = await ask(server, said)
-        assert answer.status == code, (said, answer)
+        answer = await ask(server, token_status)
+        assert answer.status == code, (token_status, answer)
         assert b"resolve" not in bytes(answer.body)  # type: ignore[arg-type]  # never a stream
 
 

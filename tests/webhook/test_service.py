@@ -60,7 +60,7 @@ def beside(answer: Response | Exception | None) -> Hook:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"", "the body is not JSON"),
         (b"{", "unexpected end of data"),
@@ -72,24 +72,24 @@ def beside(answer: Response | Exception | None) -> Hook:
         (b'{"a":' * 900 + b"1" + b"}" * 900, "nest"),
     ],
 )
-async def test_malformed_bodies(body: bytes, said: str) -> None:
-    told = await beside(None).send(MUTATE, body)
-    assert told.code == 400
-    assert told.body["reason"] == "BadRequest"
-    assert said in told.body["message"]
+async def test_malformed_bodies(body: bytes, message: str) -> None:
+    reply = await beside(None).send(MUTATE, body)
+    assert reply.code == 400
+    assert reply.body["reason"] == "BadRequest"
+    assert message in reply.body["message"]
 
 
 async def test_other_versions_and_kinds_of_review() -> None:
     for change in ({"apiVersion": "admission.k8s.io/v1beta1"}, {"kind": "TokenReview"}):
-        told = await beside(None).ask(MUTATE, {**review("CREATE", new=the_request()), **change})
-        assert told.code == 400
-        assert "only AdmissionReview of admission.k8s.io/v1" in told.body["message"]
+        reply = await beside(None).ask(MUTATE, {**review("CREATE", new=the_request()), **change})
+        assert reply.code == 400
+        assert "only AdmissionReview of admission.k8s.io/v1" in reply.body["message"]
 
 
 async def test_a_review_of_another_kind() -> None:
-    told = await beside(None).ask(MUTATE, review("CREATE", new=the_request(), kind=PODS))
-    assert told.code == 400
-    assert "and the review is about pods" in told.body["message"]
+    reply = await beside(None).ask(MUTATE, review("CREATE", new=the_request(), kind=PODS))
+    assert reply.code == 400
+    assert "and the review is about pods" in reply.body["message"]
 
 
 async def test_content_type_method_and_path() -> None:
@@ -104,8 +104,8 @@ async def test_content_type_method_and_path() -> None:
 
 async def test_a_review_without_its_object() -> None:
     for operation, path in (("CREATE", MUTATE), ("UPDATE", MUTATE), ("DELETE", VALIDATE)):
-        told = await beside(None).ask(path, review(operation))
-        assert told.refusal["code"] == 400
+        reply = await beside(None).ask(path, review(operation))
+        assert reply.refusal["code"] == 400
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ async def test_a_review_without_its_object() -> None:
 )
 async def test_a_cluster_that_does_not_tell(answer: Any) -> None:
     """No verdict: the failure policy decides, and it says closed."""
-    told = await beside(answer).ask(MUTATE, review("CREATE", new=the_request()))
-    assert told.code == 503
+    reply = await beside(answer).ask(MUTATE, review("CREATE", new=the_request()))
+    assert reply.code == 503
 
 
 async def test_a_cluster_that_takes_too_long() -> None:
     hook = beside(None)
     hook.service._answer_seconds = 0.01
-    told = await hook.ask(MUTATE, review("CREATE", new=the_request()))
-    assert told.code == 503
-    assert "in time" in told.body["message"]
+    reply = await hook.ask(MUTATE, review("CREATE", new=the_request()))
+    assert reply.code == 503
+    assert "in time" in reply.body["message"]
 
 
 async def test_an_api_server_that_no_longer_waits() -> None:
@@ -137,8 +137,8 @@ async def test_an_api_server_that_no_longer_waits() -> None:
     hook.service._answer_seconds = math.inf
     body = orjson.dumps(review("CREATE", new=the_request()))
     headers = CIMultiDict({"Content-Type": "application/json"})
-    told = await hook.service.handle(Request("POST", MUTATE, MultiDict({"timeout": "1s"}), headers, body))
-    assert told.status == 503
+    reply = await hook.service.handle(Request("POST", MUTATE, MultiDict({"timeout": "1s"}), headers, body))
+    assert reply.status == 503
 
 
 async def test_status_needs_no_cluster() -> None:
@@ -224,8 +224,8 @@ def encodable(value: Any) -> bytes:
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(spoilt_reviews())
 def test_spoilt_reviews(sent: tuple[str, Any]) -> None:
-    told = asyncio.run(answered(sent[0], encodable(sent[1])))
-    assert told.code in (200, 400), told.body
+    reply = asyncio.run(answered(sent[0], encodable(sent[1])))
+    assert reply.code in (200, 400), reply.body
 
 
 @settings(max_examples=examples(30), deadline=None)

@@ -53,7 +53,7 @@ def write(folder: Path, pair: KeyPair) -> None:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 - it is told to nobody
+        while not holds():  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(0.001)
 
 
@@ -192,9 +192,9 @@ async def test_broken_files_change_nothing(folder: Path, caplog: pytest.LogCaptu
         ("tls.crt", b"-----BEGIN CERTIFICATE-----\n", "is not a PEM"),
     ]
     looking = asyncio.ensure_future(keep_looking([files.look], SystemClock(), counted, seconds=0.001))
-    for name, content, said in spoilt:
+    for name, content, message in spoilt:
         (folder / name).write_bytes(content)
-        await until(lambda said=said: said in caplog.text)  # type: ignore[misc]
+        await until(lambda message=message: message in caplog.text)  # type: ignore[misc]
         assert served.certificate == before
     (folder / "tls.crt").unlink()
     await until(lambda: "cannot be read" in caplog.text)

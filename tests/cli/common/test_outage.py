@@ -1,4 +1,4 @@
-"""What is said when changes no longer arrive, and when they do again."""
+"""What is printed when changes no longer arrive, and when they do again."""
 
 from __future__ import annotations
 

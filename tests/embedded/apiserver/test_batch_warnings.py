@@ -15,7 +15,7 @@ SCHEDULE = "the embedded cluster runs no schedules"
 
 
 @pytest.mark.parametrize(
-    ("kind", "obj", "said"),
+    ("kind", "obj", "warning"),
     [
         (CRONJOBS, cron_job("it", suspend=False), SCHEDULE),
         (CRONJOBS, cron_job("it"), ""),
@@ -24,12 +24,12 @@ SCHEDULE = "the embedded cluster runs no schedules"
         (JOBS, job("it", podFailurePolicy={"rules": []}), "spec.podFailurePolicy"),
     ],
 )
-async def test_a_new_object(kind: Kind, obj: Obj, said: str) -> None:
+async def test_a_new_object(kind: Kind, obj: Obj, warning: str) -> None:
     async with embedded() as server:
         answer = await server.ask("POST", kind.collection_path("d"), obj)
         assert answer.code == 201
-        assert said in answer.headers.get("Warning", "")
-        assert bool(said) is ("Warning" in answer.headers)
+        assert warning in answer.headers.get("Warning", "")
+        assert bool(warning) is ("Warning" in answer.headers)
 
 
 async def test_a_cron_job_that_is_resumed() -> None:

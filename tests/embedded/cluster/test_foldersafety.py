@@ -56,9 +56,9 @@ def test_what_others_may_write_is_refused(root: Path, name: str, mode: int) -> N
     root.chmod(0o755)
     path = root / name
     path.chmod(path.stat().st_mode | mode)
-    with pytest.raises(ConfigError, match="may be written by other users; chmod go-w") as told:
+    with pytest.raises(ConfigError, match="may be written by other users; chmod go-w") as refused:
         acquired(root)
-    assert str(path) in str(told.value)
+    assert str(path) in str(refused.value)
     assert not (root / "lock").exists()
 
 

@@ -74,8 +74,8 @@ def test_a_rolling_update_replaces_all_pods_and_remembers_the_past() -> None:
             condition_of(found, "Progressing", "message")
             == f'ReplicaSet "{name}" has successfully progressed.'
         )
-        told = events_of(world, "web", "ScalingReplicaSet")
-        assert f"Scaled up replica set {name} from 0 to 1" in told
+        messages = events_of(world, "web", "ScalingReplicaSet")
+        assert f"Scaled up replica set {name} from 0 to 1" in messages
         before = writes(world)
         await world.sim.clock.sleep(900)
         assert writes(world) == before

@@ -156,7 +156,7 @@ def test_pods_go_with_their_job(policy: str) -> None:
     in_world(body)
 
 
-def test_pods_stay_where_nothing_is_said_and_nobody_holds_them() -> None:
+def test_pods_outlive_a_job_by_default_and_lose_its_finalizer() -> None:
     async def body(world: World) -> None:
         await started(world, template=RUNS)
         await world.until(lambda: found(world)["status"].get("ready") == 1)

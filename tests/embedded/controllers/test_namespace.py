@@ -40,8 +40,8 @@ def test_a_namespace_ends_with_all_that_is_in_it_and_pods_get_their_grace() -> N
         await world.until(
             lambda: condition_of(created(world, NAMESPACES, "old", ""), "NamespaceContentRemaining") == "True"
         )
-        told = condition_of(created(world, NAMESPACES, "old", ""), "NamespaceContentRemaining", "message")
-        assert told == "Some resources are remaining: pods. has 3 resource instances"
+        message = condition_of(created(world, NAMESPACES, "old", ""), "NamespaceContentRemaining", "message")
+        assert message == "Some resources are remaining: pods. has 3 resource instances"
         await world.until(lambda: world.find(NAMESPACES, "old") is None, timeout=120)
         assert (world.sim.clock.now() - began).total_seconds() >= 20
         for kind in (PODS, DEPLOYMENTS, CONFIGMAPS, SERVICEACCOUNTS):

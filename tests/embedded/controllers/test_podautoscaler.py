@@ -35,7 +35,7 @@ def count(world: World) -> int:
     return int(created(world, DEPLOYMENTS, "web")["spec"]["replicas"])
 
 
-def said(world: World, type_: str) -> tuple[str, str]:
+def status_and_reason(world: World, type_: str) -> tuple[str, str]:
     found = created(world, HORIZONTALPODAUTOSCALERS, "web")
     return condition_of(found, type_), condition_of(found, type_, "reason")
 
@@ -51,7 +51,7 @@ def test_without_metrics_it_acts_only_outside_of_the_bounds() -> None:
         await world.client.patch(HORIZONTALPODAUTOSCALERS, "web", {"spec": {"minReplicas": 1}}, "default")
         await world.settle()
         assert count(world) == 4
-        assert said(world, "ScalingActive") == ("False", "FailedGetExternalMetric")
+        assert status_and_reason(world, "ScalingActive") == ("False", "FailedGetExternalMetric")
         await world.client.patch(HORIZONTALPODAUTOSCALERS, "web", {"spec": {"maxReplicas": 2}}, "default")
         await world.until(lambda: count(world) == 2)
         await world.settle()
@@ -70,11 +70,11 @@ def test_the_highest_metric_decides_between_floor_and_ceiling() -> None:
         await world.until(lambda: count(world) == 3)
         await measured(world, "1k")
         await world.until(lambda: count(world) == 4)
-        await world.until(lambda: said(world, "ScalingLimited") == ("True", "TooManyReplicas"))
+        await world.until(lambda: status_and_reason(world, "ScalingLimited") == ("True", "TooManyReplicas"))
         await measured(world, "1")
         await measured(world, "1", "queue")
         await world.until(lambda: count(world) == 2)
-        await world.until(lambda: said(world, "ScalingLimited") == ("True", "TooFewReplicas"))
+        await world.until(lambda: status_and_reason(world, "ScalingLimited") == ("True", "TooFewReplicas"))
         await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 3}}, "default")
         await world.until(lambda: count(world) == 2)
 
@@ -84,9 +84,9 @@ def test_the_highest_metric_decides_between_floor_and_ceiling() -> None:
 def test_it_lies_idle_at_zero_and_without_a_target() -> None:
     async def main(world: World) -> None:
         await autoscaled(world, least=2)
-        await world.until(lambda: said(world, "AbleToScale") == ("False", "FailedGetScale"))
+        await world.until(lambda: status_and_reason(world, "AbleToScale") == ("False", "FailedGetScale"))
         await running(world, replicas=0)
-        await world.until(lambda: said(world, "ScalingActive") == ("False", "ScalingDisabled"))
+        await world.until(lambda: status_and_reason(world, "ScalingActive") == ("False", "ScalingDisabled"))
         assert count(world) == 0
         await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}, "default")
         await world.until(lambda: count(world) == 2)

@@ -45,7 +45,7 @@ def test_pods_of_a_deleted_node_go_after_a_quarantine_and_say_why() -> None:
     async def body(world: World) -> None:
         lost = await _lose(world)
         await world.sim.clock.sleep(600)
-        assert lost in on(world, "node-1")  # nobody has said that the node is gone for good
+        assert lost in on(world, "node-1")  # no one has declared the node gone for good
         await world.client.delete(NODES, "node-1")
         await world.sim.clock.sleep(35)
         assert lost in on(world, "node-1")
@@ -95,7 +95,7 @@ def test_a_node_that_only_the_cache_misses_keeps_its_pods() -> None:
 
 
 class OldNodes:
-    """The cache of nodes, which has stopped at what it was told last."""
+    """The cache of nodes, which has stopped at the last change that it received."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache

@@ -87,7 +87,7 @@ def test_orphans_are_adopted_and_strays_released() -> None:
     in_world(body)
 
 
-def test_pods_that_are_refused_are_told_of_in_a_condition() -> None:
+def test_pods_that_are_refused_are_reported_in_a_condition() -> None:
     async def body(world: World) -> None:
         broken = replicaset("web", replicas=2)
         broken["spec"]["template"]["spec"]["priorityClassName"] = "no-such-class"

@@ -67,8 +67,8 @@ def test_a_pod_that_leaves_makes_room_for_the_one_that_waits() -> None:
         await world.until(lambda: node_of(created(world, PODS, "big")))
         await world.client.create(PODS, asking("second", str(cores)), "default")
         await world.until(lambda: condition_of(created(world, PODS, "second"), "PodScheduled") == "False")
-        told = condition_of(created(world, PODS, "second"), "PodScheduled", "message")
-        assert told == "0/1 nodes are available: 1 Insufficient cpu."
+        message = condition_of(created(world, PODS, "second"), "PodScheduled", "message")
+        assert message == "0/1 nodes are available: 1 Insufficient cpu."
         await world.client.delete(PODS, "big", "default")
         await world.until(lambda: node_of(created(world, PODS, "second")) == "node-1", timeout=60)
 
@@ -163,7 +163,7 @@ def test_nobody_who_waits_in_line_is_forgotten_when_bindings_fail() -> None:
 
 
 class RefusedReports:
-    """A plan under which the server refuses what is said about certain pods."""
+    """A plan under which the server refuses reports about certain pods."""
 
     def __init__(self, *pods: str) -> None:
         self.pods = pods
@@ -186,8 +186,8 @@ def test_a_pod_without_a_place_says_why_although_the_first_report_was_lost() -> 
         await world.until(lambda: plan.refused > 0)
         plan.pods = ()
         await world.until(lambda: condition_of(created(world, PODS, "p"), "PodScheduled") == "False")
-        told = condition_of(created(world, PODS, "p"), "PodScheduled", "message")
-        assert told == "0/1 nodes are available: 1 node(s) were unschedulable."
+        message = condition_of(created(world, PODS, "p"), "PodScheduled", "message")
+        assert message == "0/1 nodes are available: 1 node(s) were unschedulable."
         await world.settle(5)
         before = writes(world)
         await world.sim.clock.sleep(900)
@@ -196,7 +196,7 @@ def test_a_pod_without_a_place_says_why_although_the_first_report_was_lost() -> 
     in_world(body, nodes=1, plans=lambda name: plan if name == "scheduler" else Script(()))
 
 
-def test_a_pod_that_cannot_be_told_why_it_waits_keeps_nobody_from_a_node() -> None:
+def test_a_pod_whose_status_cannot_be_written_keeps_no_other_pod_from_a_node() -> None:
     plan = RefusedReports("huge")
 
     async def body(world: World) -> None:

@@ -48,7 +48,7 @@ def test_a_pod_that_never_starts_or_is_never_ready_has_no_next_moment() -> None:
     assert next_moment(lived(PodTimings(ready=NEVER), 9), at(9)) is None
 
 
-def test_a_running_pod_can_be_told_when_to_end() -> None:
+def test_the_end_of_a_running_pod_can_be_set() -> None:
     view = simulated_pod(spec={"restartPolicy": "Never"})
     lifecycle = lived(PodTimings(start=1), 5, spec={"restartPolicy": "Never"})
     later = advance(lifecycle, view, PodTimings(start=1, run=20), at(6))

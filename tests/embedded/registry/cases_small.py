@@ -72,8 +72,8 @@ NODE_CASES: Cases = (
              "(e.g. 10.9.8.0/24 or 2001:db8::/64)")
       for given in ("x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8")),
     *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
-             f'spec.podCIDRs[0]: Invalid value: "{given}": {said}')
-      for given, said in (
+             f'spec.podCIDRs[0]: Invalid value: "{given}": {message}')
+      for given, message in (
           ("010.0.0.0/8", "must not have leading 0s in IP or prefix length"),
           ("10.0.0.0/08", "must not have leading 0s in IP or prefix length"),
           ("::ffff:10.0.0.0/120", "must not have an IPv4-mapped IPv6 address"),

@@ -81,8 +81,8 @@ def test_every_field_has_one_type(path: str, schema: Obj) -> None:
     ctx = context("status" if path.startswith("status") else "")
     STRATEGY.prepare_update(new, old, ctx)
     shown = path if path.startswith("spec") else path.removeprefix("status").removeprefix(".")
-    said = f'{path}: Invalid value: "{given}": {shown} in body must be of type {wanted}: "{given}"'
-    assert said in [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
+    expected = f'{path}: Invalid value: "{given}": {shown} in body must be of type {wanted}: "{given}"'
+    assert expected in [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
 
 
 def test_all_errors_come_at_once() -> None:
@@ -97,7 +97,7 @@ def test_all_errors_come_at_once() -> None:
 
 
 def world(**pod: Any) -> Context:
-    """A world in which the pod is as told; nothing in it where it is `gone`."""
+    """A world in which the pod is as given; nothing in it where it is `gone`."""
     found = copy.deepcopy(RUNNING["web"])
     for path, value in pod.get("changes", {}).items():
         put(found, path, value)
@@ -253,7 +253,7 @@ BRIDGE_RECORD = '{"jane.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'
     ids=lambda one: one.name if isinstance(one, User) else "",
 )
 def test_a_record_of_callers_is_not_forged(user: User, counts: bool) -> None:
-    """By it the eviction bridge tells a drain that a pod is gone, and withdraws requesters."""
+    """By it the eviction bridge reports to a drain that a pod is gone, and withdraws requesters."""
     bridge = StatusAuthority(recorders=("webhook",))
     ctx = dataclasses.replace(context(), user=user, authority=bridge)
     old = stored(KIND)
@@ -289,8 +289,8 @@ def test_times_are_compared_as_instants_and_kept_as_written() -> None:
 )
 def test_what_is_no_time(text: str) -> None:
     path = "status.heartbeatTime"
-    said = f'{path}: Invalid value: "{text}": heartbeatTime in body must be of type date-time: "{text}"'
-    assert said in stepped(KIND, {path: text}, ACTIVE, context("status"))[2]
+    expected = f'{path}: Invalid value: "{text}": heartbeatTime in body must be of type date-time: "{text}"'
+    assert expected in stepped(KIND, {path: text}, ACTIVE, context("status"))[2]
 
 
 @pytest.mark.parametrize(
@@ -307,9 +307,9 @@ def test_what_is_no_time(text: str) -> None:
 )
 def test_what_is_a_time_that_not_everyone_can_hold(text: str) -> None:
     path = "status.heartbeatTime"
-    told = stepped(KIND, {path: text}, ACTIVE, context("status"))[2]
-    assert told[0].startswith(f'{path}: Invalid value: "{text}": heartbeatTime in body should match ')
-    assert len(told) == 1
+    errors = stepped(KIND, {path: text}, ACTIVE, context("status"))[2]
+    assert errors[0].startswith(f'{path}: Invalid value: "{text}": heartbeatTime in body should match ')
+    assert len(errors) == 1
 
 
 @pytest.mark.parametrize("changes", [{}, {"status.podEvictionStatus.failedAPIEvictionCounter": 3}, ACTIVE])

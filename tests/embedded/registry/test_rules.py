@@ -121,8 +121,8 @@ def _pattern(field: str) -> re.Pattern[str]:
 
 def test_a_scale_has_no_negative_replicas() -> None:
     scale = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": -1}}
-    said = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-    assert [str(field_error) for field_error in scale_errors(scale)] == [said]
+    expected = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    assert [str(field_error) for field_error in scale_errors(scale)] == [expected]
 
 
 def rows() -> list[str]:

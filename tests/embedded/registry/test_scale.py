@@ -46,5 +46,5 @@ def test_scaling_changes_replicas_alone() -> None:
 def test_a_scale_has_the_metadata_of_an_object() -> None:
     scale = scale_of(stored(DEPLOYMENTS))
     scale["metadata"]["namespace"] = "a.b"
-    said = 'metadata.namespace: Invalid value: "a.b": must not contain dots'
-    assert [str(field_error) for field_error in scale_errors(scale)] == [said]
+    expected = 'metadata.namespace: Invalid value: "a.b": must not contain dots'
+    assert [str(field_error) for field_error in scale_errors(scale)] == [expected]

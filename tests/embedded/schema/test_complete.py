@@ -1,4 +1,4 @@
-"""What Go writes of an object whether or not anybody said it."""
+"""What Go writes of an object whether or not it was given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process under write load that is killed: it prints what it was told and what its watcher saw."""
+"""A process under write load that is killed: it prints confirmed writes and what its watcher saw."""
 
 from __future__ import annotations
 

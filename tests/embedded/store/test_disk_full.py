@@ -111,7 +111,7 @@ async def test_a_sync_that_fails_is_not_acknowledged_and_not_seen(tmp_path: Path
         await store.aclose()
     again = await opened(SqliteLog(tmp_path / "log.db"))
     names = [e.key.name for e in again.list("pods").entries]
-    assert names in (["0000"], ["0000", "0001"])  # nobody was told about the second
+    assert names in (["0000"], ["0000", "0001"])  # the second was not confirmed
     await again.aclose()
 
 

@@ -87,9 +87,9 @@ class FailingMachine(RuleBasedStateMachine):
         held = max([self.log.compacted, *self.log.records])
         acknowledged = [w.entry.revision for w, t in self.waiters if t.done() and not t.exception()]
         assert max(acknowledged, default=1) <= self.store.revision <= held
-        told = self.model.stream(self.watch.scope, 1, self.store.revision)
-        assert len(self.seen) == len(told)
-        assert all(map(same_change, self.seen, told))
+        expected = self.model.stream(self.watch.scope, 1, self.store.revision)
+        assert len(self.seen) == len(expected)
+        assert all(map(same_change, self.seen, expected))
         committed = self.model.objects(self.store.revision)
         listed = self.store.list("pods").entries
         assert len(listed) == len(committed)

@@ -94,7 +94,7 @@ def test_in_steps() -> None:
     assert list(map(len, in_steps(list(range(STEP + 1))))) == [STEP, 1]
 
 
-def test_revisions_out_of_reach_are_told_apart() -> None:
+def test_revisions_too_old_and_too_new_are_different_errors() -> None:
     history = History(compacted=5)
     history.check(5, 9)
     history.check(9, 9)

@@ -37,29 +37,29 @@ async def run_and_kill(path: Path, lines_before: int) -> list[tuple[str, int, st
     return [(what, int(revision), name.strip()) for what, revision, name in parsed]
 
 
-async def test_what_was_told_before_the_kill_is_there_after_it(tmp_path: Path) -> None:
+async def test_what_was_confirmed_before_the_kill_is_there_after_it(tmp_path: Path) -> None:
     random = Random(7)
     path = tmp_path / "log.db"
     newest = 1
     for _ in range(ROUNDS):
-        said = await run_and_kill(path, random.randrange(100, 1200))
-        assert said[0] == ("opened", newest, "")  # what the last round left, not more and not less
-        told = {revision: name for what, revision, name in said if what != "opened"}
-        assert told
-        newest = await check(path, told)
+        printed = await run_and_kill(path, random.randrange(100, 1200))
+        assert printed[0] == ("opened", newest, "")  # what the last round left, not more and not less
+        confirmed = {revision: name for what, revision, name in printed if what != "opened"}
+        assert confirmed
+        newest = await check(path, confirmed)
 
 
-async def check(path: Path, told: dict[int, str]) -> int:
+async def check(path: Path, confirmed: dict[int, str]) -> int:
     """Everything is still there, or was replaced by something newer; the rest of the sequence has no gap."""
     store = await opened(SqliteLog(path))
-    assert store.revision >= max(told)
+    assert store.revision >= max(confirmed)
     living = {entry.key.name: entry.revision for entry in store.list("pods").entries}
-    for revision, name in told.items():
+    for revision, name in confirmed.items():
         assert living[name] >= revision
     history = await available(store.watch(Scope("pods"), store.compacted))
     assert [c.revision for c in history] == list(range(store.compacted + 1, store.revision + 1))
     for change in history:
-        assert told.get(change.revision, change.key.name) == change.key.name
+        assert confirmed.get(change.revision, change.key.name) == change.key.name
         assert change.after.value.startswith(f"{change.revision}|".encode())
     await store.aclose()
     return store.revision

@@ -248,9 +248,9 @@ class StoreMachine(RuleBasedStateMachine):
                 follower.taken += taken
         except (WatchOverrun, StopAsyncIteration) as ending:
             self.note_end(follower, ending)
-        told = self.model.stream(watch.scope, follower.after, watch.revision)
-        assert len(follower.taken) == len(told)
-        assert all(map(same_change, follower.taken, told))
+        expected = self.model.stream(watch.scope, follower.after, watch.revision)
+        assert len(follower.taken) == len(expected)
+        assert all(map(same_change, follower.taken, expected))
         if not follower.ended:
             assert watch.revision == self.store.revision
 

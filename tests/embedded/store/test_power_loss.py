@@ -82,15 +82,15 @@ class EagerLog(SqliteLog):
 
 @dataclass
 class Run:
-    """What was written, and what anybody was told when so many operations had been done."""
+    """What was written, and what was confirmed when so many operations had been done."""
 
     model: Model = field(default_factory=Model)
     operations: list[DiskOperation] = field(default_factory=list)
-    told: list[tuple[int, int]] = field(default_factory=list)  # (operations done, revision)
+    confirmed: list[tuple[int, int]] = field(default_factory=list)  # (operations done, revision)
 
     def promised(self, cut: int) -> int:
-        """The newest revision that anybody had been told of when the power went."""
-        return max((revision for done, revision in self.told if done <= cut), default=1)
+        """The newest revision that was confirmed when the power went."""
+        return max((revision for done, revision in self.confirmed if done <= cut), default=1)
 
 
 async def load(store: Store, disk: Disk, run: Run) -> None:
@@ -98,7 +98,7 @@ async def load(store: Store, disk: Disk, run: Run) -> None:
 
     async def follow() -> None:
         async for batch in watch:
-            run.told.append((len(disk.operations), batch[-1].revision))
+            run.confirmed.append((len(disk.operations), batch[-1].revision))
 
     async def write(number: int) -> None:
         for turn in range(WRITES):
@@ -108,7 +108,7 @@ async def load(store: Store, disk: Disk, run: Run) -> None:
             change = operation(key, lambda revision: f"{revision}||".encode() + b"x" * 700)
             run.model.write(key, "", change.entry.value, deleted=change.change.deleted)
             await change.done()
-            run.told.append((len(disk.operations), change.entry.revision))
+            run.confirmed.append((len(disk.operations), change.entry.revision))
             if turn % 8 == 7:
                 await store.compact(store.revision - 3)
 
@@ -156,7 +156,7 @@ def difference(run: Run, cut: int, store: Store) -> str:
 
 def cuts(run: Run, random: Random) -> list[int]:
     """Right after acknowledgements, where most is at stake, and anywhere."""
-    moments = [done for done, _ in run.told]
+    moments = [done for done, _ in run.confirmed]
     return random.sample(moments, CUTS // 2) + random.choices(range(len(run.operations) + 1), k=CUTS // 2)
 
 
@@ -171,7 +171,7 @@ def safe_log(path: Path) -> Log:
     return SqliteLog(path, open_file=SmallFile)
 
 
-async def test_nothing_that_anybody_was_told_of_is_lost(tmp_path: Path) -> None:
+async def test_nothing_that_was_confirmed_is_lost(tmp_path: Path) -> None:
     run = await recorded_run(tmp_path, safe_log)
     assert run.model.revision == 1 + WRITERS * WRITES
     assert {operation.kind for operation in run.operations} >= {"write", "sync", "delete"}
@@ -188,7 +188,7 @@ async def test_nothing_that_anybody_was_told_of_is_lost(tmp_path: Path) -> None:
         lambda path: SqliteLog(path, open_file=AlmostLazyFile),
         EagerLog,
     ],
-    ids=["synchronous off", "synchronous normal", "told too early"],
+    ids=["synchronous off", "synchronous normal", "confirmed too early"],
 )
 async def test_this_test_notices_logs_that_are_not_safe(tmp_path: Path, log: Callable[[Path], Log]) -> None:
     run = await recorded_run(tmp_path, log)

@@ -73,7 +73,7 @@ async def test_small_updates_go_on_within_a_reserve() -> None:
     await store.aclose()
 
 
-async def test_a_name_that_is_taken_is_said_before_that_there_is_no_room() -> None:
+async def test_a_name_that_is_taken_is_reported_before_an_exceeded_quota() -> None:
     store = await opened(MemoryLog())
     await store.put(pod("a"), body(text=text(KIB))).done()
     store.limit(KIB)

@@ -1,4 +1,4 @@
-"""Watches: who is told, in which order, from where on, and how they end."""
+"""Watches: who receives changes, in which order, from where on, and how they end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def moved(before: str | None, after: str) -> Change:
 
 
 @pytest.mark.parametrize(
-    ("scope", "change", "told"),
+    ("scope", "change", "expected"),
     [
         (Scope("pods"), moved(None, ""), True),
         (Scope(""), moved(None, ""), True),
@@ -52,13 +52,13 @@ def moved(before: str | None, after: str) -> Change:
         (Scope("pods", "default", "a", "n2"), moved(None, "n1"), False),
     ],
 )
-def test_scopes(scope: Scope, change: Change, told: bool) -> None:
-    assert in_scope(scope, change) is told
+def test_scopes(scope: Scope, change: Change, expected: bool) -> None:
+    assert in_scope(scope, change) is expected
     fanout = Fanout(2)
     watch = Watch(fanout, scope, [], 10)
     fanout.add(watch)
     fanout.publish(change)
-    assert bool(watch._buffer) is told
+    assert bool(watch._buffer) is expected
 
 
 SMALL = st.sampled_from(["", "a", "b"])
@@ -106,7 +106,7 @@ async def test_history_first_then_as_it_comes() -> None:
     assert second.before is first.after
     assert watch.revision == 5
     await store.put(Key("nodes", "", "n"), body()).done()
-    assert watch.revision == 6  # nothing to tell, and yet progress
+    assert watch.revision == 6  # nothing to send, and yet progress
     await store.aclose()
 
 
@@ -121,7 +121,7 @@ async def test_a_commit_arrives_as_one_list() -> None:
     await store.aclose()
 
 
-async def test_nothing_is_told_before_the_log_has_it() -> None:
+async def test_nothing_is_sent_before_the_log_has_it() -> None:
     log = GatedLog()
     store = await opened(log)
     log.gate.set_open(False)

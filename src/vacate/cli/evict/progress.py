@@ -29,7 +29,7 @@ class Progress:
     def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str) -> None:
         self._cluster = cluster
         self._pods = pods  # by the request's name
-        self._said: dict[str, tuple[str, ...]] = {}
+        self._shown: dict[str, tuple[str, ...]] = {}
         self._outage = Outage(cluster.clock)
         self._informer: Informer[EvictionRequest] = Informer(
             cluster.client,
@@ -55,8 +55,8 @@ class Progress:
             return
         row = row_of(new, [], self._cluster.clock.now())
         news = (row.stage, row.active, row.blocked_by, row.message)
-        if self._said.get(row.request) != news:
-            self._said[row.request] = news
+        if self._shown.get(row.request) != news:
+            self._shown[row.request] = news
             text = progress_text(row, dialect_of(new).terms.interceptor)
             terminal.echo(f"pod/{self._pods[new.metadata.name]} {text}")
 

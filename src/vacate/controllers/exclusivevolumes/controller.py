@@ -64,7 +64,7 @@ class ExclusiveVolumes:
         self._view = view
         self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
         self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
-        self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was reported
+        self._reported: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state in an Event
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod had ended when it was removed."""
@@ -92,12 +92,12 @@ class ExclusiveVolumes:
         """Attach, detach, or say who waits for whom."""
         volume = self._view.volume(key.name)
         if volume is None:
-            self._said.pop(key.name, None)
+            self._reported.pop(key.name, None)
             return Done()
         try:
             old, detached = attachment_of(volume), detached_of(volume)
         except InvalidAttachment as error:
-            self._say(volume, ("unreadable",), events.unreadable(volume, str(error)))
+            self._record_once(volume, ("unreadable",), events.unreadable(volume, str(error)))
             return Done()
         if old is None and not detached and not self._view.exclusive(volume):
             return Done()
@@ -132,7 +132,7 @@ class ExclusiveVolumes:
             self._report_waiting_pods(volume, new, users, "; ".join(sorted(set(reasons))))
         elif running:
             uids = sorted(pod.metadata.uid for pod in running)
-            self._say(volume, ("contested", *uids), events.contested(volume, running))
+            self._record_once(volume, ("contested", *uids), events.contested(volume, running))
             return Later(self._deps.clock.now() + RECHECK_INTERVAL)
         return Done()
 
@@ -222,18 +222,18 @@ class ExclusiveVolumes:
         ]  # fmt: skip
         unconfirmed = "" if why == "the pod uses it" else why
         if not waiting:
-            self._said.pop(volume.metadata.name, None)
+            self._reported.pop(volume.metadata.name, None)
             return
         state = (attached.node, unconfirmed, *sorted(pod.metadata.uid for pod in waiting))
         notes = [events.waiting(pod, volume, attached, unconfirmed) for pod in waiting]
         if unconfirmed:
             notes.append(events.held(volume, attached, unconfirmed))
-        self._say(volume, state, *notes)
+        self._record_once(volume, state, *notes)
 
-    def _say(self, volume: PersistentVolume, state: tuple[object, ...], *notes: EventNote) -> None:
+    def _record_once(self, volume: PersistentVolume, state: tuple[object, ...], *notes: EventNote) -> None:
         """Once for each state: the queue looks at a volume more often than anything changes."""
-        if self._said.get(volume.metadata.name) == state:
+        if self._reported.get(volume.metadata.name) == state:
             return
-        self._said[volume.metadata.name] = state
+        self._reported[volume.metadata.name] = state
         for note in notes:
             self._deps.recorder.record(note)

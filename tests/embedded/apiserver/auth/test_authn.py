@@ -85,7 +85,7 @@ def test_general_groups_are_not_added_twice_or_against_each_other() -> None:
     assert nobody.groups == ()
 
 
-def test_many_peers_are_told_apart() -> None:
+def test_many_peers_are_distinguished() -> None:
     identify = Authenticator().identify
     assert all(identify(request(peer=Peer(f"u{n}"))).name == f"u{n}" for n in range(3000))
 

@@ -59,7 +59,7 @@ def test_named_objects_share_one_remembered_answer() -> None:
     assert answers == [True, True, False, False]
 
 
-def test_a_missing_role_is_told_in_the_reason() -> None:
+def test_the_reason_names_a_missing_role() -> None:
     asked = authorizer(bind("gone", "alice"), bind("lost", "alice", namespace="ns", local=True))
     reason = asked.authorize(ask(ALICE, "get", "pods", "ns")).reason
     assert reason == (

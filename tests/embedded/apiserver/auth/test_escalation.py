@@ -57,7 +57,7 @@ def test_what_one_does_not_hold_is_listed() -> None:
     assert error.details == {"name": "r", "group": RBAC, "kind": "clusterroles"}
 
 
-def test_missing_roles_of_the_granter_are_told() -> None:
+def test_missing_roles_of_the_granter_are_named() -> None:
     error = write(authorizer(bind("gone", "eve")), CLUSTERROLES, role("r", HELD))
     assert error is not None
     assert error.message.endswith(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.process
 
 
 class Meeting:
-    """A server that tells every client whom it took it for."""
+    """A server that answers every client with the user it took it for."""
 
     def __init__(self, pki: Pki) -> None:
         self.pki = pki

@@ -68,7 +68,7 @@ async def test_a_pod_is_put_on_a_node(server: Embedded) -> None:
     ]
 
 
-async def test_a_condition_that_said_no_is_turned(server: Embedded) -> None:
+async def test_a_false_condition_becomes_true(server: Embedded) -> None:
     unschedulable = {
         "type": "PodScheduled",
         "status": "False",
@@ -110,13 +110,13 @@ async def test_pods_that_are_not_free(server: Embedded, changes: Obj, why: str) 
 
 
 @pytest.mark.parametrize(
-    ("meta", "told"),
+    ("meta", "precondition"),
     [
         ({"uid": "other"}, "UID in precondition: other, UID in object meta: uid-p"),
         ({"resourceVersion": "1"}, "ResourceVersion in precondition: 1, ResourceVersion in object meta: 3"),
     ],
 )
-async def test_preconditions(server: Embedded, meta: Obj, told: str) -> None:
+async def test_preconditions(server: Embedded, meta: Obj, precondition: str) -> None:
     pod = await server.seed(PODS, a_pod(**FREE))
     answer = await bind(server, a_binding(**meta))
     version = pod["metadata"]["resourceVersion"]
@@ -124,7 +124,7 @@ async def test_preconditions(server: Embedded, meta: Obj, told: str) -> None:
     assert answer.message == (
         'Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, '
         "Key: /registry/pods/d/p, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
-        + told.replace("meta: 3", f"meta: {version}")
+        + precondition.replace("meta: 3", f"meta: {version}")
     )
     good = a_binding(uid="uid-p", resourceVersion=version)
     assert (await bind(server, good)).code == 201

@@ -39,9 +39,9 @@ async def test_an_ordinary_object_goes_and_is_named(server: Embedded) -> None:
     }
     assert server.stored(CONFIGMAPS, "m") is None
     revision = int(stored["metadata"]["resourceVersion"])
-    (told,) = await server.changes(CONFIGMAPS, revision)
-    assert told[0] == "DELETED"
-    assert told[1]["metadata"]["resourceVersion"] == str(revision + 1)
+    (change,) = await server.changes(CONFIGMAPS, revision)
+    assert change[0] == "DELETED"
+    assert change[1]["metadata"]["resourceVersion"] == str(revision + 1)
 
 
 async def test_a_grouped_kind_is_named_with_its_group(server: Embedded) -> None:
@@ -93,12 +93,12 @@ async def test_the_node_ends_a_graceful_deletion(server: Embedded) -> None:
     answer = await server.ask("DELETE", f"{POD_PATH}/p", end)
     assert (answer.code, answer.body["kind"]) == (200, "Pod")
     assert server.stored(PODS, "p") is None
-    told = await server.changes(PODS, revision)
-    assert [kind for kind, _ in told] == ["MODIFIED", "DELETED"]
-    for _, obj in told:
+    changes = await server.changes(PODS, revision)
+    assert [kind for kind, _ in changes] == ["MODIFIED", "DELETED"]
+    for _, obj in changes:
         assert obj["metadata"]["deletionTimestamp"] == "2026-03-01T12:00:03Z"
         assert obj["metadata"]["deletionGracePeriodSeconds"] == 0
-    assert answer.body == told[1][1]
+    assert answer.body == changes[1][1]
 
 
 async def test_options_come_from_the_query_when_there_is_no_body(server: Embedded) -> None:
@@ -167,8 +167,8 @@ async def test_finalizers_hold_until_an_update_lets_go(server: Embedded) -> None
     freed = {**answer.body, "metadata": {**answer.body["metadata"], "finalizers": []}}
     assert (await server.ask("PUT", f"{MAPS}/m", freed)).code == 200
     assert server.stored(CONFIGMAPS, "m") is None
-    told = await server.changes(CONFIGMAPS, revision)
-    assert [kind for kind, _ in told] == ["DELETED"]
+    changes = await server.changes(CONFIGMAPS, revision)
+    assert [kind for kind, _ in changes] == ["DELETED"]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ async def test_an_eviction_marks_and_deletes(server: Embedded, version: str) -> 
         "message": "Eviction API: evicting",
     }
     assert pod["metadata"]["deletionTimestamp"] == "2026-03-01T12:00:30Z"
-    told = await server.changes(PODS, revision)
-    assert [("deletionTimestamp" in obj["metadata"], mark(obj) is not None) for _, obj in told] == [
+    changes = await server.changes(PODS, revision)
+    assert [("deletionTimestamp" in obj["metadata"], mark(obj) is not None) for _, obj in changes] == [
         (False, True),
         (True, True),
     ]
@@ -94,8 +94,8 @@ async def test_an_eviction_without_grace_removes(server: Embedded) -> None:
     revision = server.store.revision
     assert (await evict(server, an_eviction(gracePeriodSeconds=0))).code == 201
     assert server.stored(PODS, "p") is None
-    told = await server.changes(PODS, revision)
-    assert [kind for kind, _ in told] == ["MODIFIED", "MODIFIED", "DELETED"]
+    changes = await server.changes(PODS, revision)
+    assert [kind for kind, _ in changes] == ["MODIFIED", "MODIFIED", "DELETED"]
 
 
 async def test_the_budget_is_spent_before_the_pod_goes(server: Embedded) -> None:

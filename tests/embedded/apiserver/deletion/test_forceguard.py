@@ -1,4 +1,4 @@
-"""Force deletion on the embedded server: who may, who must confirm, and what is said of it."""
+"""Force deletion on the embedded server: who may, who must confirm, and which Events report it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def counted(server: Embedded, result: str) -> float:
     ) or 0.0  # fmt: skip
 
 
-async def test_a_person_is_told_the_consequences_and_how_to_confirm(server: Embedded) -> None:
+async def test_the_refusal_names_the_consequences_and_how_to_confirm(server: Embedded) -> None:
     await server.seed(PODS, a_pod())
     answer = await force(server)
     assert (answer.code, answer.body["reason"]) == (403, "Forbidden")
-    for said in ("node n1", "may go on running", "vacate delete pod p -n d --force --confirm", "=uid-p"):
-        assert said in answer.message
+    for part in ("node n1", "may go on running", "vacate delete pod p -n d --force --confirm", "=uid-p"):
+        assert part in answer.message
     kept = server.stored(PODS, "p")
     assert kept is not None
     assert "deletionTimestamp" not in kept["metadata"]
@@ -70,8 +70,8 @@ async def test_a_confirmation_holds_for_one_pod_only(server: Embedded) -> None:
         assert (await server.ask("DELETE", path, FORCE, peer=HERS)).code == 403
 
 
-async def told(server: Embedded) -> list[str]:
-    """What the Events say."""
+async def event_messages(server: Embedded) -> list[str]:
+    """The messages of the Events."""
     return [one["message"] for one in (await server.ask("GET", EVENTS.collection_path("d"))).body["items"]]
 
 
@@ -90,7 +90,8 @@ async def test_the_node_and_system_controllers_pass_by_identity(server: Embedded
     own = user == "system:node:n1"  # which has seen the processes end: that is how every pod goes
     assert counted(server, "node" if own else "system") == 1
     by_identity = [
-        f'User "{user}" force deleted the pod by its identity; node n1' in one for one in await told(server)
+        f'User "{user}" force deleted the pod by its identity; node n1' in one
+        for one in await event_messages(server)
     ]
     assert by_identity == ([] if own else [True])
 
@@ -146,7 +147,7 @@ async def test_a_namespace_opts_in_or_out_by_its_label(
     assert counted(server, "unguarded") == (code == 200)
     opted_out = [
         'User "alice" force deleted the pod in a namespace without the guard' in one
-        for one in await told(server)
+        for one in await event_messages(server)
     ]
     assert opted_out == ([True] if label == "disabled" else [])
 

@@ -31,14 +31,14 @@ def test_only_a_leaving_namespace_is_emptied(leaving: bool, finalizers: list[str
     assert must_be_emptied(namespace) is expected
 
 
-def told(content: Content, before: list[Condition] | None = None) -> dict[str, Condition]:
+def conditions_by_type(content: Content, before: list[Condition] | None = None) -> dict[str, Condition]:
     return {one.type: one for one in content_conditions(before or [], content, NOW)}
 
 
 def test_an_empty_namespace_has_nothing_to_complain_of() -> None:
     content = Content()
     assert content.empty
-    found = told(content)
+    found = conditions_by_type(content)
     assert len(found) == 5
     assert {one.status for one in found.values()} == {"False"}
     assert found["NamespaceContentRemaining"].message == "All content successfully removed"
@@ -49,7 +49,7 @@ def test_what_remains_is_counted_by_kind_and_by_finalizer() -> None:
     content.count(PODS, [ObjectMeta(name="a"), ObjectMeta(name="b", finalizers=["x/y"])])
     content.count(DEPLOYMENTS, [ObjectMeta(name="d", finalizers=["x/y", "z/z"])])
     assert not content.empty
-    found = told(content)
+    found = conditions_by_type(content)
     remaining = found["NamespaceContentRemaining"]
     assert (remaining.status, remaining.reason) == ("True", "SomeResourcesRemain")
     assert remaining.message == (
@@ -63,8 +63,8 @@ def test_what_remains_is_counted_by_kind_and_by_finalizer() -> None:
     assert found["NamespaceDeletionContentFailure"].status == "False"
 
 
-def test_failures_are_told() -> None:
-    failure = told(Content(failures=["b", "a"]))["NamespaceDeletionContentFailure"]
+def test_failures_are_in_a_condition() -> None:
+    failure = conditions_by_type(Content(failures=["b", "a"]))["NamespaceDeletionContentFailure"]
     assert failure.message == "Failed to delete all resource types, 2 remaining: a, b"
     assert not Content(failures=["a"]).empty
 

@@ -182,13 +182,13 @@ def test_status_counts_what_the_pods_are() -> None:
     assert not status.conditions
 
 
-def test_a_failure_is_told_once_and_taken_back() -> None:
+def test_a_failure_is_reported_once_and_taken_back() -> None:
     replica_set = make_replica_set("web")
     status = replica_set_status(replica_set, [], 0, Failure("FailedCreate", "quota"), NOW)
-    told = Condition(
+    expected = Condition(
         type="ReplicaFailure", status="True", reason="FailedCreate", message="quota", last_transition_time=NOW
     )
-    assert status.conditions == [told]
+    assert status.conditions == [expected]
     failed = make_replica_set(
         "web", status={"conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]}
     )
