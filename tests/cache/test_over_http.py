@@ -23,7 +23,9 @@ from vacate.httpserver.listener import HttpListener
 pytestmark = pytest.mark.process
 
 QUICK = Tuning(first_pause=0.02, max_pause=0.1)
-SHORT = Limits(connect_seconds=5.0, answer_seconds=1.0, silence_seconds=0.4)
+PATIENT = Limits(connect_seconds=60.0)
+NOTICES_SILENCE = Limits(connect_seconds=60.0, silence_seconds=0.4)
+WANTS_ANSWERS = Limits(answer_seconds=1.0, silence_seconds=1.0)
 
 Changes = list[tuple[str, str]]
 
@@ -48,7 +50,7 @@ class Stage:
         await self.edge.start("127.0.0.1", port)
 
     async def until(self, ask: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not ask():  # noqa: ASYNC110  nobody tells
                 await asyncio.sleep(0.01)
 
@@ -61,7 +63,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(limits: Limits = SHORT, *, follow: bool = True) -> AsyncIterator[Stage]:
+async def staged(limits: Limits = PATIENT, *, follow: bool = True) -> AsyncIterator[Stage]:
     stage = Stage()
     await stage.edge.start("127.0.0.1", 0)
     async with proxying(stage.edge.port) as proxy:
@@ -91,7 +93,7 @@ def lists(stage: Stage) -> int:
 
 
 async def test_a_connection_that_falls_silent_is_given_up_and_nothing_is_missed() -> None:
-    async with staged() as stage:
+    async with staged(NOTICES_SILENCE) as stage:
         since = stage.informer.unbroken_since
         stage.proxy.fall_silent()
         stage.server.put(PODS, "b")
@@ -124,7 +126,7 @@ async def test_a_connection_that_is_reset() -> None:
 
 
 async def test_a_server_that_accepts_and_says_nothing_is_asked_again() -> None:
-    async with staged(follow=False) as stage:
+    async with staged(WANTS_ANSWERS, follow=False) as stage:
         stage.proxy.mute = True
         stage.proxy.reset()
         await stage.until(lambda: stage.proxy.accepted >= 3)

@@ -71,7 +71,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def fencing(server: Embedded, machine: Path, timeout: float = 20.0) -> Fencing:
+def fencing(server: Embedded, machine: Path, timeout: float = 60.0) -> Fencing:
     agent = FenceAgent(find_program(str(machine / "fence_test")), {"passwd": "s3cret"}, timeout)
     client = Client(InProcessTransport(server.server, ADMIN))
     return Fencing(client, server.clock, agent, FencingLimits(), "alice")
@@ -85,6 +85,20 @@ def node(server: Embedded, name: str = "n1") -> Obj:
 
 def released(server: Embedded) -> bool:
     return any(one["key"] == OUT for one in node(server)["spec"].get("taints") or [])
+
+
+async def fence_in_vain(server: Embedded, machine: Path) -> int:
+    """A fence whose agent is given up; the process that it has left.
+
+    A machine that stands still gives up an agent before it has begun: then the next one has longer.
+    """
+    child = machine / "child"
+    for seconds in (1, 8, 60):
+        with pytest.raises(FencingFailed, match=f"no answer within {seconds} s"):
+            await fencing(server, machine, timeout=seconds).fence("n1", retry=True)
+        if child.exists() and (found := child.read_text()):
+            return int(found)
+    raise AssertionError("the agent never got as far as its child")
 
 
 def runs(pid: int) -> bool:
@@ -138,10 +152,7 @@ async def test_an_agent_that_cannot_be_started_releases_nothing(server: Embedded
 
 async def test_an_agent_that_hangs_is_killed_with_its_children(server: Embedded, machine: Path) -> None:
     (machine / "mode").write_text("hangs")
-    with pytest.raises(FencingFailed, match="no answer within 1 s"):
-        await fencing(server, machine, timeout=1).fence("n1")
-    child = int((machine / "child").read_text())
-    assert not runs(child)
+    assert not runs(await fence_in_vain(server, machine))
     assert not released(server)
 
 
@@ -153,12 +164,11 @@ async def test_an_agent_that_prints_without_end_or_leaves_a_child_is_ended_whole
     (machine / "mode").write_text(mode)
     tracemalloc.start()
     try:
-        with pytest.raises(FencingFailed, match="no answer within 1 s"):
-            await fencing(server, machine, timeout=1).fence("n1")
+        child = await fence_in_vain(server, machine)
         assert tracemalloc.get_traced_memory()[1] < 8 * 1024 * 1024
     finally:
         tracemalloc.stop()
-    assert not runs(int((machine / "child").read_text()))
+    assert not runs(child)
     assert not released(server)
 
 
@@ -174,7 +184,7 @@ async def test_a_node_that_reports_meanwhile_is_not_released(server: Embedded, m
             await made.client.patch(LEASES, "n1", change, "kube-node-lease")
             return await FenceAgent.call(self, action)
 
-    agent = Renewing(made.agent.program, made.agent.options, 20.0)
+    agent = Renewing(made.agent.program, made.agent.options, 60.0)
     with pytest.raises(FencingFailed, match=r"has reported while it was fenced.*Nothing was released"):
         await replace(made, agent=agent).fence("n1")
     assert not released(server)
@@ -192,7 +202,7 @@ async def test_a_node_that_says_that_it_is_not_ready_meanwhile_is_not_released(
             await made.client.patch(NODES, "n1", status, subresource="status")
             return await FenceAgent.call(self, action)
 
-    agent = Reporting(made.agent.program, made.agent.options, 20.0)
+    agent = Reporting(made.agent.program, made.agent.options, 60.0)
     with pytest.raises(FencingFailed, match=r"reports again \(Ready=False\).*Nothing was released"):
         await replace(made, agent=agent).fence("n1")
     assert not released(server)

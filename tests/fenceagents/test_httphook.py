@@ -63,7 +63,7 @@ async def service() -> AsyncIterator[Service]:
         await runner.cleanup()
 
 
-def hook(service: Service, timeout: float = 20.0) -> HttpHook:
+def hook(service: Service, timeout: float = 60.0) -> HttpHook:
     return HttpHook(f"{service.url}/fence", "worker-3", "u-3", timeout, "t0ken")
 
 
@@ -123,7 +123,7 @@ async def test_a_service_that_hangs_or_is_not_there_is_unclear(service: Service)
     service.hangs = True
     found = await hook(service, timeout=0.2).off()
     assert (found.ok, found.message) == (False, "no answer within 0.2 s")
-    nobody = HttpHook("http://127.0.0.1:9/", "worker-3", "u-3", 20.0)
+    nobody = HttpHook("http://127.0.0.1:9/", "worker-3", "u-3", 60.0)
     assert (await nobody.status()).state is PowerState.UNKNOWN
 
 

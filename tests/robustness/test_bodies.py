@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 
 import orjson
 import pytest
 
 from support.embedded import Answer, Embedded, a_pod, embedded
+from support.hostile.work import MAX_CALLS, counted
 from vacate.api.kinds import CONFIGMAPS, PODS
 from vacate.api.objects import Obj
 
@@ -285,13 +285,14 @@ async def test_broken_protobuf_is_a_bad_request(name: str) -> None:
         assert server.store.revision == before
 
 
-async def test_a_large_body_without_sense_is_refused_quickly() -> None:
+async def test_a_large_body_without_sense_is_refused_with_little_work() -> None:
     """The words of the refusal are not worth a stand-still of the server."""
     async with embedded() as server:
         body = orjson.dumps([1] * 1_500_000)[:-1]
-        began = time.perf_counter()
-        check_refused(await server.ask("POST", MAPS, body), 400)
-        assert time.perf_counter() - began < 2
+        with counted() as work:
+            answer = await server.ask("POST", MAPS, body)
+        assert work.calls <= MAX_CALLS
+        check_refused(answer, 400)
 
 
 async def test_a_refusal_is_not_many_times_longer_than_what_it_refuses() -> None:
@@ -299,8 +300,8 @@ async def test_a_refusal_is_not_many_times_longer_than_what_it_refuses() -> None
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "controller": True}
     owners = [{**owner, "uid": str(number)} for number in range(2000)]
     async with embedded() as server:
-        began = time.perf_counter()
-        answer = await server.ask("POST", MAPS, {"metadata": {"name": "n", "ownerReferences": owners}})
+        with counted() as work:
+            answer = await server.ask("POST", MAPS, {"metadata": {"name": "n", "ownerReferences": owners}})
+        assert work.calls <= MAX_CALLS
         check_refused(answer, 422)
         assert len(orjson.dumps(answer.body)) < 10_000_000
-        assert time.perf_counter() - began < 5

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any
-
 import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.hostile.costly import costly_requests, create, rules_of_a_role
+from support.hostile.work import MAX_CALLS, counted
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, CONFIGMAPS, PODS, ROLES
 from vacate.embedded.apiserver.limits import MAX_ENTRIES, MAX_VALUES, check_size
 from vacate.errors import RequestTooLarge
@@ -20,34 +14,8 @@ from vacate.wire.message import Peer
 
 pytestmark = pytest.mark.unit
 
-MAX_CALLS = 500_000
-"""About a tenth of a second."""
 REQUESTS = dict(costly_requests(ADMIN))
 TENANT = Peer("tenant")
-
-
-@dataclass
-class Work:
-    calls: int = 0
-
-
-@contextmanager
-def counted() -> Iterator[Work]:
-    """Calls of functions, Python's own included; ends the work once there are too many."""
-    work = Work()
-
-    def count(_frame: FrameType, event: str, _argument: Any) -> None:
-        if event in ("call", "c_call"):
-            work.calls += 1
-            if work.calls > MAX_CALLS:
-                sys.setprofile(None)
-                raise AssertionError(f"more than {MAX_CALLS} calls")
-
-    sys.setprofile(count)
-    try:
-        yield work
-    finally:
-        sys.setprofile(None)
 
 
 async def populate(server: Embedded) -> None:

@@ -14,13 +14,14 @@ from contextlib import contextmanager
 import pytest
 
 from support.embedded import Embedded
-from support.hostile.raw import SHORT, TIMEOUT, Listening, RawAnswer, get, listening
+from support.hostile.raw import PATIENT, TIMEOUT, Listening, RawAnswer, get, listening
 from vacate.api.kinds import CONFIGMAPS
 from vacate.httpserver.connection import Limits
 
 pytestmark = pytest.mark.process
 
-PATIENT = Limits(stop_seconds=0.2)
+IDLE = Limits(idle_seconds=0.3, stop_seconds=0.2)
+BODY = Limits(body_seconds=0.2, linger_seconds=0.2, stop_seconds=0.2)
 WATCH = b"GET /api/v1/namespaces/d/configmaps?watch=1&resourceVersion=%d HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -35,12 +36,12 @@ def quiet_log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     "sent", [b"", b"GET /version HTTP/1.1\r\nHo", b"GET /version HTTP/1.1\r\nHost: x\r\nA: "]
 )
 async def test_headers_that_do_not_end_are_not_waited_for(sent: bytes) -> None:
-    async with listening(SHORT) as at:
+    async with listening(IDLE) as at:
         assert (await at.say(sent)).raw == b""  # as kube-apiserver: closed without a word
 
 
 async def test_dribbling_headers_do_not_buy_time() -> None:
-    async with listening(SHORT) as at:
+    async with listening(IDLE) as at:
         reader, writer = await at.connect()
         began = asyncio.get_running_loop().time()
         ended = asyncio.ensure_future(reader.read())
@@ -55,7 +56,7 @@ async def test_dribbling_headers_do_not_buy_time() -> None:
     "sent", ["Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}"]
 )
 async def test_a_body_that_never_ends_is_a_timeout(sent: str) -> None:
-    async with listening(SHORT) as at:
+    async with listening(BODY) as at:
         before = at.server.store.revision
         heard = await at.say(f"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\n{sent}".encode())
         assert heard.code == 504

@@ -96,8 +96,9 @@ async def test_an_upgrade_is_declined_by_a_plain_answer() -> None:
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
             "Sec-WebSocket-Version: 13",
         )
-        heard = await at.say(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n" + lines(*upgrade))
-        assert heard.code == 200
+        asked = b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n" + lines(*upgrade)
+        heard = await at.say(asked, more=get("/livez"))
+        assert heard.raw.count(b"HTTP/1.1 200 OK") == 2, heard.raw
 
 
 async def test_a_client_that_expects_100_continue_gets_it() -> None:

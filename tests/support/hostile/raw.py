@@ -17,7 +17,8 @@ from vacate.httpserver.listener import HttpListener
 from vacate.wire.message import Request, Response
 
 TIMEOUT = 60.0  # for what must happen at once; only a failing test waits that long
-SHORT = Limits(idle_seconds=0.3, body_seconds=0.2, stalled_seconds=0.3, linger_seconds=0.2)
+PATIENT = Limits(linger_seconds=0.2, stop_seconds=0.2)
+"""With nothing that a client in good order could miss on a machine that stands still for a while."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    limits: Limits = SHORT, context: ssl.SSLContext | None = None
+    limits: Limits = PATIENT, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[Listening]:
     async with embedded() as server:
 
