@@ -158,9 +158,9 @@ for name in sys.argv[1:]:
 
 @pytest.mark.parametrize("package", PURE)
 def test_pure_packages_say_so(package: str) -> None:
-    said = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
-    assert said is not None
-    assert said.startswith("PURE.")
+    docstring = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
+    assert docstring is not None
+    assert docstring.startswith("PURE.")
 
 
 @pytest.mark.parametrize("package", PURE)

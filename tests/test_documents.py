@@ -94,11 +94,17 @@ NO_WORDS = frozenset(
         "keeper keepers nobody papers somebody weather whoever wish wished wishes"
     )
 )
+# A name says what was printed, logged, answered or reported: output, log, response, message. In tests too.
+NO_NAMES_ANYWHERE = frozenset(_words("said told"))
 # Ordinary words in a sentence, but no names. Validation finds errors.
-NO_NAMES = NO_WORDS | frozenset(
-    _words(
-        "departure desk fate fault faults judge judges ledger overstay patience pulse scene story "
-        "surroundings told town"
+NO_NAMES = (
+    NO_WORDS
+    | NO_NAMES_ANYWHERE
+    | frozenset(
+        _words(
+            "departure desk fate fault faults judge judges ledger overstay patience pulse scene story "
+            "surroundings town"
+        )
     )
 )
 ALLOWED = {
@@ -109,6 +115,11 @@ OLD_LIMIT = re.compile(r"_?(LONGEST|MOST|SHORTEST|FEWEST)_")
 CODE = re.compile(r"```.*?```|`[^`]*`|<[^>]*>", re.DOTALL)
 NAME_FIELDS = ("name", "id", "arg", "attr")
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+OTHER_SOURCES = [
+    path
+    for folder in ("tests", "hack", "bench", "examples")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
 
 
 def test_names_use_the_words_of_kubernetes() -> None:
@@ -117,6 +128,16 @@ def test_names_use_the_words_of_kubernetes() -> None:
         where = str(path.relative_to(ROOT))
         old = NO_NAMES - {word for folder, word in ALLOWED if where.startswith(folder)}
         found += [f"{where}: {name}" for name in _read(path)[0] if _is_old(name, old)]
+    assert found == []
+
+
+def test_names_in_tests_and_tools_say_what_they_hold() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in OTHER_SOURCES
+        for name in _read(path)[0]
+        if NO_NAMES_ANYWHERE.intersection(_words(name))
+    ]
     assert found == []
 
 

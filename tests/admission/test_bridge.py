@@ -284,8 +284,8 @@ def test_the_messages_say_stage_interceptor_progress_and_eta() -> None:
     assert waiting_message(a_request(), NOW) == (
         f"Intercepting: pod/db-0 is waiting for interceptor {BACKUP} (1 of 2), which is assigned next. {more}"
     )
-    told = active() | {"message": "copied 40 %", "expectedInterceptorFinishTime": moment(300)}
-    assert waiting_message(a_request(**told), NOW) == (
+    status = active() | {"message": "copied 40 %", "expectedInterceptorFinishTime": moment(300)}
+    assert waiting_message(a_request(**status), NOW) == (
         f"Intercepting: pod/db-0 is waiting for interceptor {BACKUP} (1 of 2), last heartbeat 20s ago, "
         "expected to finish in 5m (at 12:05:00 UTC), times out in 29m (at 12:29:40 UTC). "
         f"It says: copied 40 %. {more}"

@@ -121,7 +121,7 @@ def test_left_alone(hook: Obj, annotations: Obj, spec: Obj) -> None:
     assert wrapped_pod(given, WRAPPER) == (given, [])
 
 
-def test_a_malformed_name_is_replaced_and_said() -> None:
+def test_a_malformed_name_is_replaced_with_a_warning() -> None:
     asked = {"vacate.dev/reason-delivery.main": "env=a=b"}
     made, warnings = wrapped_pod(with_hook({"exec": {"command": ["x"]}}, asked), WRAPPER)
     assert "--env=KUBE_POD_TERM_REASON" in command(made)

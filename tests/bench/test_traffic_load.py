@@ -18,8 +18,9 @@ CLIENTS = load.CLIENTS
 
 
 async def served(name: str, port: int) -> asyncio.subprocess.Process:
-    told = {"POD_NAME": name, "PORT": str(port), "START_SECONDS": "0", "PATH": os.environ["PATH"]}
-    process = await asyncio.create_subprocess_exec(sys.executable, str(Path(server.__file__)), env=told)
+    environment = {"POD_NAME": name, "PORT": str(port), "START_SECONDS": "0", "PATH": os.environ["PATH"]}
+    script = str(Path(server.__file__))
+    process = await asyncio.create_subprocess_exec(sys.executable, script, env=environment)
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -51,7 +51,7 @@ class Stage:
 
     async def until(self, ask: Callable[[], object]) -> None:
         async with asyncio.timeout(60):
-            while not ask():  # noqa: ASYNC110  nobody tells
+            while not ask():  # noqa: ASYNC110  nothing announces it
                 await asyncio.sleep(0.01)
 
     async def sees(self, *names: str) -> None:

@@ -156,15 +156,15 @@ def test_everything_that_is_kept_is_trimmed(stream_lists: bool) -> None:
         one = informer(
             sim.clock, sim.entropy, server, project=lambda pod: replace(pod, metadata=bare(pod).metadata)
         )
-        told: list[Pod] = []
-        one.subscribe(lambda old, new: told.extend(each for each in (old, new) if each))
+        received: list[Pod] = []
+        one.subscribe(lambda old, new: received.extend(each for each in (old, new) if each))
         async with running(one):
             await one.wait_synced()
             server.put(PODS, "b")
             server.remove(PODS, "a")
             await sim.clock.sleep(1)
-        assert {each.metadata.name for each in told} == {"a", "b"}
-        assert all(each.metadata.namespace == "" for each in (*told, *one.reader.list()))
+        assert {each.metadata.name for each in received} == {"a", "b"}
+        assert all(each.metadata.namespace == "" for each in (*received, *one.reader.list()))
 
     simulate(main)
 

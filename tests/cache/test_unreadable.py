@@ -97,20 +97,20 @@ def test_a_change_that_cannot_be_decoded_is_no_deletion() -> None:
         server = TinyServer()
         server.put(PODS, "a")
         server.put(PODS, "b")
-        one, told, seen = informer(sim, server), list[Any](), list[str]()
+        one, received, seen = informer(sim, server), list[Any](), list[str]()
         async with running(one):
-            one.subscribe(lambda old, new: told.append((old, new)))
+            one.subscribe(lambda old, new: received.append((old, new)))
             one.subscribe_unreadable(lambda each: seen.append(each.identity.resource_version))
-            told.clear()
+            received.clear()
             server.put(PODS, "a", **BAD_TIME)
             server.put(PODS, "b")
             await sim.clock.sleep(1)
-            assert [(old.metadata.name, new.metadata.name) for old, new in told] == [("b", "b")]
+            assert [(old.metadata.name, new.metadata.name) for old, new in received] == [("b", "b")]
             assert (names(one), unreadable(one), seen) == (["a", "b"], ["a"], ["3"])
             server.remove(PODS, "a")
             await sim.clock.sleep(1)
             assert (names(one), unreadable(one)) == (["b"], [])
-            assert [(old.metadata.name, new) for old, new in told[1:]] == [("a", None)]
+            assert [(old.metadata.name, new) for old, new in received[1:]] == [("a", None)]
 
     simulate(main)
 

@@ -106,7 +106,7 @@ def test_the_patch_names_the_object_and_its_version(one: Decided) -> None:
 async def test_a_successor_of_the_same_version_is_left_alone(
     kind: Kind, obj: Obj, subresource: str, patch: Obj
 ) -> None:
-    """Versions are given again after the restore of a backup: only the uid tells the two apart.
+    """Versions are given again after the restore of a backup: only the uid distinguishes the two.
 
     Where it is not compared, in the status of custom resources, nothing does.
     """

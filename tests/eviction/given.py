@@ -21,25 +21,25 @@ def ahead(**units: float) -> dt.datetime:
     return NOW + dt.timedelta(**units)
 
 
-def process(*interceptors: str, **said: Any) -> Process:
-    """A request that someone wants, created two hours ago; everything else as said."""
+def process(*interceptors: str, **changes: Any) -> Process:
+    """A request that someone wants, created two hours ago; everything else as given."""
     given: dict[str, Any] = {
         "interceptors": interceptors,
         "requesters": ("drain.example.com",),
         "deadline": DEADLINE,
         "created": ago(hours=2),
     }
-    return Process(**(given | said))
+    return Process(**(given | changes))
 
 
-def chain(**said: Any) -> Process:
+def chain(**changes: Any) -> Process:
     """The same with three interceptors, the first of them at work."""
-    return process(FIRST, SECOND, LAST, **({"active": FIRST, "heartbeat": ago(minutes=1)} | said))
+    return process(FIRST, SECOND, LAST, **({"active": FIRST, "heartbeat": ago(minutes=1)} | changes))
 
 
-def moment(now: dt.datetime = NOW, **said: Any) -> DecisionContext:
+def moment(now: dt.datetime = NOW, **changes: Any) -> DecisionContext:
     """A decider that has listened for days."""
-    return DecisionContext(**({"now": now, "watching_since": LONG_AGO} | said))
+    return DecisionContext(**({"now": now, "watching_since": LONG_AGO} | changes))
 
 
 def terminating_target(**units: float) -> Target:

@@ -112,7 +112,7 @@ def test_what_an_answer_says_about_the_target(error: ApiError, expected: Answer)
     assert answer_of(error) is expected
 
 
-def test_a_refusal_is_told_with_the_causes_that_the_server_named() -> None:
+def test_a_refusal_is_explained_with_the_causes_that_the_server_named() -> None:
     assert why_refused(spent_budget("web", HEALTHY)) == (
         "Cannot evict pod as it would violate the pod's disruption budget. "
         "The disruption budget web needs 3 healthy pods and has 3 currently"

@@ -51,7 +51,7 @@ ENDED = Target(terminal=True)
 LEAVING = terminating_target(seconds=20)
 DAEMON = Target(unevictable="The pod belongs to a DaemonSet.")
 GRACE_AWAITED = "The pod is terminating; waiting for its grace period to end."
-TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
+OVERDUE_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
 
 
 # Which question comes first
@@ -96,10 +96,10 @@ TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
         (chain(being_deleted=True), LIVE, Finish(CompletionReason.CANCELLED)),
         (process(requesters=(), failed_evictions=3), DAEMON, Finish(CompletionReason.CANCELLED)),
         # While the target is going nobody's turn comes and nothing is evicted.
-        (process(FIRST), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)),
-        (chain(active_completed=True), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)),
-        (chain(heartbeat=ago(days=1)), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)),
-        (process(), LEAVING, Hold(Stage.TERMINATING, until=TOLD_AT)),
+        (process(FIRST), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, OVERDUE_AT)),
+        (chain(active_completed=True), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, OVERDUE_AT)),
+        (chain(heartbeat=ago(days=1)), LEAVING, Hold(Stage.TERMINATING, GRACE_AWAITED, OVERDUE_AT)),
+        (process(), LEAVING, Hold(Stage.TERMINATING, until=OVERDUE_AT)),
         # One after the other.
         (process(FIRST, SECOND), LIVE, Assign(FIRST, Turn.FIRST)),
         (process(FIRST), DAEMON, Assign(FIRST, Turn.FIRST)),
@@ -119,7 +119,7 @@ def test_the_first_question_that_is_answered_with_yes_decides(
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("changes", "expected"),
     [
         ({}, False),
         ({"requesters": ()}, True),
@@ -131,9 +131,9 @@ def test_the_first_question_that_is_answered_with_yes_decides(
     ],
 )
 def test_nobody_wants_it_any_more_unless_cancellation_is_forbidden(
-    said: dict[str, bool], expected: bool
+    changes: dict[str, bool], expected: bool
 ) -> None:
-    assert cancelled(process(**said)) is expected
+    assert cancelled(process(**changes)) is expected
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,9 @@ def test_without_interceptors_name_completed_and_heartbeat_mean_nothing() -> Non
     ids=["finalizers", "node", "nothing known"],
 )
 @pytest.mark.parametrize("a_process", [process(), chain()], ids=["plain", "intercepted"])
-def test_who_overstays_is_told_why(a_process: Process, termination: Termination, awaited: str) -> None:
+def test_an_overdue_termination_is_explained(
+    a_process: Process, termination: Termination, awaited: str
+) -> None:
     late = NOW + TERMINATION_OVERDUE_AFTER
     assert decide(a_process, Target(termination=termination), moment(late)) == Hold(
         Stage.TERMINATING, f"The pod is terminating and its grace period is over; {awaited}"
@@ -285,18 +287,19 @@ def test_who_overstays_is_told_why(a_process: Process, termination: Termination,
     assert in_time.until == late
 
 
-def test_a_plain_eviction_tells_nothing_until_the_pod_overstays() -> None:
-    assert decide(process(), LEAVING, moment()) == Hold(Stage.TERMINATING, None, TOLD_AT)
+def test_a_plain_eviction_has_no_message_until_its_termination_is_overdue() -> None:
+    assert decide(process(), LEAVING, moment()) == Hold(Stage.TERMINATING, None, OVERDUE_AT)
 
 
 def test_what_has_shown_a_stage_before_shows_this_one_too() -> None:
     blocked = process(stage=Stage.BLOCKED, failed_evictions=1)
-    assert decide(blocked, LEAVING, moment()) == Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)
+    assert decide(blocked, LEAVING, moment()) == Hold(Stage.TERMINATING, GRACE_AWAITED, OVERDUE_AT)
 
 
-def test_the_grace_is_told_once() -> None:
-    """A clock that is behind would otherwise write against one that is ahead, who tells of an overstay."""
-    assert decide(chain(stage=Stage.TERMINATING), LEAVING, moment()) == Hold(Stage.TERMINATING, None, TOLD_AT)
+def test_the_grace_period_is_reported_once() -> None:
+    """A clock that is behind would otherwise write against one that is ahead, which finds it overdue."""
+    shown = chain(stage=Stage.TERMINATING)
+    assert decide(shown, LEAVING, moment()) == Hold(Stage.TERMINATING, None, OVERDUE_AT)
 
 
 # The eviction
@@ -399,7 +402,7 @@ def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Proces
     leaving = replace(before, stage=Stage.TERMINATING)
     assert decide(leaving, LIVE, moment()) == ReadTarget()
     seen = replace(LEAVING, live=True)
-    assert decide(leaving, seen, moment()) == Hold(Stage.TERMINATING, until=TOLD_AT)
+    assert decide(leaving, seen, moment()) == Hold(Stage.TERMINATING, until=OVERDUE_AT)
 
 
 @pytest.mark.parametrize("stage", list(Stage))

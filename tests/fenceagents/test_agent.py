@@ -41,7 +41,7 @@ def files() -> int:
     [
         ("#!/bin/sh\nexit 2\n", AgentResult(2, "")),
         ("#!/bin/sh\nkill -9 $$\n", AgentResult(-9, "")),
-        ("#!/bin/sh\nexec 0<&-\necho said\nexit 1\n", AgentResult(1, "said\n")),
+        ("#!/bin/sh\nexec 0<&-\necho printed\nexit 1\n", AgentResult(1, "printed\n")),
         ("#!/bin/sh\nwc -c\n", AgentResult(0, f"{len('action=off') + len('passwd=') + 30_000 + 2}\n")),
     ],
     ids=["ends at once", "is killed", "closes its input", "reads"],

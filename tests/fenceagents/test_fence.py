@@ -120,7 +120,7 @@ async def test_off_and_read_back_releases_and_leaves_other_taints(server: Embedd
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "message"),
     [
         ("refuses", r"failed \(login failed with \*\*\*\), and its status afterwards is on"),
         ("lies", "action off succeeded, and its status afterwards is on"),
@@ -129,13 +129,13 @@ async def test_off_and_read_back_releases_and_leaves_other_taints(server: Embedd
     ],
 )
 async def test_an_agent_that_fails_lies_or_is_mute_releases_nothing(
-    server: Embedded, machine: Path, mode: str, said: str
+    server: Embedded, machine: Path, mode: str, message: str
 ) -> None:
     (machine / "mode").write_text(mode)
-    with pytest.raises(FencingFailed, match=f"{said}.*Nothing was released"):
+    with pytest.raises(FencingFailed, match=f"{message}.*Nothing was released"):
         await fencing(server, machine).fence("n1")
     assert not released(server)
-    # The next one is told that a fence was begun, and may go on knowingly.
+    # The next one learns that a fence was begun, and may go on knowingly.
     with pytest.raises(FencingFailed, match=r"begun by alice at .* and its end is not known"):
         await fencing(server, machine).fence("n1")
     (machine / "mode").write_text("works")

@@ -77,7 +77,7 @@ async def test_an_answer_about_this_node_counts(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ({"node": "worker-4", "uid": "u-3", "state": "off"}, "about node 'worker-4'"),
         ({"node": "worker-3", "uid": "u-9", "state": "off"}, "about node 'worker-3'"),
@@ -86,12 +86,12 @@ async def test_an_answer_about_this_node_counts(service: Service) -> None:
         ({"node": "worker-3", "uid": "u-3", "state": True}, "not the answer of a fence agent"),
     ],
 )
-async def test_any_other_answer_is_unclear(service: Service, answer: dict[str, Any], said: str) -> None:
+async def test_any_other_answer_is_unclear(service: Service, answer: dict[str, Any], message: str) -> None:
     service.answer = answer
     for asked in (hook(service).off, hook(service).status):
         found = await asked()
         assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
-        assert said in found.message
+        assert message in found.message
 
 
 @pytest.mark.parametrize("status", [201, 302, 401, 500])
@@ -110,9 +110,9 @@ async def test_other_statuses_and_redirects_are_unclear(service: Service, status
 async def test_a_token_that_the_service_repeats_is_not_shown(
     service: Service, status: int, node: str, before: int
 ) -> None:
-    said = "x" * before + " sent: Bearer t0ken"
+    message = "x" * before + " sent: Bearer t0ken"
     service.status = status
-    service.answer = {"message": said, "node": node, "uid": "u-3", "state": "off"}
+    service.answer = {"message": message, "node": node, "uid": "u-3", "state": "off"}
     found = await hook(service).off()
     assert found.ok is (status == 200 and node == "worker-3")
     assert "t0" not in found.message
@@ -160,7 +160,7 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("token", "s3cret\r\nX-Other: 1", "key token is not a bearer token"),
         ("token", "s3crét", "key token is not a bearer token"),
@@ -169,14 +169,16 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
         ("ca.crt", "\x00s3cret", "key ca.crt holds no certificates in PEM"),
     ],
 )
-async def test_a_secret_that_cannot_be_used_is_named_and_not_shown(key: str, value: str, said: str) -> None:
+async def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
+    key: str, value: str, message: str
+) -> None:
     class Hostile(Secrets):
         async def get(self, *_: Any) -> dict[str, Any]:
             return {"data": {key: base64.b64encode(value.encode()).decode()}}
 
     agents = ConfiguredAgents(Hostile(), SystemClock(), seeded_entropy(1))  # type: ignore[arg-type]
     ref = SecretReference(namespace="bmc", name="of-$(NODE)")
-    with pytest.raises(ConfigError, match=f"Secret bmc/of-worker-3: {said}") as raised:
+    with pytest.raises(ConfigError, match=f"Secret bmc/of-worker-3: {message}") as raised:
         await agents.for_node(AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=ref)), node(), "step")
     assert "s3cr" not in str(raised.value)
 

@@ -50,17 +50,17 @@ def says(message: str) -> Work:
     return lambda environment: succeeded(message)
 
 
-def test_a_job_is_told_what_to_do_and_says_what_the_state_is() -> None:
-    told: list[dict[str, str]] = []
+def test_a_job_gets_its_action_by_environment_and_reports_the_state() -> None:
+    environments: list[dict[str, str]] = []
 
     def work(environment: dict[str, str]) -> dict[str, Any]:
-        told.append(environment)
+        environments.append(environment)
         return STATUS_OFF
 
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         answer = await agent().off()
         assert (answer.ok, answer.state, answer.message) == (True, PowerState.OFF, "outlet 7")
-        assert told == [{"VACATE_NODE": LOST, "VACATE_NODE_UID": "u-1", "VACATE_ACTION": "off"}]
+        assert environments == [{"VACATE_NODE": LOST, "VACATE_NODE_UID": "u-1", "VACATE_ACTION": "off"}]
         assert (await agent().status()).state is PowerState.OFF
         assert jobs.made == ["off", "status"]
 
@@ -68,7 +68,7 @@ def test_a_job_is_told_what_to_do_and_says_what_the_state_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("work", "said"),
+    ("work", "message"),
     [
         (says('{"node":"node-2","uid":"u-1","state":"off"}'), "about node 'node-2'"),
         (says('{"node":"node-1","uid":"u-9","state":"off"}'), "about node 'node-1'"),
@@ -84,12 +84,12 @@ def test_a_job_is_told_what_to_do_and_says_what_the_state_is() -> None:
         (lambda _: None, "within 60 s: its pod is Running"),
     ],
 )
-def test_whatever_else_a_job_does_is_unclear(work: Work, said: str) -> None:
+def test_whatever_else_a_job_does_is_unclear(work: Work, message: str) -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         for call in (agent().off, agent().status):
             answer = await call()
             assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-            assert said in answer.message
+            assert message in answer.message
 
     played(body, work)
 

@@ -108,7 +108,9 @@ async def test_a_node_gets_its_storage_back_only_after_a_restart(server: Embedde
     assert (released(server), (array / "port").read_text(), marks(server)) == (False, "on\n", {})
 
 
-async def test_a_node_that_never_told_its_boot_is_not_fenced_so(server: Embedded, array: Path) -> None:
+async def test_a_node_that_never_reported_a_boot_id_is_not_storage_fenced(
+    server: Embedded, array: Path
+) -> None:
     made = fencing(server, array, mechanism=STORAGE)
     await made.client.patch(NODES, "n1", {"status": {"nodeInfo": {"bootID": ""}}}, subresource="status")
     with pytest.raises(FencingFailed, match=r"never reported its boot ID.*Fence it by its power"):

@@ -74,15 +74,15 @@ def test_every_alternative_of_the_affinity_excludes_the_node(terms: list[Obj], e
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (template(nodeName="node-1"), "remove nodeName"),
         ({"metadata": {"name": "fencing"}}, "has no container"),
         (template(containers="x"), "has no container"),
     ],
 )
-def test_a_template_that_cannot_be_used_is_refused(given: Obj, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_template_that_cannot_be_used_is_refused(given: Obj, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         make_job(given, CALL, 60)
 
 
@@ -103,7 +103,7 @@ def test_the_name_follows_from_the_step_and_nothing_else() -> None:
     ("VACATE_ACTION", "status", False),
 ])  # fmt: skip
 def test_a_pod_that_was_changed_on_its_way_proves_nothing(name: str, value: str, proves: bool) -> None:
-    """Admission may change pods: what the pod was told counts, not what the Job says."""
+    """Admission may change pods: the pod's environment counts, not the Job's."""
     call = JobCall("off", "node-1", "u-1", "step")
     job = make_job({"template": {"spec": {"containers": [{"name": "fence", "image": "i"}]}}}, call, 60)
     job["metadata"]["uid"] = "u-job"
@@ -112,8 +112,8 @@ def test_a_pod_that_was_changed_on_its_way_proves_nothing(name: str, value: str,
     for variable in spec["containers"][0]["env"]:
         if variable["name"] == name:
             variable["value"] = value
-    said = '{"node":"node-1","uid":"u-1","state":"off"}'
-    ended = {"name": "fence", "state": {"terminated": {"exitCode": 0, "message": said}}}
+    message = '{"node":"node-1","uid":"u-1","state":"off"}'
+    ended = {"name": "fence", "state": {"terminated": {"exitCode": 0, "message": message}}}
     owner = {"kind": "Job", "uid": "u-job", "controller": True}
     pod = {
         "metadata": {"name": "p", "ownerReferences": [owner]},

@@ -27,37 +27,37 @@ def node(name: str, ready: str = "True", *, out: bool = False) -> Node:
     )
 
 
-def said(*nodes: Node, limits: FencingLimits | None = None) -> str:
+def refusal_for_a(*nodes: Node, limits: FencingLimits | None = None) -> str:
     return refusal(nodes, "a", limits or FencingLimits())
 
 
 def test_a_silent_node_among_healthy_ones_may_be_fenced() -> None:
-    assert said(node("a", "Unknown"), node("b"), node("c")) == ""
+    assert refusal_for_a(node("a", "Unknown"), node("b"), node("c")) == ""
 
 
 @pytest.mark.parametrize("ready", ["True", "False", ""])
 def test_a_node_that_reports_is_not_fenced(ready: str) -> None:
-    assert "still reports" in said(node("a", ready), node("b"), node("c"))
+    assert "still reports" in refusal_for_a(node("a", ready), node("b"), node("c"))
 
 
 def test_when_all_nodes_are_silent_nobody_is_fenced() -> None:
-    refused = said(*(node(name, "Unknown") for name in "abc"), limits=FencingLimits(0, 9))
+    refused = refusal_for_a(*(node(name, "Unknown") for name in "abc"), limits=FencingLimits(0, 9))
     assert "control plane is more likely to be cut off" in refused
 
 
 def test_a_minimum_of_the_others_must_be_ready() -> None:
     nodes = [node("a", "Unknown"), node("b"), node("c", "Unknown")]
-    assert "only 1 of the 2 other nodes are ready, and 2 must be" in said(*nodes)
-    assert said(*nodes, limits=FencingLimits("50%")) == ""
-    assert said(*nodes, limits=FencingLimits(1)) == ""
+    assert "only 1 of the 2 other nodes are ready, and 2 must be" in refusal_for_a(*nodes)
+    assert refusal_for_a(*nodes, limits=FencingLimits("50%")) == ""
+    assert refusal_for_a(*nodes, limits=FencingLimits(1)) == ""
 
 
 def test_no_more_than_so_many_at_once_and_none_twice() -> None:
     nodes = [node("a", "Unknown"), node("b"), node("c"), node("d"), node("e", "Unknown", out=True)]
-    assert "at most 1 may be" in said(*nodes)
-    assert said(*nodes, limits=FencingLimits(max_fenced=2)) == ""
-    assert "out of service already" in said(node("a", "Unknown", out=True), node("b"))
-    assert "there is no node a" in said(node("b"))
+    assert "at most 1 may be" in refusal_for_a(*nodes)
+    assert refusal_for_a(*nodes, limits=FencingLimits(max_fenced=2)) == ""
+    assert "out of service already" in refusal_for_a(node("a", "Unknown", out=True), node("b"))
+    assert "there is no node a" in refusal_for_a(node("b"))
 
 
 def test_what_an_agent_reads_and_says() -> None:

@@ -1,4 +1,4 @@
-"""The parts of a node with containers that are plain values: what programs are told, and what is packed."""
+"""The parts of a node with containers that are plain values: the settings of programs, and what is packed."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_lists_of_packages_that_are_missing_are_fetched(
         apt.choose(["b"])
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert preconditions.missing() == "a node with containers needs root"
     with pytest.raises(KubeError, match="root"):

@@ -151,7 +151,7 @@ def test_architectures(machine: str, expected: str) -> None:
     assert architecture(machine) == expected
 
 
-def test_other_machines_are_told_what_to_do() -> None:
+def test_an_unsupported_architecture_is_a_clear_error() -> None:
     with pytest.raises(KubeError, match="no Kubernetes is built for riscv64"):
         architecture("riscv64")
 

@@ -1,4 +1,4 @@
-"""What an installation meets in clusters: pinned once, told apart, and used as given."""
+"""What an installation meets in clusters: pinned once, distinguished, and used as given."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SAYS = {"helm": "v4.2.4", "cert-manager": "v1.21.2"}
 
 def programs(folder: Path) -> Path:
     for name in PROGRAMS:
-        said = SAYS.get(name, f"{name}, version 3.13.5 (branch: , revision: unknown)")
-        (folder / name).write_text(f"#!/bin/sh\necho '{said}'\n")
+        version = SAYS.get(name, f"{name}, version 3.13.5 (branch: , revision: unknown)")
+        (folder / name).write_text(f"#!/bin/sh\necho '{version}'\n")
         (folder / name).chmod(0o755)
     return folder
 
@@ -50,9 +50,9 @@ def test_the_document_names_the_versions_that_are_tested_with() -> None:
         "Prometheus operator": found.operator,
         "Prometheus": found.release_of_prometheus,
     }
-    told = (MODULE.parents[1] / "docs/reference/deploy.md").read_text()
+    document = (MODULE.parents[1] / "docs/reference/deploy.md").read_text()
     for program, version in rows.items():
-        assert f"| {program} | {version.removeprefix('v')} |" in told
+        assert f"| {program} | {version.removeprefix('v')} |" in document
 
 
 @pytest.mark.parametrize(("module", "release"), [("v0.313.5", "3.13.5"), ("v0.300.0", "3.0.0")])

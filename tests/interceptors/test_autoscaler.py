@@ -171,9 +171,9 @@ def test_an_order_that_cannot_work_is_refused_with_a_message(priority: str) -> N
     async def body(world: World) -> None:
         await autoscaled(world, annotations={EVICTION_PRIORITY: priority})
         await world.until(lambda: events_of(world, "web", "EvictionPriorityRefused") != [])
-        (said,) = events_of(world, "web", "EvictionPriorityRefused")
-        assert repr(priority) in said
-        assert "from 9901 to 10100" in said
+        (message,) = events_of(world, "web", "EvictionPriorityRefused")
+        assert repr(priority) in message
+        assert "from 9901 to 10100" in message
 
     in_world(body)
 

@@ -53,10 +53,10 @@ def test_no_more_pods_go_than_may_be_unavailable(handed_over: str, unready: str,
 
 
 @pytest.mark.parametrize(
-    ("said", "replicas", "limit"), [("50%", 5, 2), ("10%", 4, 1), (3, 9, 3), ("x", 4, 1)]
+    ("max_unavailable", "replicas", "limit"), [("50%", 5, 2), ("10%", 4, 1), (3, 9, 3), ("x", 4, 1)]
 )
-def test_the_limit_is_rounded_down_and_never_nothing(said: Any, replicas: int, limit: int) -> None:
-    assert unavailable_limit(web(replicas, said)) == limit
+def test_the_limit_is_rounded_down_and_never_nothing(max_unavailable: Any, replicas: int, limit: int) -> None:
+    assert unavailable_limit(web(replicas, max_unavailable)) == limit
 
 
 def test_only_by_opt_in_and_only_without_a_surge() -> None:

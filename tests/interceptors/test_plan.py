@@ -67,11 +67,11 @@ def test_a_record_that_is_not_ours_is_removed_and_changes_no_count(text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "replicas", "limit"), [("25%", 1, 1), ("30%", 5, 2), (2, 9, 2), ("x", 9, 0)]
+    ("given", "replicas", "limit"), [("25%", 1, 1), ("30%", 5, 2), (2, 9, 2), ("x", 9, 0)]
 )
-def test_the_surge_is_rounded_up(said: Any, replicas: int, limit: int) -> None:
-    assert surge_limit(web(replicas, max_surge=said), replicas) == limit
-    assert bool(unsupported(web(replicas, max_surge=said))) is (limit == 0)
+def test_the_surge_is_rounded_up(given: Any, replicas: int, limit: int) -> None:
+    assert surge_limit(web(replicas, max_surge=given), replicas) == limit
+    assert bool(unsupported(web(replicas, max_surge=given))) is (limit == 0)
 
 
 def test_a_step_takes_back_or_begins_and_never_both() -> None:

@@ -60,7 +60,7 @@ def test_who_goes_next(ordinal: int, now: Members, limit: str | None, goes: bool
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "message"),
     [
         (None, "belongs to no StatefulSet"),
         (db(spec={"updateStrategy": {"type": "OnDelete"}}), "OnDelete leaves deletions to people"),
@@ -69,10 +69,10 @@ def test_who_goes_next(ordinal: int, now: Members, limit: str | None, goes: bool
         (db(2), "does not want the pod any more"),
     ],
 )
-def test_what_is_declined(found: StatefulSet | None, said: str) -> None:
+def test_what_is_declined(found: StatefulSet | None, message: str) -> None:
     decision = decide(found, 2, members({2}), WaitState(), NOW)
     assert isinstance(decision, Declined)
-    assert said in str(decision)
+    assert message in str(decision)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_cancelling_removes_exactly_the_surge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "said"),
+    ("strategy", "message"),
     [
         ({"type": "Recreate"}, "Recreate terminates all pods at once"),
         (
@@ -177,13 +177,13 @@ def test_cancelling_removes_exactly_the_surge() -> None:
         ),
     ],
 )
-def test_strategies_without_a_surge_are_declined(strategy: dict[str, object], said: str) -> None:
+def test_strategies_without_a_surge_are_declined(strategy: dict[str, object], message: str) -> None:
     async def body(world: World) -> None:
         (old,) = await moving(world, spec={"strategy": strategy})
         (request,) = await requested(world, old)
         await completed(world, request, timeout=60.0)
         shown = {one["type"]: one for one in status(world, request)["conditions"]}
-        assert said in shown["deployment.apps.k8s.io/Declined"]["message"]
+        assert message in shown["deployment.apps.k8s.io/Declined"]["message"]
         assert most(world) == 1
 
     in_world(body)

@@ -190,9 +190,9 @@ def test_ready_pods_are_always_budgeted(policy: str | None) -> None:
 
 def test_a_conflict_over_an_unready_pod_sends_the_client_round_again() -> None:
     decided = decide_eviction(pod(ready=False), [pdb()], DeleteOptions(), NOW)
-    told = decided.explain(Conflict("it changed"), DeleteOptions())
-    assert isinstance(told, TooManyRequests)
-    assert told.retry_after_seconds == 10
+    error = decided.explain(Conflict("it changed"), DeleteOptions())
+    assert isinstance(error, TooManyRequests)
+    assert error.retry_after_seconds == 10
     missing = NotFound("gone")
     assert decided.explain(missing, DeleteOptions()) is missing
     conflict = Conflict("it changed")

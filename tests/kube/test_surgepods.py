@@ -1,4 +1,4 @@
-"""Which pods are the surge: told by the record, never by age alone."""
+"""Which pods are the surge: by the record, never by age alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def uids(pods: list[Pod]) -> list[str]:
     return [one.metadata.uid for one in pods]
 
 
-def test_pods_of_the_same_second_are_told_apart() -> None:
+def test_pods_of_the_same_second_are_distinguished() -> None:
     old = [pod("a"), pod("b"), pod("c")]
     began = naming_earlier(record("a"), None, old, (), NOW)
     assert uids(surge_pods(began, [*old, pod("s")])) == ["s"]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(
-    ("expected", "desired", "healthy", "said"),
+    ("expected", "desired", "healthy", "remedy"),
     [
         pytest.param(1, 1, 1, "add replicas or lower what it demands", id="all of its pods"),
         pytest.param(3, 2, 1, "wait until more pods of disruption budget web are", id="one is unhealthy"),
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.unit
         ),
     ],
 )  # fmt: skip
-def test_remedy(expected: int, desired: int, healthy: int, said: str) -> None:
+def test_remedy(expected: int, desired: int, healthy: int, remedy: str) -> None:
     status = {"expectedPods": expected, "desiredHealthy": desired, "currentHealthy": healthy}
     spec = {"minAvailable": desired}
     budget = msgspec.convert(
         {"metadata": {"name": "web"}, "spec": spec, "status": status}, PodDisruptionBudget
     )
-    assert said in budget_remedy(budget)
+    assert remedy in budget_remedy(budget)

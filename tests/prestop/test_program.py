@@ -72,8 +72,8 @@ def show(*arguments: str) -> list[str]:
 
 
 @pytest.fixture
-async def told(folder: Path) -> AsyncIterator[list[str]]:
-    """What the service tells, and the tokens that it was shown."""
+async def reasons(folder: Path) -> AsyncIterator[list[str]]:
+    """The reasons of the service, which answers with the last one."""
     reasons: list[str] = []
 
     async def handle(request: Request) -> Response:
@@ -86,9 +86,9 @@ async def told(folder: Path) -> AsyncIterator[list[str]]:
 
 
 async def test_a_command_gets_the_reason_by_variable_and_by_flag(
-    program: Path, folder: Path, told: list[str]
+    program: Path, folder: Path, reasons: list[str]
 ) -> None:
-    told.append("resolve issue 354961")
+    reasons.append("resolve issue 354961")
     ran = await run(
         program, folder, "exec", "--env=WHY", *show("--why=$(WHY)", "$(WHY)", "a $(WHY)"), WHY="old"
     )
@@ -97,10 +97,10 @@ async def test_a_command_gets_the_reason_by_variable_and_by_flag(
     assert (env["WHY"], env["KEPT"], ran.code, ran.err) == ("resolve issue 354961", "yes", 0, "")
 
 
-async def test_a_hostile_reason_stays_one_value(program: Path, folder: Path, told: list[str]) -> None:
+async def test_a_hostile_reason_stays_one_value(program: Path, folder: Path, reasons: list[str]) -> None:
     names: set[str] | None = None
     for hostile in HOSTILE:
-        told.append(hostile)
+        reasons.append(hostile)
         ran = await run(program, folder, "exec", "--env=WHY", *show("$(WHY)", "--why=$(WHY)"))
         arguments, env = ran.shown
         expected = clean_reason(hostile)
@@ -114,10 +114,10 @@ async def test_a_hostile_reason_stays_one_value(program: Path, folder: Path, tol
 
 
 async def test_the_hook_runs_whatever_becomes_of_the_question(program: Path, folder: Path) -> None:
-    async def expect(reason: str | None, said: str, seconds: float = 60) -> None:
+    async def expect(reason: str | None, message: str, seconds: float = 60) -> None:
         ran = await run(program, folder, "exec", "--env=WHY", f"--ask-seconds={seconds}", *show())
         assert (ran.shown[1].get("WHY"), ran.code) == (reason, 0)
-        assert said in ran.err
+        assert message in ran.err
 
     await expect(None, "runs without a reason")  # no files at all
     (folder / "reason").write_text("from the file\n")
@@ -149,8 +149,8 @@ async def test_the_hook_runs_whatever_becomes_of_the_question(program: Path, fol
         await expect("from the file", "the reason cannot be read from Vacate")
 
 
-async def test_without_a_reason_nothing_is_set(program: Path, folder: Path, told: list[str]) -> None:
-    told.append("")
+async def test_without_a_reason_nothing_is_set(program: Path, folder: Path, reasons: list[str]) -> None:
+    reasons.append("")
     (folder / "reason").write_text("stale")
     ran = await run(program, folder, "exec", "--env=WHY", *show("--why=$(WHY)"))
     assert (ran.shown[0], "WHY" in ran.shown[1]) == (["--why="], False)
@@ -164,7 +164,7 @@ async def test_exit_codes_are_the_hooks_own(program: Path, folder: Path) -> None
 
 
 async def test_a_request_carries_the_header_and_what_the_author_wrote(
-    program: Path, folder: Path, told: list[str]
+    program: Path, folder: Path, reasons: list[str]
 ) -> None:
     heard: list[str] = []
 
@@ -179,7 +179,7 @@ async def test_a_request_carries_the_header_and_what_the_author_wrote(
     words = ("--header=X-Why", f"--url=http://:{port}/bye?now=1", "--with=X-Why:author", "--with=X-A:b: c")
     async with server:
         for hostile in ["resolve issue", *HOSTILE]:
-            told.append(hostile)
+            reasons.append(hostile)
             ran = await run(program, folder, "get", *words, VACATE_POD_IP="127.0.0.1")
             assert (ran.code, ran.err) == (0, "")  # as for a kubelet, any answer will do
             first, *lines = heard[-1].split("\r\n")

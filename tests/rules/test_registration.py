@@ -14,9 +14,9 @@ LONG = "x" * 60 + ".example.com"
 
 
 def pod(field: list[str] | None = None, **annotations: str) -> Obj:
-    """Annotations are said as ours_NAME or theirs_NAME."""
-    said = [(*key.split("_", 1), value) for key, value in annotations.items()]
-    spelled = {f"{OURS if whose == 'ours' else THEIRS}/{name}": value for whose, name, value in said}
+    """Annotations are given as ours_NAME or theirs_NAME."""
+    split = [(*key.split("_", 1), value) for key, value in annotations.items()]
+    spelled = {f"{OURS if whose == 'ours' else THEIRS}/{name}": value for whose, name, value in split}
     spec = {"evictionInterceptors": [{"name": name} for name in field]} if field else {}
     return {"metadata": {"annotations": spelled}, "spec": spec}
 
@@ -59,7 +59,7 @@ def test_the_field_then_our_annotations_then_those_of_evacuations(
         ("hash_k", LONG, "must be given together with"),
     ],
 )
-def test_a_malformed_annotation_is_told_with_its_key(
+def test_a_malformed_annotation_is_reported_with_its_key(
     prefix: str, key: str, value: str, field_error: str
 ) -> None:
     annotations = {f"{prefix}/{key}": value}

@@ -31,11 +31,11 @@ def fields(schema: Obj, path: str) -> Iterator[tuple[str, Obj]]:
 
 
 def test_every_field_is_described() -> None:
-    said = {
+    descriptions = {
         path: inner.get("description", "") for path, inner in fields(structural_schema(EvictionRequest), "")
     }
-    assert len(said) > 25
-    assert [path for path, text in said.items() if not text.endswith(".")] == []
+    assert len(descriptions) > 25
+    assert [path for path, text in descriptions.items() if not text.endswith(".")] == []
 
 
 def test_a_put_names_the_version_that_it_was_made_from() -> None:

@@ -26,7 +26,7 @@ SOON = EPOCH + dt.timedelta(seconds=5 + 30)
 
 
 class Scripted:
-    """Answers or raises what it is told, and notes what it was asked."""
+    """Answers or raises what the test sets, and notes what it was asked."""
 
     def __init__(self, *outcomes: Outcome | Exception) -> None:
         self.outcomes = list(outcomes)

@@ -137,7 +137,7 @@ def test_a_leader_without_a_line_stops_before_the_other_starts(trouble: str, ske
             started = now if b.elector.leading else None
         assert stopped is not None
         assert stopped == pytest.approx(last + 10.0, abs=0.2)
-        assert isinstance(a.lost, LeadershipLost), "the leader must be told at once"
+        assert isinstance(a.lost, LeadershipLost), "the leader must learn it at once"
         assert started - last >= 15.0
         assert started - last <= 15.0 + 10.0 + 2 * 2 * 2.2
         await b.stop()

@@ -285,9 +285,9 @@ def test_a_question_in_the_form_of_a_write_is_asked_again_and_all_refusals_are_c
         assert since(start, server.times) == [0.0, 3.0, 6.0, 9.0]
         server.busy = 1
         await client.list(PODS)
-        told = generate_latest(metrics.registry).decode()
-        assert 'vacate_client_throttled_total{method="POST"} 3.0' in told
-        assert 'vacate_client_throttled_total{method="GET"} 1.0' in told
+        metrics_text = generate_latest(metrics.registry).decode()
+        assert 'vacate_client_throttled_total{method="POST"} 3.0' in metrics_text
+        assert 'vacate_client_throttled_total{method="GET"} 1.0' in metrics_text
 
     simulate(main)
 

@@ -29,11 +29,11 @@ DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"
 
 
 class Actors:
-    """B tells users and waits until they are done; A deletes the pod."""
+    """B notifies users and waits until they are done; A deletes the pod."""
 
     def __init__(self, policy_of_b: Cancellation, policy_of_a: Cancellation) -> None:
         self.users_done = asyncio.Event()
-        self.told: list[str] = []
+        self.notifications: list[str] = []
         self._policy_of_a = policy_of_a
         self._policy_of_b = policy_of_b
 
@@ -44,13 +44,13 @@ class Actors:
         )
 
     async def _notify(self, context: EvictionContext) -> Finished:
-        self.told.append("there will be a disruption")
+        self.notifications.append("there will be a disruption")
         await context.report("Users finish their work")
         try:
             await self.users_done.wait()
         except asyncio.CancelledError:
             if context.end_reason is TurnEndReason.CANCELLED:
-                self.told.append("the disruption is cancelled")
+                self.notifications.append("the disruption is cancelled")
             raise
         return context.finished("Ready to be deleted")
 
@@ -75,7 +75,7 @@ async def cordon(cluster: SimulatedCluster, *, unschedulable: bool) -> None:
 async def b_is_at_work(cluster: SimulatedCluster, actors: Actors) -> None:
     await cluster.until_active(ACTOR_B)
     await cluster.until(lambda: cluster.request.status.message == "Users finish their work")
-    assert actors.told == ["there will be a disruption"]
+    assert actors.notifications == ["there will be a disruption"]
 
 
 def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
@@ -99,7 +99,7 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
             (ACTOR_B, TurnResult.COMPLETED),
             (ACTOR_A, TurnResult.POD_GONE),
         ]
-        assert actors.told == ["there will be a disruption"]
+        assert actors.notifications == ["there will be a disruption"]
 
     simulate(body, sim_seed)
 
@@ -117,7 +117,7 @@ def test_one_requester_who_cancels(sim_seed: int) -> None:
         result = await drain.wait("p-1")
         assert (result.reason, result.pod_ended) == (CompletionReason.CANCELLED, False)
         await cluster.clock.sleep(5)
-        assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
+        assert actors.notifications == ["there will be a disruption", "the disruption is cancelled"]  # 9.
         assert "deletionTimestamp" not in cluster.find_pod("p-1")["metadata"]
 
     simulate(body, sim_seed)
@@ -132,7 +132,7 @@ def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: i
         request = cluster.request
         assert request.forbids_cancellation
         await cordon(cluster, unschedulable=False)  # 6.
-        with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
+        with pytest.raises(CancellationForbidden):  # 7. the SDK raises it, and the server refuses
             await drain.withdraw("p-1")
         name = request.metadata.name
         with pytest.raises(Invalid, match=r"spec\.requesters"):
@@ -143,6 +143,6 @@ def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: i
         result = await drain.wait(request)  # 12.
         assert result.pod_ended
         assert result.history[0].interceptor == ACTOR_B
-        assert actors.told == ["there will be a disruption"]
+        assert actors.notifications == ["there will be a disruption"]
 
     simulate(body, sim_seed)

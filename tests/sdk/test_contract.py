@@ -154,7 +154,7 @@ def test_clocks_that_differ(skew: float) -> None:
     simulate(body)
 
 
-def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
+def test_a_clock_that_is_too_far_ahead_is_reported_and_the_turn_passes_on() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         diary = RecordingHandler()
         await cluster.program(Interceptor(BACKUP, diary), clock=cluster.world.sim.skewed_clock(30))

@@ -142,8 +142,8 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
         await cluster.requester().request("web", deadline_seconds=600)
         await cluster.until_active(BACKUP)
         await cluster.clock.sleep(60)
-        told = [one for one in cluster.events("InterceptorHeld") if one["type"] == "Warning"]
-        assert {one["involvedObject"]["kind"] for one in told} == {"EvictionRequest", "Pod"}
+        warnings = [one for one in cluster.events("InterceptorHeld") if one["type"] == "Warning"]
+        assert {one["involvedObject"]["kind"] for one in warnings} == {"EvictionRequest", "Pod"}
         await cluster.clock.sleep(3 * 3600)
         assert cluster.request.status.active_interceptor_name == BACKUP
         assert is_held(cluster.request, BACKUP)

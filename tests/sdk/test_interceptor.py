@@ -77,7 +77,7 @@ NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("said", "field_error"),
+    ("report", "field_error"),
     [
         ((5, None, (), None), r"message must be a str, not int \(5\)"),
         ((None, 300, (), None), r"expected_finish must be a datetime, a timedelta or NO_ESTIMATE, not int"),
@@ -86,8 +86,8 @@ NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
         ((None, None, (), "never"), "cancellation must be Allow or Forbid, not 'never'"),
     ],
 )
-def test_what_a_handler_says_is_checked_when_it_says_it(said: tuple[Any, ...], field_error: str) -> None:
-    message, finish, conditions, cancellation = said
+def test_a_report_is_checked_when_it_is_made(report: tuple[Any, ...], field_error: str) -> None:
+    message, finish, conditions, cancellation = report
     with pytest.raises(ContractError, match=field_error):
         checked_report(message, finish, conditions, cancellation, NOW)
 

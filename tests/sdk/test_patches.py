@@ -114,7 +114,7 @@ def test_forbid_needs_someone_who_asks() -> None:
     forbid = Report(cancellation=Cancellation.FORBID)
     with pytest.raises(ContractError, match="the request no longer has any requesters"):
         status_patch(request(requesters=0), forbid, NOW, beat=True)
-    # What is set already may be said again: it changes nothing.
+    # What is set already may be set again: it changes nothing.
     unchanged = request(requesters=0, eviction_request_cancellation_policy=FORBID)
     assert status_patch(unchanged, forbid, NOW, beat=False) is None
 
@@ -129,15 +129,15 @@ def test_a_heartbeat_is_always_newer_than_the_stored_one(micros: int) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ABC"), st.booleans()), max_size=4), st.booleans())
-def test_a_later_report_goes_over_an_earlier_one(said: list[tuple[str, bool]], silent: bool) -> None:
-    later = tuple(Condition(kind, status, "Later") for kind, status in dict(said).items())
+def test_a_later_report_goes_over_an_earlier_one(reported: list[tuple[str, bool]], silent: bool) -> None:
+    later = tuple(Condition(kind, status, "Later") for kind, status in dict(reported).items())
     earlier = Report("earlier", NOW, (Condition("A", True, "Earlier"),), Cancellation.ALLOW)
     merged = Report(None if silent else "later", None, later).over(earlier)
     assert merged.message == ("earlier" if silent else "later")
     assert merged.expected_finish == NOW
     assert merged.cancellation is Cancellation.ALLOW
     assert {one.type for one in merged.conditions} == {"A", *(one.type for one in later)}
-    assert all(one.reason == "Later" for one in merged.conditions if one.type in dict(said))
+    assert all(one.reason == "Later" for one in merged.conditions if one.type in dict(reported))
 
 
 @pytest.mark.parametrize(

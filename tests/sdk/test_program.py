@@ -116,7 +116,7 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
     assert ends == [TurnEndReason.CANCELLED, TurnEndReason.CANCELLED]
 
 
-def test_forbid_is_told_to_plain_scripts(cluster: ClusterProcess, requester: Requester) -> None:
+def test_forbid_is_an_error_in_plain_scripts(cluster: ClusterProcess, requester: Requester) -> None:
     @interceptor(BACKUP, cancellation="Forbid")
     def waits(context: SyncContext) -> None:
         context.sleep(60)
@@ -228,14 +228,14 @@ def test_what_cannot_be_used_is_one_line(
     cluster: ClusterProcess, tmp_path: Path, options: str, line: str
 ) -> None:
     with start(tmp_path, options.replace("KUBECONFIG", repr(str(cluster.kubeconfig)))) as program:
-        said, _ = program.communicate(timeout=60)
+        output, _ = program.communicate(timeout=60)
     assert program.returncode == 1
-    assert said.startswith(line.replace("KUBECONFIG", str(cluster.kubeconfig)))
-    assert len(said.splitlines()) == 1
+    assert output.startswith(line.replace("KUBECONFIG", str(cluster.kubeconfig)))
+    assert len(output.splitlines()) == 1
 
 
 @pytest.mark.thorough
-def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
+def test_a_cluster_without_the_api_is_a_clear_error(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
         @interceptor(BACKUP)
         def never(context: SyncContext) -> None:

@@ -30,9 +30,9 @@ def a_pod(phase: str = "Running") -> Pod:
 def test_an_end_is_believed_when_the_pod_agrees(
     reason: CompletionReason, pod: Pod | None, believed: bool
 ) -> None:
-    told = Result(reason, "over")
-    found = confirmed(told, pod)
-    assert (found == told) is believed
+    given = Result(reason, "over")
+    found = confirmed(given, pod)
+    assert (found == given) is believed
     if not believed:
         assert not found.pod_ended
         assert "pod web with UID u is still there" in found.message

@@ -19,7 +19,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 class DelayedWatches:
-    """A link whose watches tell nothing for a while, and whose writes of status are counted."""
+    """A link whose watches send nothing for a while, and whose writes of status are counted."""
 
     def __init__(self) -> None:
         self.hears = asyncio.Event()

@@ -52,7 +52,7 @@ async def hangs(context: EvictionContext) -> None:
     await context.clock.sleep(10 * 86400)
 
 
-def test_who_does_not_end_in_time_is_told() -> None:
+def test_a_turn_that_does_not_end_in_time_is_an_error() -> None:
     endless = Interceptor("a.example.com", hangs, progress_within=None)
     with pytest.raises(TimeoutError):
         simulate_eviction(endless, within=dt.timedelta(hours=1))

@@ -131,11 +131,11 @@ def test_declining_passes_the_turn_on_and_says_why() -> None:
         await cluster.requester().request("web")
         await cluster.until_active(CACHE)
         await cluster.until(lambda: len(cluster.events("InterceptorDeclined")) == 2)
-        told = {
+        messages = {
             one["involvedObject"]["kind"]: one["message"] for one in cluster.events("InterceptorDeclined")
         }
         declined = f"{BACKUP} has declined: it has no data. {CACHE} is active now."
-        assert told == {"EvictionRequest": declined, "Pod": declined}
+        assert messages == {"EvictionRequest": declined, "Pod": declined}
 
     simulate(body)
 

@@ -1,4 +1,4 @@
-"""Two managers at once, one of which is told late: they do not undo each other's work again and again."""
+"""Two managers at once, one of which receives changes late: they do not undo each other's work for ever."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def with_a_stale_manager(body: Callable[[World], Awaitable[None]]) -> None:
 
 
 def claimed(world: World, node: str) -> list[str | None]:
-    """What the node said about who claims it, each time that this changed."""
+    """The node's record of who claims it, each time that this changed."""
     found: list[str | None] = [None]
     for _, record in world.server.history:
         if (record.resource, record.name) == (NODES.resource, node) and not record.deleted:

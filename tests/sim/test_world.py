@@ -52,7 +52,7 @@ async def guard(world: World, min_available: int) -> None:
 
 
 async def drain(world: World, node: str) -> int:
-    """Cordon the node and evict its pods as kubectl does; returns how often a budget said no."""
+    """Cordon the node and evict its pods as kubectl does; returns how often a budget refused."""
     await world.client.patch(NODES, node, {"spec": {"unschedulable": True}})
     refusals = 0
     for pod in pods_on(world, node):

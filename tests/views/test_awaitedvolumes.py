@@ -1,4 +1,4 @@
-"""A pod that waits for an exclusive volume is told which one, and who has it."""
+"""The explanation of a pod that waits for an exclusive volume names it, and who has it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def a_volume(**records: Any) -> PersistentVolume:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "awaited"),
     [
         (a_volume(), f"{WAITS}, which is not attached to a node yet."),
         (
@@ -58,9 +58,9 @@ def a_volume(**records: Any) -> PersistentVolume:
         (a_volume(attachment={"node": "n2", "pods": [{**HOLDER, "uid": "u-1"}]}), ""),
     ],
 )
-def test_who_has_the_volume(found: PersistentVolume, said: str) -> None:
+def test_who_has_the_volume(found: PersistentVolume, awaited: str) -> None:
     shown = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found])
-    assert shown.awaited == ((said,) if said else ())
+    assert shown.awaited == ((awaited,) if awaited else ())
 
 
 @pytest.mark.unit

@@ -1,4 +1,4 @@
-"""What `explain` tells in each state, word by word."""
+"""What `explain` prints in each state, word by word."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def explained_unrequested(sim: SimRequest) -> Explanation:
 
 
 def written(explanation: Explanation) -> str:
-    """An explanation as the golden file has it: a mark before each line tells which part it is."""
+    """An explanation as the golden file has it: a mark before each line shows which part it is."""
     lines = [f"[{explanation.stage or 'none'}] {explanation.headline}"]
     lines += [f"  asked    {one}" for one in explanation.requested]
     lines += [f"  {turn.state:<8} {turn}" for turn in explanation.turns]
@@ -59,7 +59,7 @@ def test_every_golden_explanation_has_an_input() -> None:
 
 
 @pytest.mark.parametrize("name", EXPLANATION_INPUTS)
-def test_every_text_is_a_sentence_and_every_part_is_told(name: str) -> None:
+def test_every_text_is_a_sentence_and_no_part_is_missing(name: str) -> None:
     explanation = explained(EXPLANATION_INPUTS[name]())
     assert all(one and one == one.strip() for one in explanation.sentences)
     assert {turn.interceptor for turn in explanation.turns} == {
@@ -83,17 +83,17 @@ def test_a_known_refusal_narrows_the_next_attempt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "start"),
     [
         (15.9, "The next attempt comes within 4s, or as soon"),  # it begins in a tenth of a second
         (19.5, "The next attempt is due now."),
     ],
 )
-def test_no_attempt_comes_within_no_time_at_all(seconds: float, said: str) -> None:
+def test_no_attempt_comes_within_no_time_at_all(seconds: float, start: str) -> None:
     sim = SimRequest().refused(SPENT).refused(SPENT).refused(SPENT).after(seconds=seconds)
     refused_at = sim.now - dt.timedelta(seconds=seconds)
     explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refused_at=refused_at)
-    assert explanation.next[0].startswith(said)
+    assert explanation.next[0].startswith(start)
     assert "0s" not in explanation.next[0]
 
 

@@ -157,7 +157,7 @@ def _is_waiting(sim: SimRequest, stage: Stage | None) -> bool:
 
 
 @given(requests())
-def test_nobody_is_told_to_do_what_would_be_refused(sim: SimRequest) -> None:
+def test_no_remedy_would_be_refused(sim: SimRequest) -> None:
     explanation, process = explained(sim), process_of(sim.typed)
     commands = [one.command for one in explanation.remedies]
     if process.complete or explanation.stage in OVER:

@@ -15,7 +15,7 @@ BEGUN = dt.datetime(2026, 11, 17, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("begun", "evicted", "total", "said"),
+    ("begun", "evicted", "total", "estimate"),
     [
         pytest.param(None, 0, 0, "the pods are counted when a node's turn comes", id="not counted yet"),
         pytest.param(BEGUN, 0, 0, "there is no pod to evict", id="an empty node"),
@@ -23,12 +23,12 @@ BEGUN = dt.datetime(2026, 11, 17, tzinfo=dt.UTC)
         pytest.param(BEGUN, 1, 1, "1 of 1 pod evicted so far", id="all"),
     ],
 )
-def test_how_far_it_is(begun: dt.datetime | None, evicted: int, total: int, said: str) -> None:
+def test_how_far_it_is(begun: dt.datetime | None, evicted: int, total: int, estimate: str) -> None:
     rows = [NodeProgress(name="n1", start_time=begun)]
     status = NodeMaintenanceStatus(
         phase="Pending", message="0 of 1 node drained", pods_total=total, pods_evicted=evicted, nodes=rows
     )
-    assert progress_line(NodeMaintenance(status=status)) == f"Pending, 0 of 1 node drained; {said}"
+    assert progress_line(NodeMaintenance(status=status)) == f"Pending, 0 of 1 node drained; {estimate}"
 
 
 @pytest.mark.parametrize("width", [40, 80])

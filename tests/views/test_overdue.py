@@ -45,8 +45,8 @@ def test_the_policy_that_acts_on_the_node_is_named_with_when() -> None:
     other = NodeFencing(name="n2", phase="Failed", message="the agent hangs")
     status = FencingPolicyStatus(nodes=[row, other])
     policy = FencingPolicy(metadata=ObjectMeta(name="rack"), status=status)
-    said = "FencingPolicy rack (Unreachable): node n1 is fenced at 2026-03-01T12:05:00Z."
-    assert explained(a_node("Unknown"), [policy]).awaited[2:] == (said,)
+    sentence = "FencingPolicy rack (Unreachable): node n1 is fenced at 2026-03-01T12:05:00Z."
+    assert explained(a_node("Unknown"), [policy]).awaited[2:] == (sentence,)
     nobody = "No FencingPolicy acts on node n1: nothing switches it off by itself."
     assert explained(a_node("Unknown"), []).awaited[2:] == (nobody,)
     assert len(explained(a_node("True"), [policy]).awaited) == 2
@@ -97,7 +97,7 @@ def test_a_ready_node_is_no_reason_to_force() -> None:
 
 
 def test_nodes_that_are_gone_or_out_of_service_need_nothing_but_pod_gc() -> None:
-    for node, said in ((None, "no longer exists"), (a_node("Unknown", out=True), "is out of service")):
+    for node, state in ((None, "no longer exists"), (a_node("Unknown", out=True), "is out of service")):
         explanation = explained(node)
-        assert said in explanation.awaited[-1]
+        assert state in explanation.awaited[-1]
         assert explanation.remedies == ()

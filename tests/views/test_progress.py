@@ -1,4 +1,4 @@
-"""What is said on the progress of an eviction that somebody waits for, and on pods that stay after it."""
+"""The sentences on the progress of an eviction that a command waits for, and on pods that stay."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ NOW = "2026-11-17T12:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         ("responding", "waits for interceptor backup.example.com (ETA in 9m49s): Copied 40 of 100 GiB"),
         ("not started", "waits for its first interceptor"),
         ("evicting without interceptors", "is being evicted"),
     ],
 )
-def test_the_sentence(name: str, said: str) -> None:
+def test_the_sentence(name: str, sentence: str) -> None:
     sim = EXPLANATION_INPUTS[name]()
-    assert progress_text(row_of(sim.typed, sim.typed_budgets, sim.now)) == said
+    assert progress_text(row_of(sim.typed, sim.typed_budgets, sim.now)) == sentence
 
 
 def test_a_blocker_is_named_with_its_reason() -> None:
     sim = EXPLANATION_INPUTS["blocked"]()
-    said = progress_text(row_of(sim.typed, sim.typed_budgets, sim.now))
-    assert said.startswith("is blocked by pdb/web: The eviction was refused: ")
-    assert "needs 3 healthy pods and has 3 currently" in said
+    sentence = progress_text(row_of(sim.typed, sim.typed_budgets, sim.now))
+    assert sentence.startswith("is blocked by pdb/web: The eviction was refused: ")
+    assert "needs 3 healthy pods and has 3 currently" in sentence
 
 
 @pytest.mark.parametrize("name", EXPLANATION_INPUTS)

@@ -97,8 +97,8 @@ def test_a_manager_whose_clock_is_wrong_goes_by_the_servers(skew: float) -> None
         async with beside(world, "m", skew=skew):
             name = await requested(world, A)
             await world.until(lambda: active(world, name) == A)
-            told = parse_time(status(world, name)["heartbeatTime"])
-            assert abs((told - world.sim.clock.now()).total_seconds()) <= 5
+            heartbeat = parse_time(status(world, name)["heartbeatTime"])
+            assert abs((heartbeat - world.sim.clock.now()).total_seconds()) <= 5
 
     apart(body)
 
@@ -190,9 +190,9 @@ def test_without_the_kind_it_waits_says_so_and_begins_when_the_kind_comes(
     async def body(world: World) -> None:
         async with beside(world, "m") as [manager]:
             await world.sim.clock.sleep(60)
-            told = manager.parts.not_ready()
-            assert told.startswith("the cluster does not serve evictionrequests.evictionrequest.coordination")
-            assert "vacate install" in told
+            reason = manager.parts.not_ready()
+            assert reason.startswith("the cluster does not serve evictionrequests.evictionrequest.coord")
+            assert "vacate install" in reason
             assert heard(world, verb="list", resource="evictionrequests") <= 7
             world.server.gates = FeatureGates()
             await world.restart_server()

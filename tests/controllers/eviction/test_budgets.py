@@ -1,4 +1,4 @@
-"""Requests that a disruption budget refuses: counted, told, tried again ever later, and woken in line."""
+"""Requests that a disruption budget refuses: counted, reported, tried again ever later, and woken in line."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def attempts(world: World, name: str) -> list[dt.datetime]:
     return moments
 
 
-def test_a_refusal_is_counted_and_told_in_one_write() -> None:
+def test_a_refusal_is_counted_and_reported_in_one_write() -> None:
     async def body(world: World) -> None:
         await guard(world, min_available=1)
         name = await requested(world, labels=WEB)
         await world.until(lambda: failed(world, name) == 1)
         assert stage(world, name) == "Blocked"
-        told = status(world, name)["message"]
-        assert told.startswith("The eviction was refused: Cannot evict pod as it would violate")
-        assert "The disruption budget web needs 1 healthy pods and has 1 currently" in told
+        message = status(world, name)["message"]
+        assert message.startswith("The eviction was refused: Cannot evict pod as it would violate")
+        assert "The disruption budget web needs 1 healthy pods and has 1 currently" in message
         assert len(list(history(world, EVICTIONREQUESTS))) == 2
         await world.sim.clock.sleep(1)
         assert len(events_of(world, name, "EvictionRefused")) == 1

@@ -99,7 +99,7 @@ def test_refusals_are_counted_for_the_request_and_in_total() -> None:
         labels = f'namespace="default",evictionrequest="{name}",pod="p"'
         assert shown(world, OURS + "evictions") == {f'{OURS}evictions{{{labels},result="refused"}}': 3.0}
         assert shown(world, "vacate_evictions_total")['vacate_evictions_total{result="refused"}'] == 3.0
-        # A controller that starts again shows the same series once; what the request tells is not forgotten.
+        # A controller that starts again shows the same series once; what the request records is kept.
         await world.restart(world.evictions)
         assert shown(world, OURS + "evictions") == {f'{OURS}evictions{{{labels},result="refused"}}': 3.0}
         await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")

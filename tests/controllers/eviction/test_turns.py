@@ -107,8 +107,8 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
         await world.until(lambda: active(world, name) == A, timeout=700)
         assert dt.timedelta(seconds=599) < world.sim.clock.now() - began < dt.timedelta(seconds=602)
         await world.sim.clock.sleep(1)
-        [told] = events_of(world, name, "InterceptorTimedOut")
-        assert told.startswith(f"{B} timed out: it never responded within 600 s.")
+        [message] = events_of(world, name, "InterceptorTimedOut")
+        assert message.startswith(f"{B} timed out: it never responded within 600 s.")
         await world.until(lambda: evictions_heard(world), timeout=700)
         assert dt.timedelta(seconds=1199) < world.sim.clock.now() - began < dt.timedelta(seconds=1205)
         assert await completed(world, name) == "PodDeleted"
@@ -119,7 +119,7 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "reason", "words"),
+    ("outcome", "kind", "reason", "words"),
     [
         (None, "Warning", "InterceptorTimedOut", "timed out: no heartbeat for 600 s: halfway."),
         ({}, "Normal", "InterceptorCompleted", "has completed: halfway."),
@@ -128,33 +128,34 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
     ],
     ids=["timed out", "completed", "failed", "declined"],
 )
-def test_the_end_of_the_last_turn_is_told_on_request_and_pod(
-    said: dict[str, str] | None, kind: str, reason: str, words: str
+def test_the_end_of_the_last_turn_is_an_event_of_request_and_pod(
+    outcome: dict[str, str] | None, kind: str, reason: str, words: str
 ) -> None:
     async def body(world: World) -> None:
         name = await requested(world, A, seconds=600)
         await world.until(lambda: active(world, name) == A)
         await heartbeat(world, name, message="halfway")
-        if said is not None:
+        if outcome is not None:
             own = [
                 {"type": f"{A}/{word}", "status": "True", "reason": "HandedOver", "message": why,
                  "lastTransitionTime": "2026-01-01T00:00:00Z"}
-                for word, why in said.items()
+                for word, why in outcome.items()
             ]  # fmt: skip
             await heartbeat(world, name, conditions=[*status(world, name)["conditions"], *own])
             await finish(world, name)
         await world.until(lambda: evictions_heard(world), timeout=700)
-        await world.until(lambda: len(told_about(world, reason)) == 2)
-        on_request, on_pod = (told_about(world, reason)[about] for about in ("EvictionRequest", "Pod"))
+        await world.until(lambda: len(events_by_kind(world, reason)) == 2)
+        on_request, on_pod = (events_by_kind(world, reason)[about] for about in ("EvictionRequest", "Pod"))
         assert on_request == on_pod == (kind, on_pod[1])
         assert on_pod[1].startswith(f"{A} {words}")
         assert ("unprepared" in on_pod[1]) is (kind == "Warning")
-        assert told_about(world, "EvictionRequested")["Pod"][1].startswith(f"Eviction requested by {DRAIN}.")
+        _, first = events_by_kind(world, "EvictionRequested")["Pod"]
+        assert first.startswith(f"Eviction requested by {DRAIN}.")
 
     on_simulated_cluster(body)
 
 
-def told_about(world: World, reason: str) -> dict[str, tuple[str, str]]:
+def events_by_kind(world: World, reason: str) -> dict[str, tuple[str, str]]:
     """Type and message of the events of a reason, by the kind that they are about."""
     return {
         one["involvedObject"]["kind"]: (one["type"], one["message"])

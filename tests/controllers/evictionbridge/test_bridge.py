@@ -166,7 +166,7 @@ def test_a_pod_created_again_is_left_alone_once_by_those_who_asked_for_the_first
             await alice.evict("p", "default")
         assert request_of(world, second) is None
         assert callers_of(found(world, name)["metadata"]["annotations"])[ALICE].answered
-        # A caller who was told so means the second pod: the next node is drained.
+        # A caller who has received that answer means the second pod: the next node is drained.
         await refused(alice)
         assert request_of(world, second) is not None
         await refused(of(world, "bob"))

@@ -199,8 +199,8 @@ def test_an_attachment_is_broken_by_hand_only_on_confirmation() -> None:
         with pytest.raises(ConfigError, match=r"data may be destroyed\. Nothing was changed"):
             await break_attachment(cluster, "disk", confirm=False, dry_run=False)
         assert holders(world) == (A, ["one"])
-        said = await break_attachment(cluster, "disk", confirm=True, dry_run=False)
-        assert said.startswith(f"taken from node {A} (for pod default/one)")
+        result = await break_attachment(cluster, "disk", confirm=True, dry_run=False)
+        assert result.startswith(f"taken from node {A} (for pod default/one)")
         await running(world, "two")
         assert holders(world) == (B, ["two"])
         assert len(events_of(world, "disk", "AttachmentBroken")) == 1

@@ -177,7 +177,7 @@ def test_only_nodes_that_reach_the_volume_are_considered() -> None:
         await world.sim.clock.sleep(60)
         found = world.find(PODS, "stray", "default")
         assert node_of(world, "stray") == ""
-        said = dig(found, "status", "conditions")[0]["message"]
-        assert "didn't match PersistentVolume's node affinity" in said
+        message = dig(found, "status", "conditions")[0]["message"]
+        assert "didn't match PersistentVolume's node affinity" in message
 
     in_world(body)

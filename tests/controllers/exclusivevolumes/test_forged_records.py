@@ -127,8 +127,8 @@ def test_the_node_from_which_a_volume_was_taken_gets_it_again_only_when_it_has_c
         assert uid_of(world, "one") in taken
         await given_two_on_b(world)
         await world.until(lambda: phase(world, "a-two") == "Running", 120, "two runs")
-        assert phase(world, "one") == "Running"  # as far as the API knows; a person has said that it is not
-        # The next pod is for node A again, which has not said anything yet.
+        assert phase(world, "one") == "Running"  # as far as the API knows; a person has declared otherwise
+        # The next pod is for node A again, which has not reported anything yet.
         tolerant = [{"operator": "Exists"}]
         await world.client.create(PODS, user("three", node=A, tolerations=tolerant), "default")
         await world.client.delete(PODS, "a-two", "default")
@@ -154,10 +154,10 @@ def test_pods_that_run_on_two_nodes_are_named_and_a_third_does_not_join_them() -
         await world.evictions.start()
         await world.client.create(PODS, user("three", gated=True), "default")
         await world.until(lambda: events_of(world, "disk", "VolumeHeld") != [], 120, "people are told")
-        (said,) = events_of(world, "disk", "VolumeHeld")
-        assert "several nodes" in said
-        assert f"default/one on {A}" in said
-        assert f"default/a-two on {B}" in said
+        (message,) = events_of(world, "disk", "VolumeHeld")
+        assert "several nodes" in message
+        assert f"default/one on {A}" in message
+        assert f"default/a-two on {B}" in message
         assert (holders(world), node_of(world, "three")) == (("", []), "")
         await world.client.delete(PODS, "a-two", "default")
         await world.until(lambda: holders(world) == (A, ["one"]), 120, "one keeps it")

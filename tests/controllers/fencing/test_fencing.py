@@ -71,7 +71,7 @@ def test_nodes_that_are_only_marked_ready_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "said"),
+    ("behaviour", "message"),
     [
         pytest.param(Behaviour.REFUSES, "login failed", marks=pytest.mark.thorough),
         (Behaviour.HANGS, "no answer within 60 s"),
@@ -81,14 +81,14 @@ def test_nodes_that_are_only_marked_ready_do_not_count() -> None:
     ],
 )
 def test_an_agent_that_fails_hangs_or_lies_releases_nothing_until_it_is_mended(
-    behaviour: Behaviour, said: str
+    behaviour: Behaviour, message: str
 ) -> None:
     async def body(made: Fenced) -> None:
         await made.policy()
         await made.pods("db-0")
         made.pool.isolate(LOST)
         await made.world.until(lambda: made.phase() == "Failed", 600.0)
-        assert said in made.row()["message"]
+        assert message in made.row()["message"]
         assert "Nothing was released" in made.row()["message"]
         assert (made.condition("Failing"), _failing(made)) == ("True", 1)
         await made.world.sim.clock.sleep(A_WHILE)

@@ -1,4 +1,4 @@
-"""Plans that contradict each other, and a manager that lacks rights: said, and nothing is half done."""
+"""Plans that contradict each other, and a manager that lacks rights: reported, and nothing is half done."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Refusing:
 
     async def send(self, request: Request) -> Response:
         if not self.granted and request.method == self._method and self._path in request.path:
-            said = f"user manager cannot {self._method} {self._path}"
+            message = f"user manager cannot {self._method} {self._path}"
             body = {
                 "kind": "Status",
                 "status": "Failure",
                 "code": 403,
                 "reason": "Forbidden",
-                "message": said,
+                "message": message,
             }
             return Response(403, orjson.dumps(body))
         return await self._transport.send(request)

@@ -289,7 +289,7 @@ def test_a_replaced_node_is_left_alone() -> None:
     in_world(body)
 
 
-def test_an_unknown_node_is_said() -> None:
+def test_an_unknown_node_is_a_blocker() -> None:
     async def body(world: World) -> None:
         await drain(world, "nowhere")
         await world.until(lambda: phase(world) == "Blocked")
@@ -416,7 +416,7 @@ def test_a_budget_without_bounds_is_explained() -> None:
     in_world(body)
 
 
-def test_a_node_that_is_lost_in_the_middle_is_said() -> None:
+def test_a_node_that_is_lost_in_the_middle_is_a_blocker() -> None:
     async def body(world: World) -> None:
         target = await running_pod(world, interceptors=[A])
         where = target["spec"]["nodeName"]

@@ -30,12 +30,12 @@ def test_a_drain_goes_on_from_whatever_stands_in_its_status(count: int, edge: st
         await drain(world, "node-1", "node-2", deadlineSeconds=600, onDeadline="Delete", maxNodes=2)
         await world.until(lambda: phase(world) == "Blocked")
         condition = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": edge}
-        told = [
+        rows = [
             {**one, "podsTotal": count, "podsEvicted": count, "percent": count, "startTime": edge}
             for one in status(world)["nodes"]
         ]
         conditions = [{**condition, "type": f"T{i}"} for i in range(20)]
-        await forge(world, nodes=told, podsTotal=count, percent=count, conditions=conditions)
+        await forge(world, nodes=rows, podsTotal=count, percent=count, conditions=conditions)
         await world.sim.clock.sleep(300)
         assert on_node(world, "node-1"), "a pod was deleted before the deadline"
         assert row(world, "node-1")["phase"] == "Blocked"

@@ -1,4 +1,4 @@
-"""Workloads and budgets that other drains get stuck on: each is drained, or said with a remedy."""
+"""Workloads and budgets that other drains get stuck on: each is drained, or reported with a remedy."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ def test_nodes_wait_for_the_cordon_and_then_for_their_turn(nodes: list[str], fir
         await web(world, 6)
         await drain(world, *nodes)
         await world.until(lambda: phase(world) == "Drained")
-        said: list[str] = []
+        messages: list[str] = []
         for _, one in history(world, NODEMAINTENANCES):
             for row in one.get("status", {}).get("nodes", []):
-                if row["phase"] == "Pending" and row["message"] not in said:
-                    said.append(row["message"])
-        assert said == ([first] if len(nodes) == 1 else [first, "waits for its turn"])
+                if row["phase"] == "Pending" and row["message"] not in messages:
+                    messages.append(row["message"])
+        assert messages == ([first] if len(nodes) == 1 else [first, "waits for its turn"])
 
     in_world(body)
 

@@ -147,8 +147,8 @@ def test_a_request_whose_interceptor_forbids_cancellation_outlives_the_maintenan
         assert not is_cordoned(world, where)
         assert [one["metadata"]["name"] for one in open_requests(world)] == [name]
         await world.until(lambda: events_of(world, "kernel", "CancellationForbidden"))
-        (said,) = set(events_of(world, "kernel", "CancellationForbidden"))
-        assert said.startswith("Pod default/p is evicted anyway: ")
+        (message,) = set(events_of(world, "kernel", "CancellationForbidden"))
+        assert message.startswith("Pod default/p is evicted anyway: ")
         await world.until(lambda: len(events_of(world, where, "NodeReleased")) == 1)
         assert events_of(world, where, "NodeCordoned") == ["The node is cordoned for NodeMaintenance kernel."]
 

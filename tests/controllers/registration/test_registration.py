@@ -1,4 +1,4 @@
-"""Opting in: pods of today and of tomorrow are registered, and what their authors have said stays."""
+"""Opting in: pods of today and of tomorrow are registered, and what their authors have written stays."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_an_opt_in_that_cannot_be_read_is_reported() -> None:
         await web(world, 1)
         await _annotate(world, "yes")
         await world.until(lambda: bool(events_of(world, "web", "OptInIgnored")))
-        (said,) = events_of(world, "web", "OptInIgnored")
-        assert said.startswith("vacate.dev/move-before-eviction: 'yes' is neither true nor false")
+        (message,) = events_of(world, "web", "OptInIgnored")
+        assert message.startswith("vacate.dev/move-before-eviction: 'yes' is neither true nor false")
         assert registered(world) == [()]
 
     in_world(body)

@@ -100,8 +100,8 @@ def test_errors_and_unknown_fields(schema: Obj, compiled: Structure, data: st.Da
     status = data.draw(values(schema["properties"]["status"]))
     assert compiled.unknown(value) == unknown_paths(schema, value)
     assert compiled.field_errors(value) == structural_errors(schema, value)
-    told = structural_errors(schema["properties"]["status"], status, "status")
-    assert compiled.status_errors(status) == told
+    expected = structural_errors(schema["properties"]["status"], status, "status")
+    assert compiled.status_errors(status) == expected
 
 
 def test_what_is_right_is_seen_at_a_glance() -> None:

@@ -61,7 +61,7 @@ def fields(schema: Obj, path: str = "") -> Iterator[tuple[str, Obj]]:
         ),
     ],
 )
-def test_what_is_said_about_a_field(field: Obj, sentences: list[str]) -> None:
+def test_the_sentences_about_a_field(field: Obj, sentences: list[str]) -> None:
     assert list(limit_sentences(field)) == sentences
 
 
@@ -83,7 +83,8 @@ def test_definition_and_openapi_say_the_same() -> None:
 
 @pytest.mark.parametrize("kind", [one.kind for one in DECLARATIONS], ids=lambda kind: kind.kind)
 def test_every_field_of_every_kind_is_described_and_every_duration_has_a_unit(kind: Kind) -> None:
-    said = {path: field.get("description", "") for path, field in fields(defined(kind))}
-    del said[".metadata"]  # a definition cannot describe it
-    assert [path for path, text in said.items() if not text.endswith(".")] == []
-    assert [path for path, text in said.items() if path.endswith("Seconds") and " seconds" not in text] == []
+    descriptions = {path: field.get("description", "") for path, field in fields(defined(kind))}
+    del descriptions[".metadata"]  # a definition cannot describe it
+    assert [path for path, text in descriptions.items() if not text.endswith(".")] == []
+    durations = {path: text for path, text in descriptions.items() if path.endswith("Seconds")}
+    assert [path for path, text in durations.items() if " seconds" not in text] == []

@@ -48,7 +48,7 @@ def test_unknown_fields_and_nulls_go() -> None:
     assert type(obj["spec"]["heartbeatDeadlineSeconds"]) is int
 
 
-def test_defaults_come_where_nothing_was_said() -> None:
+def test_defaults_fill_what_was_left_out() -> None:
     obj: Obj = {"spec": {"type": "Hard"}}
     STRUCTURE.fill_defaults(obj)
     assert obj["spec"] == {"type": "Hard", "heartbeatDeadlineSeconds": 1800}
@@ -74,9 +74,9 @@ REFUSED: list[tuple[Obj, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("obj", "said"), REFUSED)
-def test_errors(obj: Obj, said: list[str]) -> None:
-    assert field_errors(obj) == said
+@pytest.mark.parametrize(("obj", "expected"), REFUSED)
+def test_errors(obj: Obj, expected: list[str]) -> None:
+    assert field_errors(obj) == expected
 
 
 def spec(**fields: Any) -> Obj:
@@ -84,7 +84,7 @@ def spec(**fields: Any) -> Obj:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "expected"),
     [
         (
             {"heartbeatDeadlineSeconds": 599.5},
@@ -108,11 +108,11 @@ def spec(**fields: Any) -> Obj:
     ],
     ids=["fraction", "thrice", "no-objects", "null"],
 )  # fmt: skip
-def test_lists_and_numbers(fields: Obj, said: list[str]) -> None:
-    assert field_errors(spec(**fields)) == said
+def test_lists_and_numbers(fields: Obj, expected: list[str]) -> None:
+    assert field_errors(spec(**fields)) == expected
 
 
-def test_a_part_of_an_object_is_told_by_its_own_path() -> None:
+def test_an_error_in_a_part_of_an_object_has_its_full_path() -> None:
     found = STRUCTURE.status_errors({"message": 5})
     assert list(map(str, found)) == [
         'status.message: Invalid value: "integer": message in body must be of type string: "integer"'
@@ -136,8 +136,8 @@ def test_no_value_is_too_odd(value: Any) -> None:
 
 def test_metadata_is_decoded_as_that_of_all_kinds() -> None:
     wrong = {"metadata": {"name": 5}}
-    said = "metadata.name: expected a string, got 5"
-    assert schema.settle(EVICTIONREQUESTS, wrong) == [said]
+    expected = "metadata.name: expected a string, got 5"
+    assert schema.settle(EVICTIONREQUESTS, wrong) == [expected]
     kept = {"metadata": {"name": "a", "colour": "red", "labels": None}, "spec": {"x": 1}}
     assert schema.settle(EVICTIONREQUESTS, kept) == []
     assert kept == {"metadata": {"name": "a"}, "spec": {}}

@@ -194,10 +194,10 @@ def test_the_example_logs_when_and_why_it_was_ended(lab: Lab) -> None:
     with contextlib.closing(lab.https.connect()) as connection:
         connection.request("GET", f"{PODS}/{name}/log?follow=true")
         log = connection.getresponse()
-        said = log.readline()  # it is followed before the pod goes, and its log with it
+        text = log.readline()  # it is followed before the pod goes, and its log with it
         delete(lab, name, "resolve issue 354961")
-        said += log.read()
-    lines = [line.split(" ", 1)[1] for line in said.decode().splitlines()]
+        text += log.read()
+    lines = [line.split(" ", 1)[1] for line in text.decode().splitlines()]
     assert lines == ["serving", "asked to stop: resolve issue 354961", "stopped"]
 
 

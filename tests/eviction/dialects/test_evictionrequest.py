@@ -50,7 +50,7 @@ def test_the_last_of_the_list_has_the_first_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "expected"),
     [
         ({"activeInterceptorName": FIRST}, {"active": FIRST}),
         ({"activeInterceptorName": ""}, {"active": None}),
@@ -67,9 +67,9 @@ def test_the_last_of_the_list_has_the_first_turn() -> None:
         ),
     ],
 )
-def test_what_the_status_says(status: Obj, said: dict[str, Any]) -> None:
+def test_what_the_status_says(status: Obj, expected: dict[str, Any]) -> None:
     found = process_of(read(request(**status)))
-    assert {key: getattr(found, key) for key in said} == said
+    assert {key: getattr(found, key) for key in expected} == expected
 
 
 def test_what_metadata_and_spec_say() -> None:

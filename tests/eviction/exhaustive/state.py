@@ -150,10 +150,10 @@ def condition(sort: str, reason: str) -> Obj:
     return {"type": sort, "status": "True", "reason": reason, "message": "", "lastTransitionTime": when}
 
 
-def _beat_of(said: str | None) -> Beat:
-    if said is None:
+def _beat_of(text: str | None) -> Beat:
+    if text is None:
         return Beat.NONE
-    away = parse_time(said) - NOW
+    away = parse_time(text) - NOW
     if away > dt.timedelta(minutes=1):
         return Beat.FUTURE
     return Beat.STALE if away < -DEADLINE else Beat.FRESH

@@ -155,5 +155,5 @@ def test_a_rule_that_is_taken_away_is_found(
     assert len(found) > 1
 
 
-def test_the_classes_of_times_are_told_apart() -> None:
+def test_the_classes_of_times_are_distinguished() -> None:
     assert [State(1, beat=one).read(State(1, beat=one).request()).beat for one in Beat] == list(Beat)

@@ -153,7 +153,7 @@ def test_the_first_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "status", "result", "words", "said"),
+    ("turn", "status", "result", "words", "recorded"),
     [
         (
             Turn.PREVIOUS_COMPLETED,
@@ -172,7 +172,7 @@ def test_the_first_turn() -> None:
         ),
     ],
 )
-def test_the_turn_passes_on(turn: Turn, status: Obj, result: str, words: str, said: str) -> None:
+def test_the_turn_passes_on(turn: Turn, status: Obj, result: str, words: str, recorded: str) -> None:
     obj = at_work(expectedInterceptorFinishTime=when(hours=1), **status)
     patch = assign_patch(read(obj), Assign(SECOND, turn, FIRST), NOW)
     message = f"{FIRST} {words}. Interceptor {SECOND} is active."
@@ -191,7 +191,7 @@ def test_the_turn_passes_on(turn: Turn, status: Obj, result: str, words: str, sa
                     "True",
                     turn.value,
                     when(),
-                    f"{FIRST} {when(minutes=-5)} {result} {when()} {said}".rstrip(),
+                    f"{FIRST} {when(minutes=-5)} {result} {when()} {recorded}".rstrip(),
                 ),
                 # Still progressing, since the same instant.
                 condition("Progressing", "True", "Intercepting", when(minutes=-5), message),
@@ -208,14 +208,14 @@ def test_the_policy_outlives_the_turn() -> None:
 
 
 def test_turns_before_are_remembered_in_their_order() -> None:
-    told = f"{FIRST} {when(minutes=-9)} timed-out {when(minutes=-5)}"
-    assignment = ASSIGNED | {"message": told, "reason": "PreviousTimedOut"}
+    first_line = f"{FIRST} {when(minutes=-9)} timed-out {when(minutes=-5)}"
+    assignment = ASSIGNED | {"message": first_line, "reason": "PreviousTimedOut"}
     obj = at_work(
         activeInterceptorName=SECOND, activeInterceptorCompleted=True, conditions=[assignment, INTERCEPTING]
     )
     patch = assign_patch(read(obj), Assign(LAST, Turn.PREVIOUS_COMPLETED, SECOND), NOW)
     lines = by_type(patch)["InterceptorAssigned"]["message"].splitlines()
-    assert lines == [told, f"{SECOND} {when(minutes=-5)} completed {when()} Copying."]
+    assert lines == [first_line, f"{SECOND} {when(minutes=-5)} completed {when()} Copying."]
 
 
 @pytest.mark.parametrize("seconds", [-10, 0, 10])

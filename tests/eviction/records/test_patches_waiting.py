@@ -83,7 +83,7 @@ def test_nothing_is_written_where_nothing_is_new(obj: Obj, action: Hold) -> None
                 ],
             },
         ),
-        # It was told that the pod goes, and now why it does not.
+        # The status says that the pod goes, and now why it does not.
         (
             request(message="Going.", conditions=[condition("Progressing", "True", "Terminating", when())]),
             Hold(Stage.TERMINATING, "Held."),
@@ -160,7 +160,7 @@ def test_a_long_refusal_is_cut_to_what_a_condition_may_hold(letter: str) -> None
     assert by_type(patch)["Progressing"]["message"] == message
 
 
-def test_a_long_explanation_is_cut_too_and_told_once() -> None:
+def test_a_long_explanation_is_cut_too_and_written_once() -> None:
     action = Hold(Stage.TERMINATING, "Held by " + "x" * (2 * MAX_MESSAGE))
     patch = hold_patch(read(request()), action, NOW)
     assert patch is not None
@@ -171,7 +171,7 @@ def test_a_long_explanation_is_cut_too_and_told_once() -> None:
 # What did not pass admission
 
 
-def test_what_did_not_pass_admission_is_told_so_once() -> None:
+def test_what_did_not_pass_admission_gets_a_condition_once() -> None:
     obj = request(conditions=[THEIRS])
     patch = unadmitted_patch(read(obj), NOW)
     assert patch is not None

@@ -50,7 +50,7 @@ def ends_when_the_pod_begins_to_terminate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine, "_completion_reason", early)
 
 
-def forgets_what_others_said(patch: pytest.MonkeyPatch) -> None:
+def forgets_conditions_of_others(patch: pytest.MonkeyPatch) -> None:
     make = patches._patch
 
     def forgetful(request: Any, status: Any, changed: Any) -> Any:
@@ -79,7 +79,7 @@ PLANTS = [
     pytest.param(hands_over_too_early, 2, marks=pytest.mark.thorough, id="hands_over_too_early"),
     pytest.param(evicts_without_a_look, 17, id="evicts_without_a_look"),
     pytest.param(ends_when_the_pod_begins_to_terminate, 5, id="ends_when_the_pod_begins_to_terminate"),
-    pytest.param(forgets_what_others_said, 31, id="forgets_what_others_said"),
+    pytest.param(forgets_conditions_of_others, 31, id="forgets_conditions_of_others"),
     pytest.param(evicts_daemons, 29, id="evicts_daemons"),
     pytest.param(does_not_watch_pods, 13, id="does_not_watch_pods"),
     pytest.param(cancels_nothing, 26, id="cancels_nothing"),

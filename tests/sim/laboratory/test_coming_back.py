@@ -111,19 +111,19 @@ def test_a_node_that_comes_back_with_all_of_its_pods_is_never_called_unready(
     crash: bool, tmp_path: Path
 ) -> None:
     async def body(place: Place) -> None:
-        said: list[str] = []
+        statuses: list[str] = []
         await place.run_pod("db-0", tolerations=[{"operator": "Exists"}])
         await place.world.until(lambda: len(place.world.healthy_pods()) == 1)
 
         def written(record: Record) -> None:
             if record.resource == "nodes":
-                said.append(ready(orjson.loads(record.value))["status"])
+                statuses.append(ready(orjson.loads(record.value))["status"])
 
         place.world.server.written = written
         await lose(place, crash=crash)
         await come_back(place, crash=crash)
         await place.world.until(lambda: ready(place.world.find(NODES, NAME)).get("status") == "True", LONG)
-        assert set(said) == {"Unknown", "True"}
+        assert set(statuses) == {"Unknown", "True"}
 
     in_place(body, tmp_path)
 

@@ -89,7 +89,7 @@ def test_a_process_that_waits_for_a_lost_host_keeps_its_pod(tmp_path: Path) -> N
     in_place(body, tmp_path)
 
 
-def test_nothing_starts_before_the_node_has_told_its_boot(tmp_path: Path) -> None:
+def test_nothing_starts_before_the_node_has_reported_its_boot_id(tmp_path: Path) -> None:
     """Else a process of that boot would pass, after a storage fence, for one that a restart has ended."""
 
     def boot(place: Place) -> str:
