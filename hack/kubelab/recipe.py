@@ -61,7 +61,7 @@ class Recipe(Protocol):
         """How it is asked for it."""
 
     def link_flags(self) -> str:
-        """What the linker is told."""
+        """The flags of the linker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@
     │   ├── OutOfTime            the simulation or an expectation took longer than its limit
     │   ├── NotSimulated         threads, sockets or executors on a simulated loop
     │   └── LeftoverTasks           tasks that still ran when the simulation was over, or errors nobody saw
-    └── ApiError                 an API server said no: one class for each reason of a Status
+    └── ApiError                 an API server refused: one class for each reason of a Status
         ├── BadRequest           400
         ├── Unauthorized         401
         ├── Forbidden            403

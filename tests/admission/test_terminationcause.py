@@ -98,7 +98,7 @@ def test_the_reason_of_a_daemon_set(label: str, reason: str | None) -> None:
     assert reason_change(asked, pod, lambda *_: agent).get(ANNOTATION) == reason
 
 
-def test_another_owner_of_the_same_name_tells_nothing() -> None:
+def test_another_owner_of_the_same_name_gives_no_cause() -> None:
     objects = workload(revision=1)
     objects["web"]["metadata"]["uid"] = "another"
     assert change(REPLICASET_CONTROLLER, objects=objects) == {}

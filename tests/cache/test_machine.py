@@ -123,7 +123,7 @@ def test_a_bookmark_moves_the_place_to_resume_from() -> None:
     assert step(waiting, Started())[1] == (OpenStream("9", initial_events=False),)
 
 
-def test_what_a_resumed_watch_tells_again_is_passed_over() -> None:
+def test_what_a_resumed_watch_repeats_is_passed_over() -> None:
     again, news = [event("ADDED", "3"), event("DELETED", "5")], event("MODIFIED", "12")
     watching, effects = step(WATCHING, Events(again))
     assert effects == (Apply([], "5"), ReadStream())

@@ -91,7 +91,7 @@ def test_a_listing_hands_out_what_can_be_decoded(stream_lists: bool, caplog: Any
 
 
 def test_a_change_that_cannot_be_decoded_is_no_deletion() -> None:
-    """The last state stays, readers learn that it is not the newest, and a real deletion is told."""
+    """The last state stays, readers learn that it is not the newest, and a real deletion is reported."""
 
     async def main(sim: Sim) -> None:
         server = TinyServer()

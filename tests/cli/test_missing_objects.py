@@ -1,4 +1,4 @@
-"""Nodes and volumes that are not there: said in one form, with the command that lists those that are."""
+"""Nodes and volumes that are not there: reported in one form, with the command that lists those that are."""
 
 from __future__ import annotations
 

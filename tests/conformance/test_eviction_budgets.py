@@ -99,10 +99,10 @@ UNREADY: dict[str, tuple[str | None, Obj, bool, int]] = {
     ),
     "if-healthy-below": ("IfHealthyBudget", {"currentHealthy": 1, "desiredHealthy": 2}, False, 0),
     "if-healthy-enough": ("IfHealthyBudget", {"currentHealthy": 2, "desiredHealthy": 2}, True, 0),
-    "unsaid-below": (None, {"currentHealthy": 1, "desiredHealthy": 2}, False, 0),
-    "unsaid-enough": (None, {"currentHealthy": 2, "desiredHealthy": 2}, True, 0),
-    "unsaid-nothing-wanted": (None, {"currentHealthy": 0, "desiredHealthy": 0}, False, 0),
-    "unsaid-with-budget": (
+    "unset-below": (None, {"currentHealthy": 1, "desiredHealthy": 2}, False, 0),
+    "unset-enough": (None, {"currentHealthy": 2, "desiredHealthy": 2}, True, 0),
+    "unset-nothing-wanted": (None, {"currentHealthy": 0, "desiredHealthy": 0}, False, 0),
+    "unset-with-budget": (
         None,
         {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 1},
         True,

@@ -140,7 +140,7 @@ async def test_refused_cron_jobs(api: CaseApi, case: str) -> None:
 @pytest.mark.parametrize(
     ("query", "finalizer"),
     [({}, "orphan"), ({"propagationPolicy": "Foreground"}, "foregroundDeletion")],
-    ids=["nothing-said", "foreground"],
+    ids=["by-default", "foreground"],
 )
 async def test_pods_outlive_a_job_unless_the_client_says_otherwise(
     api: CaseApi, query: dict[str, str], finalizer: str

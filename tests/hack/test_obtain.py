@@ -156,7 +156,7 @@ def test_an_unsupported_architecture_is_a_clear_error() -> None:
         architecture("riscv64")
 
 
-def test_the_key_tells_compilers_and_sources_apart() -> None:
+def test_the_key_distinguishes_compilers_and_sources() -> None:
     keys = {
         cache_key(RELEASE, Go("1.26.8", None)),
         cache_key(RELEASE, Go("1.26.6", None)),

@@ -157,7 +157,7 @@ def test_bad_files_are_one_clear_error(option: str, content: bytes, message: str
 
 
 @pytest.mark.parametrize(("source", "warned"), [((), True), (("--webhook-from", "10.0.0.0/28"), False)])
-def test_who_installs_the_bridge_hears_who_could_use_it(source: tuple[str, ...], warned: bool) -> None:
+def test_installing_the_bridge_warns_who_could_use_it(source: tuple[str, ...], warned: bool) -> None:
     result = run("--eviction-bridge", *source)
     assert result.exit_code == 0
     assert ("Warning: --eviction-bridge: any pod that reaches the webhook" in result.stderr) == warned

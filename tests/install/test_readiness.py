@@ -106,7 +106,7 @@ REASONS: dict[str, tuple[Obj, list[Obj], list[Obj], str]] = {
         [warning("d-1", "new", "2026-01-02T00:00:00Z"), warning("d-1", "old", "2026-01-01T00:00:00Z")],
         "pod d-1: Failed: new",
     ),
-    "nothing is told": (deployment(), [pod(phase="Pending")], [], "pod d-1: Pending"),
+    "no reason is known": (deployment(), [pod(phase="Pending")], [], "pod d-1: Pending"),
     "no pod may be made": (deployment(conditions=FAILED), [], [], "exceeded quota"),
     "no pod was made": (
         deployment(),

@@ -132,7 +132,7 @@ def test_a_turn_can_be_held_after_a_failure() -> None:
     simulate(body)
 
 
-def test_a_cancelled_request_tells_the_hook() -> None:
+def test_the_hook_learns_of_a_cancelled_request() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         service = service_of(cluster.world, seconds=300.0)
         await serving(cluster.world, service)
@@ -148,7 +148,7 @@ def test_a_cancelled_request_tells_the_hook() -> None:
     simulate(body)
 
 
-def test_a_withdrawn_request_tells_the_hook() -> None:
+def test_the_hook_learns_of_a_withdrawn_request() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         service = service_of(cluster.world, seconds=300.0)
         await serving(cluster.world, service)

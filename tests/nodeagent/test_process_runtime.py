@@ -119,8 +119,8 @@ async def test_orphans_are_reaped_and_no_zombie_stays(folder: Path) -> None:
 async def test_a_command_beside_it_has_an_exit_code_output_and_a_limit(folder: Path) -> None:
     async with opened(folder) as (runtime, _):
         await runtime.start(spec(folder, "exec sleep 1000"))
-        done = await runtime.exec("c", ["sh", "-c", "echo said; exit 4"], ENV, 60.0)
-        assert (done.code, done.output, done.timed_out) == (4, "said\n", False)
+        done = await runtime.exec("c", ["sh", "-c", "echo done; exit 4"], ENV, 60.0)
+        assert (done.code, done.output, done.timed_out) == (4, "done\n", False)
         late = await runtime.exec("c", ["sh", "-c", "sleep 1000 & sleep 1000"], ENV, 0.1)
         assert late.timed_out
         with pytest.raises(ContainerError, match="program"):

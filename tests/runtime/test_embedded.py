@@ -118,7 +118,7 @@ def test_history_that_is_gone_is_reported_and_listed_anew() -> None:
                     await client.watch(CONFIGMAPS, options=WatchOptions(resource_version="1")).read()
                 await sim.clock.sleep(30)
                 assert [obj.metadata.name for obj in cut.reader.list()] == ["b"]
-                assert seen == [(True, False)], "what came and went unseen is not told"
+                assert seen == [(True, False)], "what came and went unseen is not reported"
 
     simulate(main)
 

@@ -302,7 +302,7 @@ def test_a_read_is_given_up_in_the_end() -> None:
     simulate(main)
 
 
-def test_a_wish_for_a_very_long_pause_is_not_heard_in_full() -> None:
+def test_a_very_long_retry_after_is_capped() -> None:
     async def main(sim: Sim) -> None:
         start, server = sim.clock.monotonic(), Counter(sim.clock, busy=1, after="86400")
         await paced(sim, server).list(PODS)

@@ -193,7 +193,7 @@ def test_only_pods_that_it_cares_for() -> None:
     simulate(body)
 
 
-def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
+def test_an_interceptor_whose_matches_fails_leaves_the_pod_alone() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         def broken(pod: Pod) -> bool:
             raise KeyError("no such label")

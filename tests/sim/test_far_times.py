@@ -46,9 +46,9 @@ async def running(world: World, name: str, **spec: Any) -> None:
 def test_a_pod_with_an_endless_grace_goes_when_its_containers_end(grace: int) -> None:
     async def body(world: World) -> None:
         await running(world, "asked")
-        await running(world, "told", terminationGracePeriodSeconds=grace)
+        await running(world, "ended", terminationGracePeriodSeconds=grace)
         await world.client.delete(PODS, "asked", "default", DeleteOptions(grace_period_seconds=grace))
-        await world.client.delete(PODS, "told", "default")
+        await world.client.delete(PODS, "ended", "default")
         await world.until(lambda: not world.objects(PODS, "default"), 30.0, "both pods are gone")
 
     in_world(body)

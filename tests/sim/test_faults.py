@@ -117,7 +117,7 @@ def test_a_server_may_fail_after_it_has_done_its_work() -> None:
     run_sim(main)
 
 
-def test_a_watch_lags_and_tells_again() -> None:
+def test_a_watch_lags_and_repeats_events() -> None:
     async def main(sim: Sim) -> None:
         server = Server()
         lines = faulty(sim, server, Fault(lag=20.0), *[Fault(rewind=30)] * 4)

@@ -1,6 +1,6 @@
 """Documents whose commands are run: fenced `sh` blocks as they are, `console` blocks with what they show.
 
-`vacate up` lines are for the terminal of the cluster and are told apart; all other commands of a document are
+`vacate up` lines are for the terminal of the cluster and are kept apart; all other commands of a document are
 run in one shell, in order, and the first that fails ends it.
 """
 

@@ -108,7 +108,7 @@ def test_a_refusal_of_long_ago_narrows_nothing() -> None:
     assert explanation.next[0].startswith("The next attempt comes within 10s")
 
 
-def test_commands_are_those_of_the_program_that_tells() -> None:
+def test_commands_are_those_of_the_program_that_explains() -> None:
     sim = EXPLANATION_INPUTS["waiting for a response"]()
     explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, program="kubectl vacate")
     cancel = "kubectl vacate cancel web-1 -n default --requester drain.example.com"

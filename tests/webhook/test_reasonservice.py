@@ -1,4 +1,4 @@
-"""A pod is told its own reason, by a token that the cluster says is of that pod, and nothing else is told."""
+"""A pod gets its own reason, by a token that the cluster says is of that pod, and nothing else."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ async def test_a_review_without_its_object() -> None:
         Response(500, b"\xff"),
     ],
 )
-async def test_a_cluster_that_does_not_tell(answer: Any) -> None:
+async def test_a_failed_lookup_is_503(answer: Any) -> None:
     """No verdict: the failure policy decides, and it says closed."""
     reply = await beside(answer).ask(MUTATE, review("CREATE", new=the_request()))
     assert reply.code == 503

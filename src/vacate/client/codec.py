@@ -137,7 +137,7 @@ class Codec(Generic[T]):
         return Listing(items, meta.resource_version, meta.continue_, unreadable)
 
     def _readable(self, body: bytes) -> T | Unreadable:
-        """The object, or what can be said about it where it cannot be decoded."""
+        """The object, or what is known about it where it cannot be decoded."""
         try:
             return self.decode(body)
         except TransportError as error:

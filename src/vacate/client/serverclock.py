@@ -1,4 +1,4 @@
-"""The API server's clock, as far as its answers tell it.
+"""The API server's clock, as far as its answers show it.
 
 Deadlines are checked by several programs on several machines, and by the server. A program that writes times
 into objects writes the server's, so that a machine whose clock is wrong neither refuses anyone nor is
@@ -80,7 +80,7 @@ class ServerClock:
 
 
 class DatedTransport:
-    """Wraps a transport and tells a server clock the date of each answer."""
+    """Wraps a transport and gives a server clock the date of each answer."""
 
     def __init__(self, transport: Transport, clock: ServerClock) -> None:
         self._transport = transport

@@ -67,7 +67,7 @@ def complete(status: str) -> str:
 
 
 def some_condition(status: str, holds: str) -> str:
-    """Whether a condition `c` is as said."""
+    """Whether a condition `c` is as given."""
     return f"has({status}.conditions) && {status}.conditions.exists(c, {holds})"
 
 

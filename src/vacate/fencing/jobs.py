@@ -120,7 +120,7 @@ def read_end(job: Obj, pods: Iterable[Obj], call: JobCall) -> Answer | None:
         return None
     mine = [one for one in pods if _is_owned(one, text(dig(job, "metadata", "uid")))]
     if len(mine) != 1:
-        return unclear(f"Job {name} is complete and has {len(mine)} pods: what they said is not known")
+        return unclear(f"Job {name} is complete and has {len(mine)} pods: their report is not known")
     return _read_pod(mine[0], call)
 
 

@@ -15,7 +15,7 @@ from vacate.httpclient.addresses import is_ordinary
 from vacate.wire.failures import failure_reason
 
 MAX_ANSWER_BYTES = 65_536
-"""Bytes. A longer answer is none: what was cut off could have said the opposite."""
+"""Bytes. A longer answer is none: what was cut off could mean the opposite."""
 _SHOWN = 200
 
 

@@ -1,4 +1,4 @@
-"""Readiness of nodes, and the taints that tell of it."""
+"""Readiness of nodes, and the taints that report it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ NODE_DOWN = "vacate.dev/NodeDown"
 
 
 def readiness(node: Node) -> str:
-    """True, False, Unknown, or empty while the node has not said anything yet."""
+    """True, False, Unknown, or empty while the node has not reported anything yet."""
     found = condition(node.status.conditions, "Ready")
     return found.status if found else ""

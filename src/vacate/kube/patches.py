@@ -124,7 +124,7 @@ def _item_differences(old: list[Any], new: list[Obj], merge_key: str, *, keep_ot
 
 
 def _has_key(item: Any, merge_key: str) -> bool:
-    """Whether it can be told apart: a stored status is whatever its writers made of it."""
+    """Whether it has its key: a stored status is whatever its writers made of it."""
     return isinstance(item, dict) and isinstance(item.get(merge_key), str)
 
 

@@ -53,7 +53,7 @@ class NodeAgent:
         settings: AgentSettings,
         runtime: ContainerRuntime,
         runnables: Sequence[Runnable] = (),
-        boot: str = "",  # of the machine; of the one on which this runs where nothing is said
+        boot: str = "",  # of the machine; of the one on which this runs where it is empty
     ) -> None:
         self.settings = settings
         self._runtime = runtime

@@ -59,7 +59,7 @@ class NodeReconciler:
         self._boot = boot
         self._leftovers = leftovers
         self.leased = False
-        self._described = False  # whether this agent has said anew what the machine is like
+        self._described = False  # whether this agent has described the machine anew
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
         self.pressures: frozenset[str] = frozenset()  # conditions of the node that are True
         self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
@@ -99,7 +99,7 @@ class NodeReconciler:
             mine = {"metadata": {"annotations": {AGENT: self._identity}}}
             await self._client.patch(NODES, name, mine)
         if dig(found, "status", "nodeInfo", "bootID") != self._boot:
-            # Before anything starts: what runs under a boot that nobody was told of would pass, after a
+            # Before anything starts: what runs under a boot that is not reported would pass, after a
             # storage fence, for what a restart has ended.
             booted = {"status": {"nodeInfo": {"bootID": self._boot}}}
             await self._client.patch(NODES, name, booted, patch_type=STRATEGIC_PATCH, subresource="status")
@@ -135,7 +135,7 @@ class NodeReconciler:
         return str(dig(made, "metadata", "uid"))
 
     async def _describe(self, node: Node, now: dt.datetime) -> bool:
-        """Say what is not said yet. Whether nothing is left of pods that were removed, as far as we looked.
+        """Write what is new. Whether nothing is left of pods that were removed, as far as we looked.
 
         Only upon the version that was read: a write that arrives late must not call a node ready that was
         cut off once more meanwhile.

@@ -81,7 +81,7 @@ Outcome = Finished | Declined
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an interceptor says about its work; what is None stays as it was said before."""
+    """What an interceptor reports about its work; what is None stays as it was reported before."""
 
     message: str | None = None
     expected_finish: dt.datetime | NoEstimate | None = None

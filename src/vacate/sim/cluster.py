@@ -135,7 +135,7 @@ class World:
         return self._pool
 
     def client_of(self, name: str, peer: Peer = ADMIN) -> Client:
-        """A client over a link of its own; an administrator unless said otherwise."""
+        """A client over a link of its own; an administrator unless specified otherwise."""
         return Client(self.network.link(name, peer), user_agent=name)
 
     def add(self, name: str, build: Build, peer: Peer) -> Process:

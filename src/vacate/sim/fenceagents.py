@@ -24,7 +24,7 @@ class Behaviour(enum.StrEnum):
     HANGS = "hangs"  # it does not answer in time, and nothing happens
     LATE = "late"  # it does not answer in time, and the machine goes off all the same
     LIES = "lies"  # says that it switched off, and did not
-    MUTE = "mute"  # switches off, and cannot tell the state
+    MUTE = "mute"  # switches off, and cannot report the state
     WRONG_MACHINE = "wrong machine"  # speaks of the machine of another node
 
 
@@ -89,7 +89,7 @@ class _Agent:
         return await self._call(ON)
 
     async def status(self) -> Answer:
-        """What the machine's state is said to be."""
+        """The machine's state as it is reported."""
         return await self._call(STATUS)
 
     async def _call(self, action: str) -> Answer:

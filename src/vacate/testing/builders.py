@@ -1,4 +1,4 @@
-"""Objects for tests, as dicts: a small plausible default, and any field said otherwise.
+"""Objects for tests, as dicts: a small plausible default, and any field given otherwise.
 
     pod("web-1", node="node-1", ready=True, labels={"app": "web"})
     pod("web-2", spec={"terminationGracePeriodSeconds": 5})      # merged into the default, deeply

@@ -56,7 +56,7 @@ class ClusterProcess(LiveCluster):
         """The URL of its API server."""
         found = _ADDRESS.search(self.output)
         if found is None:
-            raise RuntimeError(f"it has not said where it listens: {self.output}")
+            raise RuntimeError(f"it has not printed where it listens: {self.output}")
         return found[0]
 
     def wait_ready(self, seconds: float = 110.0) -> Self:

@@ -79,7 +79,7 @@ def explanation_of(
 
 
 def _idle(section: Section) -> str:
-    """Why no heartbeat deadline runs, as said of the active interceptor."""
+    """Why no heartbeat deadline runs, as a sentence about the active interceptor."""
     if section.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
         return "was active when the request completed"
     return "is active while the pod terminates" if section.stage is Stage.TERMINATING else ""

@@ -21,7 +21,7 @@ def shutdown_lines(nodes: Iterable[Obj], now: dt.datetime) -> list[str]:
 
 
 def _course(node: Obj) -> str:
-    """The agent beside a kubelet is off with the machine: what it said last stays there until it is back."""
+    """The agent beside a kubelet is off with the machine: its last report stays until it is back."""
     if ready_status(node) == "Unknown":
         return "was shutting down and does not report any more: it is off, or cut off"
     return "is shutting down: its pods terminate by priority"

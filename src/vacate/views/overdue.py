@@ -35,7 +35,7 @@ def with_overdue(
     awaited, remedies = _node(pod, node, now, program)
     if node is not None and readiness(node) != "True" and policies is not None:
         awaited = (*awaited, *fencing_sentences(pod.spec.node_name, policies))
-    # What was said about the grace period in general is said here with its cause.
+    # The sentence on the grace period in general stands here with its cause.
     kept = tuple(one for one in explanation.awaited if not one.startswith("Waiting for the pod's grace"))
     return replace(explanation, awaited=(*kept, *awaited), remedies=(*explanation.remedies, *remedies))
 

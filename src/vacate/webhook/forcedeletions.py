@@ -2,7 +2,7 @@
 
 It never refuses one: that is for the policies, which the API server evaluates by itself. It is asked when
 they have allowed it, and before the pod is removed. Should another webhook, or the disruption budget of an
-eviction, refuse it after all, the Event tells of an attempt; repeated attempts make one Event.
+eviction, refuse it after all, the Event reports an attempt; repeated attempts make one Event.
 """
 
 from __future__ import annotations

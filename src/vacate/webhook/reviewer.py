@@ -1,4 +1,4 @@
-"""Looks up what a review needs to know, from the API server itself: what is said of objects is not kept."""
+"""Looks up what a review needs to know, from the API server itself: what it learns of objects is not kept."""
 
 from __future__ import annotations
 

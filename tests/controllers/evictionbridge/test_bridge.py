@@ -1,4 +1,4 @@
-"""The eviction bridge in a simulated cluster: requests are made and joined, callers wait and are told."""
+"""The eviction bridge in a simulated cluster: requests are made and joined, callers wait and are answered."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_pods_that_run_on_two_nodes_are_named_and_a_third_does_not_join_them() -
         await write_record(world, None)
         await world.evictions.start()
         await world.client.create(PODS, user("three", gated=True), "default")
-        await world.until(lambda: events_of(world, "disk", "VolumeHeld") != [], 120, "people are told")
+        await world.until(lambda: events_of(world, "disk", "VolumeHeld") != [], 120, "an Event reports it")
         (message,) = events_of(world, "disk", "VolumeHeld")
         assert "several nodes" in message
         assert f"default/one on {A}" in message

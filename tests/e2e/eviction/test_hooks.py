@@ -71,7 +71,7 @@ async def test_refusals_and_foreign_addresses_are_failures(
     assert len(service.calls) == 1
 
 
-async def test_a_cancelled_request_tells_the_hook(
+async def test_the_hook_learns_of_a_cancelled_request(
     place: EvictionNamespace, service: HookService, tmp_path: Path
 ) -> None:
     pod = await place.pod("kept", HOOKS_INTERCEPTOR, annotations={TARGET: "flush"})

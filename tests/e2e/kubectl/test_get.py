@@ -128,7 +128,7 @@ def test_what_is_not_there(k: Kubectl) -> None:
     k("get flowers").failed('the server doesn\'t have a resource type "flowers"')
 
 
-def test_events_tell_the_life_of_a_pod(k: Kubectl) -> None:
+def test_events_show_the_life_of_a_pod(k: Kubectl) -> None:
     k("run one --image=one:1").ok()
     k("wait --for=condition=Ready pod/one --timeout=60s").ok()
     events = k.until(

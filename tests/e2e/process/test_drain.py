@@ -27,7 +27,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield Lab(running)
 
 
-def test_refused_pods_change_nothing_and_the_dry_run_tells_the_order(lab: Lab) -> None:
+def test_refused_pods_change_nothing_and_the_dry_run_shows_the_order(lab: Lab) -> None:
     lab.pod("bare", nodeName="node-1")
     lab.pod("held", BACKUP, nodeName="node-1")
     refused = lab.vacate("drain", "node-1")
@@ -100,7 +100,7 @@ def test_json_output_names_the_drain_that_was_begun_or_cancelled(lab: Lab) -> No
     until(lambda: lab.vacate("drain", "--follow", "drain-node-4", "--timeout", "1s").code == 1)  # gone
 
 
-def test_whose_reader_is_gone_hears_that_the_drain_goes_on(lab: Lab) -> None:
+def test_without_a_reader_stderr_says_that_the_drain_goes_on(lab: Lab) -> None:
     """As behind `| head`: here the reader is gone before the first line."""
     lab.pod("unread", BACKUP, nodeName="node-4")
     reader, writer = os.pipe()

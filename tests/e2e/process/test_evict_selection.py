@@ -82,7 +82,7 @@ def test_the_pods_of_a_deployment_and_no_others_with_its_labels(lab: Lab) -> Non
     assert all("has an eviction request, which would be joined" in line for line in other.out.splitlines())
 
 
-def test_the_dry_run_tells_what_becomes_of_a_request_that_was_cancelled(lab: Lab) -> None:
+def test_the_dry_run_shows_what_becomes_of_a_request_that_was_cancelled(lab: Lab) -> None:
     pod = lab.pod(fresh("spared"), BACKUP)
     assert lab.vacate("evict", pod).code == 0
     before = lab.until_active(pod)["metadata"]["uid"]
@@ -94,7 +94,7 @@ def test_the_dry_run_tells_what_becomes_of_a_request_that_was_cancelled(lab: Lab
     assert lab.request(pod)["metadata"]["uid"] != before
 
 
-def test_the_dry_run_tells_what_a_budget_would_refuse(lab: Lab) -> None:
+def test_the_dry_run_shows_what_a_budget_would_refuse(lab: Lab) -> None:
     single = fresh("single")
     (pod,) = deployment(lab, single, 1, evictionInterceptors=[])
     lab.budget(single, 1)

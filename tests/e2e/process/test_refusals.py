@@ -1,4 +1,4 @@
-"""What stands in the way of `vacate up` is said in one line."""
+"""What stands in the way of `vacate up` is printed in one line."""
 
 from __future__ import annotations
 

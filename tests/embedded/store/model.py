@@ -59,7 +59,7 @@ class Model:
         return sorted(found, key=lambda step: f"{step.key.namespace}/{step.key.name}")
 
     def stream(self, scope: Scope, after: int, until: int) -> list[Step]:
-        """What a watcher of the scope is told."""
+        """What a watcher of the scope receives."""
         return [s for s in self.steps if after < s.revision <= until and _concerns(s, scope)]
 
     def forget_after(self, revision: int) -> None:

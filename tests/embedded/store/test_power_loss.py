@@ -146,7 +146,7 @@ async def damage(run: Run, cut: int, keep: Keep) -> str:
 def difference(run: Run, cut: int, store: Store) -> str:
     promised = run.promised(cut)
     if store.revision < promised:
-        return f"revision {promised} was told, {store.revision} is the newest that is left"
+        return f"revision {promised} was confirmed, {store.revision} is the newest that is left"
     expected = run.model.objects(store.revision)
     entries = store.list("pods").entries
     if len(entries) != len(expected) or not all(same_entry(e, expected.get(e.key)) for e in entries):
@@ -193,7 +193,7 @@ async def test_nothing_that_was_confirmed_is_lost(tmp_path: Path) -> None:
 async def test_this_test_notices_logs_that_are_not_safe(tmp_path: Path, log: Callable[[Path], Log]) -> None:
     run = await recorded_run(tmp_path, log)
     found = await damages(run, seed=1)
-    assert any("was told" in what or "cannot be opened" in what for what in found)
+    assert any("was confirmed" in what or "cannot be opened" in what for what in found)
 
 
 async def test_each_acknowledged_batch_was_synced_by_itself(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def changes(draw: st.DrawFn) -> Change:
 
 @settings(deadline=None)
 @given(st.lists(SCOPES, max_size=8), changes(), st.sets(st.integers(0, 7)))
-def test_the_index_tells_exactly_those_in_scope_once(
+def test_the_index_notifies_exactly_those_in_scope_once(
     scopes: list[Scope], change: Change, removed: set[int]
 ) -> None:
     fanout = Fanout(2)

@@ -55,7 +55,7 @@ class ModelController:
         return self.server.pods[self.seen_pod]
 
     def catch_up(self, requests: int | None = None, pods: int | None = None) -> None:
-        """Some of what happened meanwhile arrives; everything, where no number is said."""
+        """Some of what happened meanwhile arrives; everything, where no number is given."""
         newest = len(self.server.requests) - 1, len(self.server.pods) - 1
         self.seen_request = newest[0] if requests is None else min(self.seen_request + requests, newest[0])
         self.seen_pod = newest[1] if pods is None else min(self.seen_pod + pods, newest[1])

@@ -102,7 +102,7 @@ def test_the_stage_that_was_written_is_the_stage(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "conditions", [[], [progressing("Dancing")], [condition("Odd", "True", "Evicting", when())]]
 )
-def test_where_none_was_written_the_spec_tells(conditions: list[Obj]) -> None:
+def test_where_none_was_written_the_spec_decides(conditions: list[Obj]) -> None:
     assert recorded_stage(read(request(conditions=conditions))) is None
     assert shown_stage(read(request(conditions=conditions))) is Stage.EVICTING
     assert shown_stage(read(request(FIRST, conditions=conditions))) is Stage.INTERCEPTING

@@ -1,6 +1,6 @@
 """A way into a cluster without a network: the API server reaches Services through a proxy.
 
-The API server is told to use the proxy for all that is inside of the cluster. It asks for the address of a
+The API server is set to use the proxy for all that is inside the cluster. It asks for the address of a
 Service, and is led to a port of this machine; certificates are checked for the name of the Service, as ever.
 """
 

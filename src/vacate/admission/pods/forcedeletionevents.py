@@ -17,7 +17,7 @@ _HOW = {
     ForceDeletionReason.SYSTEM: "by its identity",
     ForceDeletionReason.UNGUARDED: "in a namespace without the guard",
 }
-"""What is told, and how. The pod's own node has seen the processes end."""
+"""What the Event says of each reason. The pod's own node, which has seen the processes end, needs none."""
 
 
 def force_deletion_event(

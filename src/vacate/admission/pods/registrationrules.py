@@ -1,4 +1,4 @@
-"""Rules by which new pods register interceptors although their authors have not said any.
+"""Rules by which new pods register interceptors although their authors have named none.
 
     rules:
       - name: shops

@@ -1,4 +1,4 @@
-"""PURE. Why a pod is about to be ended, as far as its deletion tells: by whom, and what its owner looks like.
+"""PURE. Why a pod is about to be ended, as far as its deletion shows: by whom, and what its owner looks like.
 
 For clusters whose API server has no field for a termination reason: those who end pods there give none, so
 that it is concluded from who they are. Where it cannot be, there is no reason: a wrong one is worse.

@@ -1,4 +1,4 @@
-"""How the command line ends when something is in the way: what is said, and the exit code."""
+"""How the command line ends when something is in the way: what is printed, and the exit code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def run_command_line(run: Callable[[], object]) -> int:
-    """Run the command; its exit code. Whatever it raises is said on standard error, safely."""
+    """Run the command; its exit code. Whatever it raises is printed on standard error, safely."""
     try:
         code = run()
     except click.ClickException as error:

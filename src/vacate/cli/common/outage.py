@@ -1,4 +1,4 @@
-"""Whether changes still arrive, and what is said when they do not."""
+"""Whether changes still arrive, and what is printed when they do not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outage:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.text = ""  # what is said at the moment; empty while changes arrive
+        self.text = ""  # what is shown at the moment; empty while changes arrive
 
     def check(self, followed: Sequence[ChangeSource]) -> bool:
         """Look anew; whether the connection was lost or found since the last time."""

@@ -134,7 +134,7 @@ class Follower:
     # In a pipe
 
     async def _print(self, one: WatchedObject[NodeMaintenance]) -> str:
-        if one.current is not None and one.current.status.nodes:  # else its creation was just said
+        if one.current is not None and one.current.status.nodes:  # else its creation was just printed
             terminal.echo(f"nodemaintenance/{self._name}: {progress_line(one.current)}")
         while (end := self._end(one)) is None:
             seen = one.changes
@@ -199,7 +199,7 @@ class Follower:
 
     @contextlib.asynccontextmanager
     async def _watch_requests(self) -> AsyncIterator[None]:
-        """Follow the requests as well, where one may: they tell what interceptors say.
+        """Follow the requests as well, where one may: they show what interceptors report.
 
         A maintenance joins requests of another kind than its own, so both are followed.
         """

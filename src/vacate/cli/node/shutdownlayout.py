@@ -33,7 +33,7 @@ def _cells(row: PodPreview) -> tuple[str, ...]:
 
 
 def _blocks(rows: Sequence[PodPreview], width: int) -> list[str]:
-    """What the pods of a bucket have in common is said once."""
+    """What the pods of a bucket have in common is printed once."""
     lines: list[str] = []
     for (bucket, period, start), pods in itertools.groupby(
         rows, key=lambda row: (row.bucket, row.period, row.latest_start)

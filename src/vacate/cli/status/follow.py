@@ -57,13 +57,11 @@ class Follower:
         self._lines: ChangeLines | None = None
         self._outage = Outage(cluster.clock)
         self._seen: dict[str, bool] = {}  # by pod: whether its request is over
-        self._gone: dict[
-            str, Row
-        ] = {}  # of named pods, whose end is worth a look: what the request last said
+        self._gone: dict[str, Row] = {}  # of named pods, whose end is worth a look: the request's last row
 
     async def run(self) -> None:
         """Show until cancelled, or until there is nothing more to wait for."""
-        # Asked once beforehand, so that what is forbidden or not there is said and not tried for ever.
+        # Asked once beforehand, so that what is forbidden or not there is an error and not tried for ever.
         await self._cluster.client.list(
             self._view.dialect.kind,
             self._view.namespace,

@@ -50,7 +50,7 @@ class NamedPods:
 
 
 def nothing_to_follow(name: str, view: View) -> str:
-    """Said of a named pod that has neither an object nor a request."""
+    """The sentence for a named pod that has neither an object nor a request."""
     return f"No pod {name} and no eviction request for it{view.where}: there is nothing to follow."
 
 

@@ -113,6 +113,6 @@ def key_of(request: EvictionRequest) -> Key:
 
 
 def failures(request: EvictionRequest) -> int:
-    """How many evictions were refused, as the request tells it."""
+    """How many evictions were refused, as the request records it."""
     failed = request.status.pod_eviction_status
     return failed.failed_api_eviction_counter if failed else 0

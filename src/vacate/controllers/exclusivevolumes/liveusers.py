@@ -26,7 +26,7 @@ _PAGE = 500
 async def running_users(client: Client, volume: PersistentVolume, named: Collection[str] = ()) -> list[Pod]:
     """The pods of the volume's claim that run on a node, or may, and have not ended.
 
-    `named` are the UIDs of pods that a record has named: their node may have started them and not said so.
+    `named` are the UIDs of pods that a record has named: their node may have started them unreported.
     """
     claim = volume.spec.claim_ref
     found, token = list[Pod](), ""

@@ -2,6 +2,6 @@
 
 `controller` reconciles a policy, `view` reads the caches, `attempt` carries one fence on by one step,
 `recovery` brings a node back, `reports` reads which nodes report, `outagetimes` remembers since when others
-do not, `reportbackoff` when the next report may be written, `events` tells people. Whether and which node is
+do not, `reportbackoff` when the next report may be written, `events` writes Events. Whether and which node is
 fenced is decided in `vacate.fencing`; what switches the machine is behind `vacate.fencing.agents`.
 """

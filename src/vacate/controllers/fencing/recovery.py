@@ -163,7 +163,7 @@ class Recovery:
         return Step(replace(free, retry_time=again, message=message[:1024]))
 
     async def _back(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
-        """The node reports. If its machine is said to be off all the same, the agent was never right."""
+        """The node reports. If its machine is reported to be off all the same, the agent was never right."""
         status = await self._ask(policy, row, node)
         if status.state is PowerState.OFF:
             message = (

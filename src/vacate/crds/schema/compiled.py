@@ -33,7 +33,7 @@ class Structure:
         self._prune(obj)
 
     def fill_defaults(self, obj: Any) -> None:
-        """Put defaults where nothing was said, also below objects that are there already."""
+        """Put defaults where nothing was given, also below objects that are there already."""
         if self._fill is not None:
             self._fill(obj)
 

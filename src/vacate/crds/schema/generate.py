@@ -34,7 +34,7 @@ def structural_schema(struct: type[msgspec.Struct]) -> Obj:
     """The schema of the objects of this struct. It is shared: copy it before changing anything."""
     made = _of_struct(struct)
     made["properties"] = {**_IDENTITY, **made["properties"]}
-    # What is not said is filled in, so that defaults below it are seen from the beginning. API servers want
+    # What is not given is filled in, so that defaults below it are seen from the beginning. API servers want
     # a default to be valid as it stands: what is required in it must be there.
     status = made["properties"]["status"]
     needed = status.get("required", [])
@@ -59,7 +59,7 @@ def _of_struct(struct: type[msgspec.Struct]) -> Obj:
 
 
 def _taken_apart(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
-    """The plain type and what is said about it."""
+    """The plain type and its annotations."""
     if get_origin(hint) is not Annotated:
         return hint, []
     plain, *notes = get_args(hint)

@@ -70,7 +70,7 @@ def _prune_items(schema: Obj) -> Visit:
 
 
 def defaulter(schema: Obj) -> Visit | None:
-    """Puts defaults where nothing was said, also below objects that are there; None where there are none."""
+    """Puts defaults where nothing was given, also below objects that are there; None where there are none."""
     if "items" in schema:
         return _fill_items(schema)
     steps = [

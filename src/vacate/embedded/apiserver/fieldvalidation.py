@@ -1,6 +1,6 @@
 """What becomes of fields that a type does not have. They are never stored.
 
-With `fieldValidation` a client chooses whether it is refused (`Strict`), told (`Warn`, the default) or told
+With `fieldValidation` a client chooses whether it is refused (`Strict`), warned (`Warn`, the default) or told
 nothing (`Ignore`).
 """
 
@@ -21,7 +21,7 @@ class FieldValidation:
 
     directive: str = "Ignore"
     unknown: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what the client is told whatever it asked for
+    notes: list[str] = field(default_factory=list)  # warnings that the client gets whatever it asked for
 
     @property
     def refusal(self) -> str:

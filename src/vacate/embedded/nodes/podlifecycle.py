@@ -113,7 +113,7 @@ def _ask_to_stop(
 
 
 def _reschedule_exit(lifecycle: PodLifecycle, timings: PodTimings, now: dt.datetime) -> PodLifecycle:
-    """How long a pod runs may be said while it runs; what is over by then ends now, not in the past."""
+    """How long a pod runs may be set while it runs; what is over by then ends now, not in the past."""
     planned = after(lifecycle.began, timings.run) if lifecycle.began else None
     if planned == lifecycle.exits_at:
         return lifecycle

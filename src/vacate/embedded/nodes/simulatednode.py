@@ -19,7 +19,7 @@ class PodOnMachine:
     address: int  # its place among the node's addresses; -1 for none of its own
     written: SimulatedPod | None = None  # what the last write returned; newer than the cache for a while
     released: bool = False  # the final DELETE was accepted
-    lacking: str = ""  # the volume that it was last said to wait for
+    lacking: str = ""  # the volume that it was last reported to wait for
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ MAX_MESSAGE = 4096
 
 NEVER = math.inf
 JOB_RUN = 1.0
-"""What a pod of a Job runs for where nothing else is said: it is there to end."""
+"""What a pod of a Job runs for where nothing else is given: it is there to end."""
 _AS_GOOD_AS_NEVER = 100 * 365 * 86400.0
 
 

@@ -46,7 +46,7 @@ def vanishes_when_empty(type_name: str, field: SchemaField) -> bool:
 
 
 def always_written(type_name: str) -> dict[str, Any]:
-    """The fields that Go writes whatever they hold, and what it writes where nobody said anything."""
+    """The fields that Go writes whatever they hold, and what it writes where nothing was given."""
     found: dict[str, Any] = {}
     for name, field in types().structs[type_name].fields.items():
         known = go_field(type_name, name)

@@ -20,7 +20,7 @@ class TurnResult(StrEnum):
 
     COMPLETED = "completed"  # the interceptor completed its turn
     DECLINED = "declined"  # it had nothing to do
-    FAILED = "failed"  # it could not prepare the pod, and said so
+    FAILED = "failed"  # it could not prepare the pod, and reported so
     TIMED_OUT = "timed-out"  # it responded at first and then missed its heartbeat deadline
     NEVER_RESPONDED = "never-responded"  # it timed out without a single heartbeat
     CANCELLED = "cancelled"  # the request was cancelled during its turn

@@ -1,4 +1,4 @@
-"""Waiting for what an API server tells nobody."""
+"""Waiting for what an API server does not announce."""
 
 from __future__ import annotations
 

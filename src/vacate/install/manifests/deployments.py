@@ -103,7 +103,7 @@ def webhook(settings: Settings) -> list[Obj]:
 
 
 def certificates(settings: Settings) -> list[Obj]:
-    """The rotator. It listens nowhere and has no probes: the webhook's metrics tell if it fails."""
+    """The rotator. It listens nowhere and has no probes: the webhook's metrics show if it fails."""
     args = ["certificates", f"--namespace={settings.namespace}"]
     container = container_of("certificates", args, [], settings)
     return [deployment_of(CERTIFICATES, 1, container, settings)]

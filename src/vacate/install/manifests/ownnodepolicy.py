@@ -115,7 +115,7 @@ def _instigator() -> str:
 def _is_cut_instigator() -> str:
     """Whether a finalizer is that of a node whose name is too long for one, by what it is cut to, in CEL.
 
-    CEL has no digests: nodes whose long names begin alike are not told apart.
+    CEL has no digests: nodes whose long names begin alike are not distinguished.
     """
     kept = MAX_INSTIGATOR - len(REQUESTER_SUFFIX) - DIGEST - 2
     longest = MAX_INSTIGATOR - len(REQUESTER_SUFFIX) - 1

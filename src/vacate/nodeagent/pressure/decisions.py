@@ -68,7 +68,7 @@ def victim(candidates: Iterable[Candidate]) -> Candidate | None:
 
 
 def eviction(threshold: Threshold, measure: Measure) -> NodeReason:
-    """What is said about the pod, in the kubelet's words."""
+    """The message about the pod, in the kubelet's words."""
     resource = RESOURCES[threshold.signal]
     message = (
         f"The node was low on resource: {resource}. Threshold quantity: {threshold.text}, "

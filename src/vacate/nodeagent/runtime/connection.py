@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class SupervisorConnection:
-    """Speaks to the supervisor of one folder. `report` is called with each container that it tells of."""
+    """Speaks to the supervisor of one folder. `report` is called with each container that it reports."""
 
     def __init__(
         self, folder: Path, report: Callable[[dict[str, Any]], None], *, ends_with_agent: bool

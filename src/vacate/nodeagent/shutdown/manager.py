@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY, MAX_RETRY = 1.0, 30.0
 RECHECK_AFTER = 30.0
-"""How often logind is asked although it said nothing: a connection can be dead without being closed."""
+"""How often logind is asked although it signals nothing: a connection can be dead without being closed."""
 RELEASE_RETRY = 0.5
 FLUSH_SECONDS = 2.0
 """How long the machine waits for the API server to learn how the pods terminated."""

@@ -46,7 +46,7 @@ class HeartbeatLoop:
         return self._stall_in() <= 0
 
     def progress(self, expected_in: float = 0.0) -> None:
-        """The handler has got further, or has said that it will be busy for so many seconds."""
+        """The handler has got further, or has reported that it will be busy for so many seconds."""
         now = self._clock.monotonic()
         busy = expected_in - self._progress_limit if self._progress_limit is not None else 0.0
         self._progress_at = now + max(busy, 0.0)

@@ -50,7 +50,7 @@ class Interceptor:
     matches: Callable[[Pod], bool] | None = None
     # How many handlers run side by side. Requests beyond that wait their turn without a heartbeat.
     concurrency: int = 16
-    # Between heartbeats: a tenth of the request's deadline, at most three minutes, unless said otherwise.
+    # Between heartbeats: a tenth of the request's deadline, at most three minutes, unless set otherwise.
     heartbeat: dt.timedelta | None = None
     # A handler that neither reports nor calls `progress` for so long is no longer heartbeaten. The default
     # waits for the finish that the handler expects, where that is later. None: it may hang for ever.

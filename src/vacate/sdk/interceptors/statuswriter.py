@@ -30,7 +30,7 @@ _NOTHING = Report()
 
 
 class StatusWriter:
-    """What is known of a request, and what its active interceptor has said and still wants to say."""
+    """What is known of a request, and what its active interceptor has reported and is still to be written."""
 
     def __init__(
         self, client: Client, clock: Clock, request: EvictionRequest, name: str, interval: dt.timedelta
@@ -45,7 +45,7 @@ class StatusWriter:
         self._dialect = dialect_of(request)
         self._clock = clock
         self._interval = interval.total_seconds()
-        self._waiting = _NOTHING  # what was said and is not written yet
+        self._waiting = _NOTHING  # what was reported and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
         self._reported_at = clock.monotonic() - REPORT_INTERVAL  # the last write with a message or estimate
         self._not_before = 0.0  # after trouble, the next attempt
@@ -90,7 +90,7 @@ class StatusWriter:
             self._waiting = report.over(self._waiting)
 
     async def report_now(self, report: Report) -> None:
-        """Write what programs act upon. What is refused is not said again."""
+        """Write what programs act upon. What is refused is not written again."""
         self.say(report)
         try:
             await self.beat()
@@ -104,7 +104,7 @@ class StatusWriter:
             self._beat_at = self._clock.monotonic()
 
     async def note(self, message: str, *conditions: Condition) -> None:
-        """Write a message without a heartbeat: what it tells is no progress."""
+        """Write a message without a heartbeat: it reports no progress."""
         await self._write_report(Report(message, conditions=conditions), completed=False)
 
     async def complete(self, message: str, *conditions: Condition) -> None:

@@ -75,7 +75,7 @@ def must_be_replaced(request: EvictionRequest) -> bool:
 
 
 def why_forbidden(request: EvictionRequest) -> str:
-    """Who does not allow that requesters change their minds, as far as the request tells."""
+    """Who does not allow that requesters change their minds, as far as the request shows."""
     active = request.status.active_interceptor_name
     past = [turn.interceptor for turn in history_of(request)]
     if active and has_responded(request):

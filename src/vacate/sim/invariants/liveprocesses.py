@@ -76,7 +76,7 @@ class LiveProcesses:
         found: dict[tuple[str, str], tuple[ContainerState, Machine]] = {}
         for run, machine in living:
             if uid_of(run) in self._confirmed:
-                continue  # a person said that this one is dead
+                continue  # a person confirmed that this one is dead
             key = (identity_of(run), run.labels.get(CONTAINER, ""))
             other = found.setdefault(key, (run, machine))
             self.moves += self._homes.setdefault(key[0], machine.name) != machine.name

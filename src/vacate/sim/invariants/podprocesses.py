@@ -1,7 +1,7 @@
 """At most one live process for each identity of a pod, and no pod object gone before its processes.
 
 The check knows what the API does not: whether the machine of a node is on. Processes end when their node has
-said so about each container, or with the machine; a phase that another client wrote ends nothing.
+reported it of each container, or with the machine; a phase that another client wrote ends nothing.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PodProcesses:
 
 
 def _all_ended(pod: Obj) -> bool:
-    """Whether the node has said that each container has terminated."""
+    """Whether the node has reported that each container has terminated."""
     statuses = dig(pod, "status", "containerStatuses") or []
     return (
         bool(statuses)

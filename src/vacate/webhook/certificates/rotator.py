@@ -86,7 +86,7 @@ class CertificateRotator:
 
     @property
     def _rest_seconds(self) -> float:
-        """A look now and then: the clock of a machine may be set, and nobody tells it."""
+        """A look now and then: the clock of a machine may be set, and nothing announces that."""
         return min(POLL_SECONDS, self._lifetimes.settling.total_seconds() / 6)
 
     async def _in_order(self) -> bool:

@@ -180,7 +180,7 @@ def test_dependents_of_an_owner_that_goes_are_looked_at_also_if_it_was_never_see
     assert graph.remove("nobody") == []
 
 
-def test_a_lost_reference_is_forgotten_and_a_waiting_owner_hears_of_it() -> None:
+def test_a_lost_reference_is_forgotten_and_a_waiting_owner_is_queued() -> None:
     graph = OwnerGraph()
     graph.set(REPLICASETS, meta("rs", **FOREGROUND))
     graph.set(PODS, meta("p", ref("rs", block=True)))

@@ -40,7 +40,7 @@ async def forge_the_record(lab: LaboratoryCluster, draw: Draw) -> None:
 async def remove_the_record_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) -> None:
     """The pod runs, its node is cut off before it can say so, and others come that want the volume.
 
-    Only where both managers are there: what a record said that nobody saw, nobody can know.
+    Only where both managers are there: what was in a record that no one saw cannot be known.
     """
     async with lab.volume_turn:
         await _remove_as_a_pod_starts(lab, draw)

@@ -1,4 +1,4 @@
-"""The guard against unsafe force deletion of pods, on this server: it asks the rule, counts and tells."""
+"""The guard against unsafe force deletion of pods, on this server: it asks the rule, counts and reports."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def admit(
 
 
 def stage_event(storage: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
-    """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
+    """Report who has forced the pod out. A namespace that takes no more Events prevents no deletion."""
     if ground is None or (ground is ForceDeletionReason.UNGUARDED and not storage.force_guard.unlabelled):
-        return []  # where the whole cluster does without the guard, nobody asked to be told
+        return []  # where the whole cluster does without the guard, no Event was asked for
     event = force_deletion_event(pod, call.user.name, ground, call.now)
     if event is None:
         return []

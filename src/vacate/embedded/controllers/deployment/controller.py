@@ -138,7 +138,7 @@ class DeploymentController:
         await self._write_status(deployment, rollout.status)
 
     async def _create(self, deployment: Deployment, rollout: Rollout) -> bool:
-        """Make the new replica set; on failure the condition tells, and the error is raised for a retry."""
+        """Make the new replica set; on failure a condition says so, and the error is raised for a retry."""
         assert rollout.create is not None
         try:
             made = await self._writer.create(deployment, rollout.create)

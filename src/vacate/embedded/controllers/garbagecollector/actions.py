@@ -20,7 +20,7 @@ class OwnerState(Enum):
     PRESENT = "present"
     # The owner is being deleted in the foreground and this object holds it up.
     WAITING = "waiting"
-    # The server itself said that there is no such owner.
+    # The server itself answered that there is no such owner.
     ABSENT = "absent"
 
 

@@ -56,7 +56,7 @@ def must_be_emptied(namespace: Namespace) -> bool:
 
 
 def content_conditions(before: Sequence[Condition], content: Content, now: dt.datetime) -> list[Condition]:
-    """The conditions that tell of this content; a transition time moves only with its status."""
+    """The conditions that report this content; a transition time moves only with its status."""
     bad = _complaints(content)
     found = list(before)
     for type_, reason, message in _SUCCESS_CONDITIONS:

@@ -110,7 +110,7 @@ def status_after(
 def conditions_after(
     autoscaler: HorizontalPodAutoscaler, texts: dict[str, ConditionText], now: dt.datetime
 ) -> list[Condition]:
-    """The conditions with these in place; what was said of others stays."""
+    """The conditions with these in place; the others stay."""
     found = {one.type: one for one in autoscaler.status.conditions}
     for name, (status, reason, message) in texts.items():
         before = condition(autoscaler.status.conditions, name)

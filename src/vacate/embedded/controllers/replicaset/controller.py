@@ -61,7 +61,7 @@ def _orphan_changed(old: Pod | None, new: Pod | None) -> bool:
 
 
 class ReplicaSetController:
-    """Brings the number of pods to the wanted one and tells how many there are."""
+    """Brings the number of pods to the wanted one and reports how many there are."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps

@@ -141,7 +141,7 @@ class Scheduler:
     async def reconcile(self, _: Key) -> Outcome:
         """Serve the line, the first in it first; after a failure whoever is left waits for the next try.
 
-        Whoever could not be told why it waits is looked at again, and keeps nobody else from a node.
+        A pod whose status could not be written is looked at again, and keeps no other pod from a node.
         """
         again, self._unreported = self._unreported, {}
         self._readmit(list(again.items()))
@@ -154,7 +154,7 @@ class Scheduler:
         return Done()
 
     async def _serve(self, key: Key) -> Exception | None:
-        """Give one pod a node, or tell it why there is none; returns why it could not be told."""
+        """Give one pod a node, or report why there is none; returns the error of that report."""
         pod = self._pods.get(*key)
         if pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
             return None

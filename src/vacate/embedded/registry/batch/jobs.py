@@ -80,7 +80,7 @@ class JobStrategy(KindStrategy):
         spec.setdefault("podReplacementPolicy", policy)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's; pods are told apart by the Job's UID."""
+        """The status is the controller's; pods are distinguished by the Job's UID."""
         obj["status"] = {}
         spec = child(obj, "spec")
         podtemplate.drop_gated_fields(spec, None, ctx)

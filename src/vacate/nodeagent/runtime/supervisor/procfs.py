@@ -50,7 +50,7 @@ def members(leaders: set[int], value: str) -> list[int]:
 
 
 def executing() -> bool:
-    """Whether some process of the machine is in the middle of an exec, and cannot be told by its marker.
+    """Whether some process of the machine is in the middle of an exec, and cannot be known by its marker.
 
     It has given up its old environment, and the new one is not in place yet: nowhere, not even empty. That
     may take long where the program must be read from the disk first.
