@@ -53,16 +53,29 @@ from {parent.__name__} import Parent
 sys.exit(Parent(sys.argv[2:]).run())
 """
 
+# The same, that gets a signal in the moment in which it starts an agent.
+SIGNALLED_AT_START = f"""
+import os, signal, subprocess, sys
+real = subprocess.Popen
+def popen(*args, **options):
+    made = real(*args, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return made
+subprocess.Popen = popen
+from {parent.__name__} import Parent
+sys.exit(Parent(sys.argv[2:]).run())
+"""
+
 
 class Run:
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str, program: str = PARENT) -> None:
         lock, self._log, self.hour = folder / "lock", folder / "log", folder / "hour"
         os.mkfifo(lock)
         self.reader = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
         command = [sys.executable, "-c", AGENT, str(lock), *more]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PARENT, str(self.hour), *command], stdout=log, stderr=log
+                [sys.executable, "-c", program, str(self.hour), *command], stdout=log, stderr=log
             )
 
     @property
@@ -142,6 +155,12 @@ def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(60) == 0
     assert not run.held()
+
+
+def test_a_signal_in_the_moment_of_a_start_reaches_the_agent(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "60", "never", program=SIGNALLED_AT_START)
+    started.append(run)
+    assert run.process.wait(60) in (0, 128 + signal.SIGTERM)
 
 
 def test_an_agent_that_crashes_while_its_pod_ends_learns_that_it_is_ending(

@@ -17,7 +17,13 @@ from vacate.nodeagent.lifecycle.hooks import HookTarget, run_hook
 from vacate.nodeagent.lifecycle.reason import deliver
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
 from vacate.nodeagent.model import Exit, Progress, Run, TerminationCause, Waiting
-from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
+from vacate.nodeagent.runtime.protocol import (
+    ContainerError,
+    ContainerRuntime,
+    ContainerSpec,
+    ContainerState,
+    RuntimeLost,
+)
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod
 from vacate.runtime.dependencies import Deps
@@ -25,6 +31,7 @@ from vacate.runtime.dependencies import Deps
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
+LOST_RETRY_SECONDS = 1.0
 POST_START_SECONDS = 600.0
 START_ERROR_CODE = 128
 
@@ -129,8 +136,7 @@ class ContainerManager:
         if state.before is not None and state.before.id:
             await self._runtime.remove(state.before.id)
         try:
-            started = await self._runtime.start(spec)
-            run = run_of(started)
+            run = run_of(await self._started(held, state, spec))
         except ContainerError as error:
             now = self._clock.now()
             ended = Exit(START_ERROR_CODE, now, f"cannot start {spec.argv[0]!r}: {error}", "StartError")
@@ -143,6 +149,21 @@ class ContainerManager:
         if await self._post_start(held, container, run):
             self._probes.begin(held, container, run)
 
+    async def _started(self, held: HeldPod, state: Progress, spec: ContainerSpec) -> ContainerState:
+        """Start it. Where the answer is lost it may run, so that it is asked for until that is known."""
+        lost = False
+        while True:
+            try:
+                return await self._runtime.start(spec)
+            except (RuntimeLost, OSError) as error:
+                if not lost and not isinstance(error, RuntimeLost):
+                    raise
+                if not lost:
+                    self._events.warning(held, "Failed", f"Error: {error}")
+                lost, state.waiting = True, Waiting("ContainerCreating", str(error))
+            self._wake(held)
+            await self._clock.sleep(LOST_RETRY_SECONDS)
+
     async def _post_start(self, held: HeldPod, container: AgentContainer, run: Run) -> bool:
         handler = container.lifecycle.post_start
         if handler is None:
@@ -150,6 +171,8 @@ class ContainerManager:
         try:
             target = HookTarget(run.id, container, held.envs[container.name], held.where.pod)
             await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
+        except RuntimeLost as error:  # as after a restart of the agent: it may have run, and is not repeated
+            log.warning("pod %s: how the hook of %s ended is lost: %s", held.key, container.name, error)
         except ContainerError as error:
             self._events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
             assert held.pod is not None

@@ -53,7 +53,7 @@ async def tcp_connect(address: str, port: int, timeout: float) -> None:
                 await writer.wait_closed()
     except TimeoutError:
         raise ContainerError(f"dial tcp {address}:{port}: no answer within {timeout:g} s") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter for a host that cannot be a name
         raise ContainerError(f"dial tcp {address}:{port}: {error}") from error
 
 

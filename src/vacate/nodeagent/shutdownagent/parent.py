@@ -48,7 +48,10 @@ class Parent:
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._pass_on)
         while True:
+            was_stopping = self._stopping
             self._child, self._connection = self._start()
+            if self._stopping and not was_stopping:  # the signal came before there was a child
+                self._child.send_signal(signal.SIGTERM)
             self._spoke = False
             while (code := self._child.poll()) is None:
                 self._attend(self._connection, reader)
