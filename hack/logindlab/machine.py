@@ -76,7 +76,7 @@ class LogindMachine:
         """Whether it still runs."""
         return self.process.poll() is None
 
-    def wait_up(self, seconds: float = 60.0) -> LogindMachine:
+    def wait_up(self, seconds: float = 110.0) -> LogindMachine:
         """Return when logind answers."""
         end = time.monotonic() + seconds
         while not self._answers():
@@ -99,7 +99,7 @@ class LogindMachine:
     def run(self, *command: str, check: bool = True) -> str:
         """What a command prints inside."""
         done = subprocess.run(
-            self.enter(*command), capture_output=True, text=True, timeout=60, check=False,
+            self.enter(*command), capture_output=True, text=True, timeout=120, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
@@ -128,7 +128,7 @@ class LogindMachine:
     def close(self) -> None:
         """End it, however far it came, and remove its group."""
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         self._console.close()
         self._kill_group()
 

@@ -23,7 +23,7 @@ from vacate.nodeagent.shutdown.logind import DBusLogind, DBusSession
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.protocol import LogindUnavailable
 
-pytestmark = [pytest.mark.dbus, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.dbus, pytest.mark.timeout(400)]
 
 LIMIT = 20
 

@@ -12,12 +12,7 @@ from support.nodes.shutdown_node import ShutdownNode, off_at, shutdown_node
 from support.waiting import until
 from vacate.api.objects import Obj
 
-pytestmark = [pytest.mark.dbus, pytest.mark.timeout(240)]
-
-NOTED = 2.0
-"""How long a shell may take to note a signal."""
-LATE = 10.0
-"""What a busy machine may add. A mistake would bring more: the whole time of a bucket, or a pod's grace."""
+pytestmark = [pytest.mark.dbus, pytest.mark.timeout(400)]
 
 
 def condition(pod: Obj, type_: str) -> Obj:
@@ -29,12 +24,12 @@ def ended(node: ShutdownNode, name: str) -> Obj:
 
 
 def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 40, 1000: 8, 100000: 5}) as node:
-        assert node.machine.property("InhibitDelayMaxUSec") == "54000000"
+    with shutdown_node(tmp_path, {0: 100, 1000: 8, 100000: 30}) as node:
+        assert node.machine.property("InhibitDelayMaxUSec") == "139000000"
         assert node.machine.inhibitors() == ["Vacate"]
         node.run_pod("low", 0, takes=1.0)
-        node.run_pod("stubborn", 1000, takes=3600)
-        node.run_pod("top", 200_000, takes=0.5, grace=1)
+        node.run_pod("stubborn", 1000, takes=3600, grace=3600)
+        node.run_pod("top", 200_000, takes=0.5)
         asked = time.time()
         node.machine.power_off()
         until(lambda: node.node_ready() == ("False", "KubeletNotReady", "node is shutting down"))
@@ -44,12 +39,10 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
         low, stubborn, top = node.signals("low"), node.signals("stubborn"), node.signals("top")
         assert asked <= low["term"] < low["end"] <= stubborn["term"]
         assert "end" not in stubborn
-        # Its bucket overran. A pod notes the signal a moment after it was sent, so the span may look shorter.
-        assert 8.0 - NOTED <= top["term"] - stubborn["term"] <= 8.0 + LATE
-        assert (
-            stubborn["term"] - low["term"] < 40.0 - LATE
-        )  # the first bucket did not wait for its whole time
-        assert top["end"] <= down <= top["end"] + 2.0 + LATE
+        # Its bucket overran: the next one began when the bucket's time was over, and not the pod's grace.
+        assert top["term"] - low["end"] >= 8.0
+        assert stubborn["term"] - low["term"] < 100.0  # the first bucket did not wait for its whole time
+        assert top["end"] <= down < asked + 139.0  # the lock was released, and did not only time out
         assert (late["status"]["phase"], late["status"]["reason"]) == ("Failed", "NodeShutdown")
         assert "containerStatuses" not in late["status"]
         low_pod, stubborn_pod = ended(node, "low"), ended(node, "stubborn")
@@ -65,8 +58,8 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
 
 @pytest.mark.thorough
 def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 40, 1000: 5}) as node:
-        node.run_pod("low", 0, takes=20.0)  # so long the shutdown must be in its first bucket
+    with shutdown_node(tmp_path, {0: 120, 1000: 30}) as node:
+        node.run_pod("low", 0, takes=None, grace=120)  # so long the shutdown is in its first bucket
         node.run_pod("high", 1000)
         node.machine.power_off()
         until(lambda: "term" in node.signals("low"))
@@ -76,6 +69,7 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")
         until(lambda: node.agent_log.count("registered a shutdown inhibitor") == 2)
+        node.let_end("low")
         until(lambda: "end" in node.signals("low"), 60)
         assert ended(node, "low")["status"]["phase"] == "Succeeded"
         assert "term" not in node.signals("high")
@@ -88,9 +82,9 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
 
 @pytest.mark.thorough
 def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 20, 1000: 20}) as node:
+    with shutdown_node(tmp_path, {0: 60, 1000: 120}) as node:
         node.run_pod("low", 0)
-        node.run_pod("high", 1000, takes=10.0)
+        node.run_pod("high", 1000, takes=None, grace=120)
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
         node.machine.power_off()
@@ -100,6 +94,7 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")
         assert node.machine.up
+        node.let_end("high")
         node.run_pod("next", 0)
         until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
         node.machine.power_off()
@@ -111,7 +106,7 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
 @pytest.mark.parametrize("stage", ["first bucket", "last bucket"])
 def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
     """logind ends with its bus and forgets the shutdown, or finds it again: no pod is skipped either way."""
-    with shutdown_node(tmp_path, {0: 20, 1000: 20}) as node:
+    with shutdown_node(tmp_path, {0: 60, 1000: 60}) as node:
         node.run_pod("low", 0, takes=5.0)
         node.run_pod("high", 1000, takes=5.0)
         node.machine.power_off()
@@ -129,11 +124,12 @@ def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
 
 @pytest.mark.thorough
 def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 10}) as node:
-        node.run_pod("web", 0, takes=2.0)
+    with shutdown_node(tmp_path, {0: 120}) as node:
+        node.run_pod("web", 0, takes=None, grace=120)
         node.machine.power_off()
         until(lambda: "term" in node.signals("web"))
         node.machine.run("systemctl", "mask", "--runtime", "poweroff.target")
+        node.let_end("web")
         until(lambda: "every bucket had its turn" in node.agent_log, 60)
         until(lambda: "the shutdown was cancelled" in node.agent_log, 60)
         until(lambda: node.node_ready()[0] == "True")
@@ -146,7 +142,7 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
 @pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
 def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
     # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
-    with shutdown_node(tmp_path, {0: 40, 1000: 40}) as node:
+    with shutdown_node(tmp_path, {0: 60, 1000: 60}) as node:
         node.run_pod("low", 0, takes=4.0)
         node.run_pod("high", 1000, takes=4.0)
         if stage == "idle":
@@ -166,7 +162,7 @@ def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage
 
 @pytest.mark.thorough
 def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 5}) as node:
+    with shutdown_node(tmp_path, {0: 60}) as node:
         node.run_pod("web", 0)
         node.machine.run(
             "busctl", "emit", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
@@ -176,7 +172,7 @@ def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
         until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
         node.machine.wait_up()
         assert "term" not in node.signals("web")
-        assert node.machine.inhibitors() == ["Vacate"]
+        until(lambda: node.machine.inhibitors() == ["Vacate"])
         assert node.node_ready()[0] == "True"
         node.machine.power_off()
         off_at(node.machine)
@@ -206,26 +202,28 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
         node.kill()
         node.machine.run(
             "sh", "-c",
-            "printf '[Login]\\nInhibitDelayMaxSec=10\\n' > /etc/systemd/logind.conf.d/99-zz.conf; "
+            "printf '[Login]\\nInhibitDelayMaxSec=20\\n' > /etc/systemd/logind.conf.d/99-zz.conf; "
             "systemctl kill -s HUP systemd-logind",
         )  # fmt: skip
-        until(lambda: node.machine.property("InhibitDelayMaxUSec") == "10000000")
+        until(lambda: node.machine.property("InhibitDelayMaxUSec") == "20000000")
         node.start()
-        assert "logind delays a shutdown by 10s at most, and pods have 1m" in node.agent_log
+        assert "logind delays a shutdown by 20s at most, and pods have 1m" in node.agent_log
+        asked = time.time()
         node.machine.power_off()
         down = off_at(node.machine)
-        low, high = node.signals("low"), node.signals("high")
-        assert 6.4 - NOTED <= high["term"] - low["term"] <= 6.4 + LATE
+        high = node.signals("high")
+        assert high["term"] - asked >= 12.0  # of low's two thirds of 20 s; a part of the whole is kept back
         assert "end" in high
-        assert down - low["term"] <= 10.0 + LATE
+        assert down - asked < 60.0
 
 
 @pytest.mark.thorough
 def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 12, 1000: 20}) as node:
+    with shutdown_node(tmp_path, {0: 20, 1000: 90}) as node:
         node.run_pod("plain", 0)
         node.run_pod("unprepared", 0, grace=2, interceptor="silent.example.com")
         node.run_pod("prepared", 1000, grace=2, interceptor="backup.example.com")
+        began = time.time()
         node.machine.power_off()
         until(lambda: "end" in node.signals("plain"))
         request = until(lambda: node.request_of("unprepared"))
@@ -234,14 +232,12 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
         until(lambda: "vacate.dev/shutdown-deadline" in request_annotations(node, "unprepared"))
         assert node.request_of("prepared") is None
         until(lambda: "term" in node.signals("unprepared"), 60)
-        asked, first = node.signals("unprepared")["term"], node.signals("plain")["term"]
-        # No interceptor acted: the pod ended when its own time began.
-        assert 10.0 - NOTED <= asked - first <= 10.0 + LATE
+        assert node.signals("unprepared")["term"] - began >= 18.0  # ended when its own time began
         until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
         begun = time.time()
         node.complete_turn("prepared")
         until(lambda: "term" in node.signals("prepared"))
-        assert node.signals("prepared")["term"] - begun <= 5.0 + LATE  # long before the bucket's end
+        assert node.signals("prepared")["term"] - begun < 80.0  # long before the bucket's end
         off_at(node.machine)
 
 
