@@ -52,7 +52,7 @@ def write(folder: Path, pair: KeyPair) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(0.001)
 
@@ -120,7 +120,7 @@ async def hook(folder: Path) -> AsyncIterator[Running]:
         await server.seed(NAMESPACES, namespace("shop"))
         await server.seed(PODS, RUNNING["web"])
         gate = Gate(server)
-        settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, grace_seconds=5.0)
+        settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, grace_seconds=60.0)
         around = Environment(SystemClock(), system_entropy(), Metrics())
         parts = WebhookParts(gate, around, settings)
         running = Running(parts, gate, asyncio.ensure_future(parts.run()))

@@ -14,8 +14,18 @@ pytestmark = pytest.mark.both_dialects
 
 
 async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: EvictionNamespace) -> None:
-    pod = await place.pod("tight", labels={"app": "tight"})
-    await place.budget("tight", minAvailable=1)
+    # The more often it was refused, the longer until it is tried again by itself: at least 8, 16, 32 seconds.
+    # A machine that stands still for long shows nothing by the first.
+    for times in (1, 2, 3):
+        if await _seconds_after_opening(place, f"tight-{times}", times) < 3 * 2**times:
+            return
+    raise AssertionError("the budget has opened, and nobody was woken")
+
+
+async def _seconds_after_opening(place: EvictionNamespace, name: str, times: int) -> float:
+    """A pod that is refused, so many times more, and then let go: how long that took."""
+    pod = await place.pod(name, labels={"app": name})
+    await place.budget(name, minAvailable=1)
     await place.ask(pod)
     blocked = await place.until_stage(pod, "Blocked")
     assert blocked.status.pod_eviction_status is not None
@@ -23,19 +33,21 @@ async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: EvictionN
     assert refusals >= 1
     assert blocked.status.message.startswith("The eviction was refused: ")
     assert "disruption budget" in blocked.status.message
-    assert "tight" in blocked.status.message
-    assert await place.events(place.name_of_request(pod), "EvictionRefused")
-    again = await place.until_request(pod, lambda one: _refusals(one) > refusals, "it is tried again")
+    assert name in blocked.status.message
+    await place.until(lambda: place.events(place.name_of_request(pod), "EvictionRefused"), "it is an event")
+    again = await place.until_request(
+        pod, lambda one: _refusals(one) >= refusals + times, "it is tried again"
+    )
     assert not again.complete
     await place.stays(pod)
     opened = time.monotonic()
-    await place.client.patch(PODDISRUPTIONBUDGETS, "tight", {"spec": {"minAvailable": 0}}, place.namespace)
+    await place.client.patch(PODDISRUPTIONBUDGETS, name, {"spec": {"minAvailable": 0}}, place.namespace)
     over = await place.until_complete(pod)
-    # The next attempt by itself was eight to ten seconds away: it was the budget that woke it.
-    assert time.monotonic() - opened < 6, "the budget has opened, and nobody was woken"
+    took = time.monotonic() - opened
     assert reason(over, "Complete") in place.left
     assert _refusals(over) >= refusals
     await place.gone(pod)
+    return took
 
 
 def _refusals(request: object) -> int:

@@ -257,7 +257,7 @@ def test_an_interrupt_while_the_server_is_silent(command: str, tmp_path: Path) -
             text=True,
             env={**environment(), "KUBECONFIG": str(config)},
         )
-        silent.settimeout(30)
+        silent.settimeout(110)
         accepted, _ = silent.accept()
         with accepted:
             process.send_signal(signal.SIGINT)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.process
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = EVICTIONREQUESTS.collection_path("default")
 FIRST, SECOND = "first.example.com", "second.example.com"
-TIMINGS = ("--lease-timings", "9,7,0.5")  # a busy machine must not end a leader
+TIMINGS = ("--lease-timings", "15,12,0.5")  # a busy machine must not end a leader
 LEADS = f'leader_election_master_status{{name="{LEASE}"}} 1.0'
 SEVERAL = 12
 
