@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import orjson
 import pytest
 import yaml
 from click.testing import CliRunner
+from hack.kubelab.ports import reserve_port
 
 from vacate.api.objects import Obj
 from vacate.api.status import to_status
@@ -160,8 +160,7 @@ async def test_other_releases_and_silent_servers_are_no_embedded_cluster() -> No
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_a_server_that_is_not_there_is_one_clear_error(command: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = reserve_port()
     config = {
         "apiVersion": "v1",
         "kind": "Config",

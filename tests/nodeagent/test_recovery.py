@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.nodes.agents import main_status, ready
 from support.nodes.containers import clean
@@ -174,8 +175,8 @@ def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
 
 @pytest.mark.thorough
 def test_without_the_api_what_runs_goes_on_and_the_agent_waits(tmp_path: Path) -> None:
-    with running_cluster(tmp_path / "up", "--nodes", "0") as first:
-        port = int(first.address.rpartition(":")[2])
+    port = reserve_port()  # nobody else gets it between the two
+    with running_cluster(tmp_path / "up", "--nodes", "0", port=port) as first:
         with node_process(first, tmp_path / "node") as node:
             node.start()
             node.create("web", "exec sleep 100009")

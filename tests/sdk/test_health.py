@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import socket
 
 import aiohttp
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.tiny_server import TinyServer
 from vacate.client.client import Client
@@ -71,9 +71,7 @@ async def until_answered(port: int, code: int) -> str:
 
 
 async def test_a_program_whose_changes_do_not_arrive_is_not_ready() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = reserve_port()
     server, clock = TinyServer(), AheadClock()
     link = Link(InProcessTransport(server))
     task = asyncio.create_task(serve_interceptors(Client(link), [never], clock=clock, health_port=port))

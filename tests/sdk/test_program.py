@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.manifests import pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
@@ -130,9 +130,7 @@ def test_forbid_is_an_error_in_plain_scripts(cluster: ClusterProcess, requester:
 
 
 def test_health_and_metrics(cluster: ClusterProcess) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = reserve_port()
 
     @interceptor(BACKUP)
     def never(context: SyncContext) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.documents import Command, commands_of, differences, run_all
 from support.kubectl import kubectl_or_reason
@@ -47,10 +48,9 @@ def follow(document: Path, folder: Path, surroundings: dict[str, str]) -> list[t
     """Run the whole document, with a cluster started wherever it says so; what each command printed."""
     home = cluster_folder(surroundings)
     printed: list[tuple[Command, str]] = []
-    port = 0
+    port = reserve_port()  # nobody else gets it between two of them
     for options, commands in by_cluster(commands_of(document)):
-        with running_cluster(home, *FAST_PODS, *options, port=port) as cluster:
-            port = int(cluster.address.rpartition(":")[2])
+        with running_cluster(home, *FAST_PODS, *options, port=port):
             exported = ["export KUBECONFIG=~/.vacate/kubeconfig"] if printed else []
             shell = [*(Command(line) for line in exported), *commands]
             output = run_all(shell, folder, surroundings)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import Lab
@@ -44,8 +44,8 @@ class Following(threading.Thread):
 @pytest.mark.thorough
 def test_an_outage_is_reported_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path: Path) -> None:
     folder = tmp_path / "dir"
-    with running_cluster(folder, "--nodes", "2", *FAST_PODS) as running:
-        port = urlsplit(running.address).port or 0
+    port = reserve_port()  # nobody else gets it between the two
+    with running_cluster(folder, "--nodes", "2", *FAST_PODS, port=port) as running:
         lab = Lab(running)
         lab.pod("held", "backup.example.com", nodeName="node-1")
         assert lab.vacate("drain", "node-1", "--force", "--detach").code == 0

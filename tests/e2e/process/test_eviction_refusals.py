@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hack.kubelab.ports import reserve_port
 
 from support.processes.cluster import FAST_PODS, environment, running_cluster
 from support.processes.commands import PODS, Ended, Lab, vacate
@@ -89,8 +90,7 @@ def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_server_that_does_not_answer(command: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = reserve_port()
     config = kubeconfig_of(f"https://127.0.0.1:{port}", tmp_path)
     line = one_line(vacate({"KUBECONFIG": str(config)}, *COMMANDS[command]))
     assert line.startswith(
@@ -142,8 +142,7 @@ def test_a_user_without_rights(command: str, lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["evict", "cancel"])
 def test_an_error_common_to_all_pods_is_printed_once(command: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = reserve_port()
     config = kubeconfig_of(f"https://127.0.0.1:{port}", tmp_path)
     ended = vacate({"KUBECONFIG": str(config)}, command, *["web"] * 2, "other")
     assert "cannot reach the API server" in one_line(ended)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hack.kubelab.ports import reserve_port
 
 from support.arms.clusters import is_ready
 from support.arms.kube import KUBECONFIG
@@ -43,6 +44,7 @@ class EmbeddedCluster:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._port = reserve_port()  # nobody else gets it between two of them
         self._process: ClusterProcess | None = None
         self.set_gate(is_open=True)
 
@@ -51,13 +53,12 @@ class EmbeddedCluster:
         return self._folder / "kubeconfig"
 
     def set_gate(self, *, is_open: bool) -> None:
-        port = int(self._process.address.rpartition(":")[2]) if self._process else 0
         self.close()
         option, state = gates(is_open=is_open)
         bridge = ("--bridge-wait", f"{BRIDGE_SECONDS}s")
         opened = (option, f"{state},EvictionBridge=true")
         options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS)
-        self._process = ClusterProcess(self._folder, *options, port=port)
+        self._process = ClusterProcess(self._folder, *options, port=self._port)
         self._process.wait_ready()
 
     def close(self) -> None:
