@@ -176,21 +176,23 @@ def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
 @pytest.mark.thorough
 def test_without_the_api_what_runs_goes_on_and_the_agent_waits(tmp_path: Path) -> None:
     port = reserve_port()  # nobody else gets it between the two
-    with running_cluster(tmp_path / "up", "--nodes", "0", port=port) as first:
-        with node_process(first, tmp_path / "node") as node:
-            node.start()
-            node.create("web", "exec sleep 100009")
-            node.until("web", ready)
-            before = until(lambda: node.running("sleep\x00100009"))
-            first.stop()
-            node.kill()
-            node.start()
-            until(lambda: "waiting for the API server" in (tmp_path / "agent.log").read_text())
+    with (
+        running_cluster(tmp_path / "up", "--nodes", "0", port=port) as first,
+        node_process(first, tmp_path / "node") as node,
+    ):
+        node.start()
+        node.create("web", "exec sleep 100009")
+        node.until("web", ready)
+        before = until(lambda: node.running("sleep\x00100009"))
+        first.stop()
+        node.kill()
+        node.start()
+        until(lambda: "waiting for the API server" in (tmp_path / "agent.log").read_text())
+        assert node.running("sleep\x00100009") == before
+        with running_cluster(tmp_path / "up", "--nodes", "0", port=port) as second:
+            node.cluster = second
+            assert main_status(node.until("web", ready))["restartCount"] == 0
             assert node.running("sleep\x00100009") == before
-            with running_cluster(tmp_path / "up", "--nodes", "0", port=port) as second:
-                node.cluster = second
-                assert main_status(node.until("web", ready))["restartCount"] == 0
-                assert node.running("sleep\x00100009") == before
-                node.delete("web")
-                node.gone("web")
+            node.delete("web")
+            node.gone("web")
     asyncio.run(clean(tmp_path / "node"))

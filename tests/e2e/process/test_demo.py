@@ -16,6 +16,7 @@ import pytest
 
 from support.nodes.containers import processes_of
 from support.processes.cluster import environment
+from support.waiting import until
 from vacate.nodeagent.runtime.process import ProcessRuntime
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
@@ -90,7 +91,7 @@ def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
     ):
         os.close(theirs)
         shown = read_terminal(ours)
-        out, _ = piped.communicate(timeout=110)
+        out, _ = piped.communicate(timeout=220)
         assert (piped.returncode, terminal.wait(60)) == (0, 0)
     check_alert(out.decode())
     assert "\x1b" not in out.decode()
@@ -122,7 +123,7 @@ def test_an_interrupted_demo_cleans_up(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_real_processes_log_who_ended_them_when_and_why(tmp_path: Path) -> None:
     with start(tmp_path / "tmp", subprocess.PIPE, "--runtime", "process") as demo:
-        out, _ = demo.communicate(timeout=120)
+        out, _ = demo.communicate(timeout=220)
     screen = out.decode()
     assert demo.returncode == 0, screen
     logged = re.findall(r"^  (\S+) +\| \S+T(\S+)Z terminated by ([^:]+): (.+)$", screen, re.MULTILINE)
@@ -139,7 +140,7 @@ def test_real_processes_log_who_ended_them_when_and_why(tmp_path: Path) -> None:
     assert screen.count("not coming back") == 2
     assert "\x1b" not in screen
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert processes_of(tmp_path) == []
+    until(lambda: not processes_of(tmp_path))
 
 
 def test_an_interrupted_demo_on_a_narrow_terminal_leaves_no_process_and_no_cgroup(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_an_interrupted_demo_on_a_narrow_terminal_leaves_no_process_and_no_cgrou
     assert "Traceback" not in text
     assert "Try next" not in text
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert processes_of(tmp_path) == []
+    until(lambda: not processes_of(tmp_path))
     assert not any(Path(made).exists() for one in folders if (made := ProcessRuntime(one).cgroup))
 
 

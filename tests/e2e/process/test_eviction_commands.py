@@ -274,7 +274,9 @@ def test_a_live_table_on_a_terminal(lab: Lab) -> None:
     ours, theirs = pty.openpty()
     following = lab.start("status", "live", "-w", stdout=theirs)
     os.close(theirs)
-    shown = os.read(ours, 65536).decode()
+    shown = ""
+    while "waiting for one" not in shown:
+        shown += os.read(ours, 65536).decode(errors="replace")
     lab.vacate("evict", "live")
     while BACKUP not in shown:
         shown += os.read(ours, 65536).decode(errors="replace")

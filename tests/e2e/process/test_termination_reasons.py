@@ -92,7 +92,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         assert running.stop() == 0, (
             running.output
         )  # and its pods with it: killed, it would leave them running
-        assert processes_of(folder) == []
+        until(lambda: not processes_of(folder))
 
 
 def containers(hook: dict[str, Any], image: str = "none") -> list[dict[str, Any]]:
