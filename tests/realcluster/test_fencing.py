@@ -108,8 +108,8 @@ async def secret(client: Client, password: str, name: str = LOST) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nodes here report every second, and not every ten."""
-    monkeypatch.setattr(controller, "OBSERVE_LEASES_FOR", dt.timedelta(seconds=4))
-    monkeypatch.setattr(controller, "RECHECK_AFTER", dt.timedelta(seconds=5))
+    monkeypatch.setattr(controller, "OBSERVE_LEASES_FOR", 4.0)
+    monkeypatch.setattr(controller, "RECHECK_AFTER", 5.0)
     monkeypatch.setattr(attempt, "CONFIRM_WITHIN", 8.0)
     monkeypatch.setattr(steps, "FIRST_RETRY", 3.0)
 

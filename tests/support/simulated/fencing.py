@@ -12,6 +12,7 @@ from typing import Any
 from vacate.api.kinds import EVENTS, FENCINGPOLICIES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.client.transport import Transport
+from vacate.clock import Clock
 from vacate.controllers.fencing.controller import build
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
@@ -148,12 +149,14 @@ def fenced(
     skews: dict[str, float] | None = None,
     around: Callable[[Transport], Transport] | None = None,
     wrap: Callable[[SimulatedAgents], Agents] = lambda agents: agents,
+    clock: Callable[[Sim], Clock] | None = None,
     beside_it: Sequence[str] = (),
     watch: Callable[[Fenced], Coroutine[Any, Any, None]] = watch_processes,
 ) -> Fenced:
     """Run the body in a world with so many fencing controllers at once; no identity may ever run twice.
 
-    Other controllers of Vacate run beside it where they are named. `watch` follows the processes.
+    Other controllers of Vacate run beside it where they are named. `watch` follows the processes, `clock`
+    is that of the fencing controllers.
     """
     found: list[Fenced] = []
 
@@ -166,7 +169,9 @@ def fenced(
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))
             wrapped = wrap(agents)
             managers = [
-                await world.start(f"fencing-{number}", builder(wrapped, around), EVICTION_CONTROLLER)
+                await world.start(
+                    f"fencing-{number}", builder(wrapped, around, clock and clock(sim)), EVICTION_CONTROLLER
+                )
                 for number in range(controllers)
             ]
             made = Fenced(world, agents, managers)
@@ -179,13 +184,16 @@ def fenced(
     return found[0]
 
 
-def builder(agents: Agents, around: Callable[[Transport], Transport] | None = None) -> Any:
+def builder(
+    agents: Agents, around: Callable[[Transport], Transport] | None = None, clock: Clock | None = None
+) -> Any:
     """What one life of a fencing controller is made by."""
     row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
     mine = replace(row, build=partial(build, agents=agents))
 
     def make(link: Transport, environment: Environment) -> Any:
         wrapped = around(link) if around else link
+        environment = environment if clock is None else replace(environment, clock=clock)
         return component_manager(wrapped, "vacate-manager", [mine], environment, PROJECTIONS)
 
     return make

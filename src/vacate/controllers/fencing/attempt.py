@@ -58,8 +58,8 @@ from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
 POLL_SECONDS = 5.0
-MAX_OBSERVATION_AGE = dt.timedelta(seconds=60)
-"""How old the knowledge may be upon which the agent is called."""
+MAX_OBSERVATION_AGE = 60.0
+"""Seconds: how old the knowledge may be upon which the agent is called."""
 
 SKEW = dt.timedelta(seconds=10)
 """By how much the clock that dates conditions of nodes may be behind."""
@@ -72,7 +72,8 @@ class Attempts:
     deps: Deps
     agents: Agents
     identity: str
-    heard: dict[str, tuple[dt.datetime, frozenset[str]]] = field(default_factory=dict)  # by policy
+    # By policy: when it was seen, on the monotonic clock, and which nodes reported.
+    heard: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _looks: dict[tuple[str, str], LeaseObservation] = field(default_factory=dict)  # by policy and node
     # By policy and node: the node's last report before the agent was called. A row says the same, and others
     # could have written it.
@@ -113,7 +114,7 @@ class Attempts:
                 return failed(row, f"node {row.name} has reported while it was fenced", "unknown", now)
             message = f"Node {row.name} reports again; it is not fenced."
             return Step(gone=True, reason=FENCING_ABANDONED, message=message)
-        if why := await self._refused(policy, row, now):
+        if why := await self._refused(policy, row):
             if mine:
                 return failed(row, f"node {row.name}: {why}", "unknown", now)
             return Step(gone=True)  # nothing was done yet; it is decided anew
@@ -154,10 +155,10 @@ class Attempts:
         message = f"node {row.name} is off, says the agent; all other nodes must report before it is believed"
         return Step(replace(row, phase=CONFIRMING, power="off", hold_time=held, message=message))
 
-    async def _refused(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> str:
+    async def _refused(self, policy: FencingPolicy, row: NodeFencing) -> str:
         """Decide once more, upon what the server says now: others may have begun in the same moment."""
         at, heard = self.heard.get(policy.metadata.name, (None, frozenset[str]()))
-        if at is None or now - at > MAX_OBSERVATION_AGE:
+        if at is None or self.deps.clock.monotonic() - at > MAX_OBSERVATION_AGE:
             return "it is not known any more which nodes report"
         nodes = (await self.deps.client.list(NODES, into=Node)).items
         policies = (await self.deps.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
@@ -193,12 +194,13 @@ class Attempts:
                 "machine, or the network has healed"
             )
             return self._failed(policy, row, why, now)
-        look = self._looks.setdefault((policy.metadata.uid, row.name), LeaseObservation(now, reports))
+        ticks = self.deps.clock.monotonic()
+        look = self._looks.setdefault((policy.metadata.uid, row.name), LeaseObservation(ticks, reports))
         nodes = (await self.deps.client.list(NODES, into=Node)).items
         silent = silent_nodes(row, nodes, look.heard_by(reports), latest_loss_of(node))
         if not silent:
             return await self._release(policy, row, node, now)
-        if now - look.at < dt.timedelta(seconds=CONFIRM_WITHIN):
+        if ticks - look.at < CONFIRM_WITHIN:
             return wait(now, POLL_SECONDS)
         why = (
             f"node {row.name}: the agent says that it is off, but {_listed(silent)} fell silent at the same "

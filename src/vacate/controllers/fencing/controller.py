@@ -35,11 +35,11 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "fencingpolicies"
-OBSERVE_LEASES_FOR = dt.timedelta(seconds=15)
-"""How long it is watched which nodes report, before one of them is fenced; they do so every ten seconds."""
+OBSERVE_LEASES_FOR = 15.0
+"""Seconds for which it is watched which nodes report, before one of them is fenced; they do so every ten."""
 
-RECHECK_AFTER = dt.timedelta(seconds=30)
-OBSERVATION_EXPIRES_AFTER = dt.timedelta(seconds=60)
+RECHECK_AFTER = 30.0
+OBSERVATION_EXPIRES_AFTER = 60.0
 WORKERS = 4
 
 
@@ -70,10 +70,11 @@ class FencingPolicies:
         self._attempts = Attempts(deps, agents, self._identity)
         self._recovery = Recovery(deps, agents, self._identity, view.pods_on)
         self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
-        self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
+        # By policy: not before that are looks begun anew, on the monotonic clock.
+        self._rest: dict[str, float] = {}
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
         self._pace = ReportBackoff()
-        self._outages = OutageTimes()
+        self._outages = OutageTimes(deps.clock)
         for reason in events.RESULTS:
             deps.metrics.fences.labels(reason)  # so that what has not happened yet reads as zero
 
@@ -121,12 +122,14 @@ class FencingPolicies:
         now, name = self._deps.clock.now(), policy.metadata.name
         made = decide(policy, self._around(None), now)
         if made.look:
-            heard = await self._heard(name, now)
+            ticks = self._deps.clock.monotonic()
+            heard = await self._heard(name, ticks)
             if heard is not None:
                 made = decide(policy, self._around(heard), now)
                 # A policy that was held back then looks again, but not without a pause.
-                self._rest[name] = now + RECHECK_AFTER
-            until = _earlier(until, max(now + OBSERVE_LEASES_FOR, self._rest.get(name, now)))
+                self._rest[name] = ticks + RECHECK_AFTER
+            pause = max(OBSERVE_LEASES_FOR, self._rest.get(name, ticks) - ticks)
+            until = _earlier(until, after(now, pause))
         else:
             self._looks.pop(name, None)
         if made.start is not None:
@@ -165,10 +168,10 @@ class FencingPolicies:
             view.budget_spent,
             fencing_now(view.policies.reader.list()),
             heard,
-            self._outages.of(nodes, self._deps.clock.now()),
+            self._outages.of(nodes),
         )
 
-    async def _heard(self, policy: str, now: dt.datetime) -> frozenset[str] | None:
+    async def _heard(self, policy: str, now: float) -> frozenset[str] | None:
         """The nodes that reported between two looks; None after the first."""
         first = self._looks.get(policy)
         if (first is not None and now - first.at < OBSERVE_LEASES_FOR) or now < self._rest.get(policy, now):

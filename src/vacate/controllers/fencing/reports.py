@@ -6,7 +6,6 @@ life, whatever clock the node has.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ Reports = Mapping[str, str]
 class LeaseObservation:
     """The reports of one moment."""
 
-    at: dt.datetime
+    at: float  # on the monotonic clock: nobody sets it
     reports: Reports
 
     def heard_by(self, later: Reports) -> frozenset[str]:
