@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from vacate.api.kinds import Kind
 from vacate.api.options import ListOptions, WatchOptions
+from vacate.api.times import after
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect, Input, Position, Step, step
 from vacate.cache.reader import Reader
@@ -75,7 +76,7 @@ class Informer(Generic[T]):
         self._writer = TableWriter(kind, self._table, project)
         self._started = False
         self._position = Position()
-        self._unbroken_since: dt.datetime | None = None
+        self._unbroken_since: float | None = None  # on the monotonic clock
         self._stalled_since: dt.datetime | None = None
         self._trouble: VacateError | None = None
         self._logged_trouble = ""  # what the log says is wrong at present
@@ -93,8 +94,11 @@ class Informer(Generic[T]):
         A watch that the server ends in good order and that is opened again at once is no gap. One that broke,
         fell silent or could not be opened is: nothing is missed then either, since the next one begins where
         the last one ended, but for a while nobody could know what happened, or perhaps even make it happen.
+        By the clock as it shows now: one that was set changes nothing about how long that is.
         """
-        return self._unbroken_since
+        if self._unbroken_since is None:
+            return None
+        return after(self._clock.now(), self._unbroken_since - self._clock.monotonic())
 
     @property
     def trouble(self) -> VacateError | None:
@@ -204,7 +208,7 @@ class Informer(Generic[T]):
     def _note_watching(self) -> None:
         """Note that changes arrive from now on, if they do and did not before."""
         if self._unbroken_since is None and self._position.phase is machine.Phase.WATCHING:
-            self._unbroken_since, self._trouble = self._clock.now(), None
+            self._unbroken_since, self._trouble = self._clock.monotonic(), None
             self._stalled_since = None
             if self._logged_trouble:
                 self._logged_trouble = ""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.options import ListOptions
+from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -33,12 +33,13 @@ from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
 QUEUE = "deschedulingpolicies"
-MIN_PAUSE = dt.timedelta(seconds=5)
-"""Between two looks of one policy, whatever happens."""
+MIN_PAUSE = 5.0
+"""Seconds between two looks of one policy, whatever happens."""
 
-CACHE_LAG = dt.timedelta(seconds=30)
-"""A request that was made counts for so long, though the cache does not show it."""
+CACHE_LAG = 30.0
+"""A request that was made counts for so many seconds, though the cache does not show it."""
 
+_ROUNDING = 0.001  # a moment has whole microseconds: who comes back in time may come a trifle early
 WORKERS = 2
 _PAGE = 500
 _SIDE_BY_SIDE = 8
@@ -130,8 +131,9 @@ class Descheduling:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
-        self._looked: dict[str, dt.datetime] = {}
-        self._made: dict[str, dict[str, dt.datetime]] = {}  # by policy and UID: requests of a moment ago
+        # Moments on the monotonic clock: one that is set must not keep a policy from looking.
+        self._looked: dict[str, float] = {}
+        self._made: dict[str, dict[str, float]] = {}  # by policy and UID: requests of a moment ago
         self._refused: dict[str, dict[str, str]] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -143,14 +145,18 @@ class Descheduling:
             for memory in (self._looked, self._made, self._refused):
                 memory.pop(key.name, None)
             return Done()
-        now, last = self._deps.clock.now(), self._looked.get(key.name)
-        if last is not None and now - last < MIN_PAUSE:
-            return Later(last + MIN_PAUSE)
+        now, last = self._deps.clock.monotonic(), self._looked.get(key.name)
+        if last is not None and now - last < MIN_PAUSE - _ROUNDING:
+            return self._later(last + MIN_PAUSE - now)
         self._looked[key.name] = now
+        outcome = self._later(max(policy.spec.interval_seconds, 1))
         await self._look(policy, now)
-        return Later(now + dt.timedelta(seconds=max(policy.spec.interval_seconds, 1)))
+        return outcome
 
-    async def _look(self, policy: DeschedulingPolicy, now: dt.datetime) -> None:
+    def _later(self, seconds: float) -> Later:
+        return Later(after(self._deps.clock.now(), seconds))
+
+    async def _look(self, policy: DeschedulingPolicy, now: float) -> None:
         name = policy.metadata.name
         pods = await self._pods()
         own = self._view.requested(name)
@@ -189,7 +195,7 @@ class Descheduling:
             if not token:
                 return [pod for pod in found if not pod.terminal]
 
-    def _open(self, name: str, pods: Sequence[Pod], now: dt.datetime) -> dict[str, bool]:
+    def _open(self, name: str, pods: Sequence[Pod], now: float) -> dict[str, bool]:
         """By the UID of the pod: open requests, and whether they are in the policy's name."""
         made = self._made.setdefault(name, {})
         for uid in [uid for uid, at in made.items() if now - at >= CACHE_LAG]:
@@ -204,9 +210,7 @@ class Descheduling:
                 found.setdefault(pod.metadata.uid, False)
         return found
 
-    async def _request(
-        self, policy: DeschedulingPolicy, decisions: Sequence[Decision], now: dt.datetime
-    ) -> None:
+    async def _request(self, policy: DeschedulingPolicy, decisions: Sequence[Decision], now: float) -> None:
         """Request the evictions. A refusal harms only one, and is tried again at the next look."""
         requester, spec, name = self._requester(policy.metadata.name), policy.spec, policy.metadata.name
         refused: dict[str, str] = {}

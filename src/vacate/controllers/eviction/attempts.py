@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.entropy import Entropy
-from vacate.eviction.attempts import after_refusal, after_restart
+from vacate.eviction.attempts import MAX_DELAY, after_refusal, after_restart
 from vacate.eviction.retryorder import Waiting
 from vacate.runtime.reconcile import Key
 
@@ -41,6 +41,8 @@ class Attempts:
             if not failed:
                 return None
             known = self._wait(request, after_restart(failed, now, self._chance()))
+        if known.at is not None and known.at > now + MAX_DELAY:
+            known.at = now  # the clock was set back: no delay is as long as that
         return known.at
 
     def refused(self, request: EvictionRequest, now: dt.datetime) -> dt.datetime:

@@ -6,14 +6,15 @@ import datetime as dt
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
+from vacate.api.times import after
 from vacate.cache.informer import Informer
 from vacate.clock import PassiveClock
 from vacate.errors import ApiError, ServiceUnavailable, Timeout, TransportError, UnreadableObject
 
 T = TypeVar("T")
 
-OUTAGE_THRESHOLD = dt.timedelta(seconds=10)
-"""A server that does not answer for a shorter time is in no trouble that interceptors would notice."""
+OUTAGE_THRESHOLD = 10.0
+"""A server that does not answer for fewer seconds is in no trouble that interceptors would notice."""
 
 _NO_ANSWER = (TransportError, ServiceUnavailable, Timeout)
 
@@ -27,18 +28,21 @@ class WatchHealth:
     def __init__(self, informer: Informer[Any], clock: PassiveClock) -> None:
         self._informer = informer
         self._clock = clock
-        self._answered_at: dt.datetime | None = None  # when the server last answered
-        self._failing_since: dt.datetime | None = None  # since when no request was answered
-        self._outage_at: dt.datetime | None = None  # when there was last no answer for longer than a hiccup
+        # On the monotonic clock: one that is set is no outage, and ends none.
+        self._answered_at: float | None = None  # when the server last answered
+        self._failing_since: float | None = None  # since when no request was answered
+        self._outage_at: float | None = None  # when there was last no answer for longer than a hiccup
 
     def since(self, now: dt.datetime) -> dt.datetime:
         """Since when nothing could have been missed; now, where nothing can be heard."""
         unbroken = self._informer.unbroken_since or now
-        return unbroken if self._outage_at is None else max(unbroken, self._outage_at)
+        if self._outage_at is None:
+            return unbroken
+        return max(unbroken, after(now, self._outage_at - self._clock.monotonic()))
 
     async def ask(self, request: Awaitable[T]) -> T:
         """Await a request and note whether the server answers it; a refusal is an answer."""
-        began = self._clock.now()
+        began = self._clock.monotonic()
         try:
             result = await request
         except UnreadableObject:
@@ -54,11 +58,11 @@ class WatchHealth:
         return result
 
     def _answered(self) -> None:
-        self._failing_since, self._answered_at = None, self._clock.now()
+        self._failing_since, self._answered_at = None, self._clock.monotonic()
 
-    def _unanswered(self, began: dt.datetime) -> None:
-        now = self._clock.now()
+    def _unanswered(self, began: float) -> None:
+        now = self._clock.monotonic()
         if self._failing_since is None:
-            self._failing_since = max(began, self._answered_at or began)
+            self._failing_since = began if self._answered_at is None else max(began, self._answered_at)
         if now - self._failing_since >= OUTAGE_THRESHOLD:
             self._outage_at = now

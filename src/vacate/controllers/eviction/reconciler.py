@@ -17,7 +17,7 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
-from vacate.controllers.eviction.collection import Collection, goes_with_pod
+from vacate.controllers.eviction.collection import COLLECTION, Collection, goes_with_pod
 from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.owners import is_owned
@@ -114,8 +114,8 @@ class EvictionRequests:
         version, at = self._ended.get(key, ("", None))
         if at is None or version != request.metadata.resource_version:
             return None
-        until = at + CACHE_LAG
-        return until if self._deps.clock.now() < until else None
+        until, now = at + CACHE_LAG, self._deps.clock.now()
+        return until if now < until <= now + CACHE_LAG else None  # it may have been set back
 
     def _forget(self, key: Key) -> None:
         self.attempts.forget(key)
@@ -206,7 +206,7 @@ class EvictionRequests:
                     if self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target):
                         self._collection.begin(key, now)
                         until = self._collection.until(key)
-                if until is not None and now < until:
+                if until is not None and now < until <= now + COLLECTION:  # it may have been set back
                     return Later(until)
                 await self._writer.write(request, patch)
                 self._ended[key] = (meta.resource_version, now)

@@ -41,6 +41,7 @@ OBSERVE_LEASES_FOR = 15.0
 RECHECK_AFTER = 30.0
 OBSERVATION_EXPIRES_AFTER = 60.0
 WORKERS = 4
+_ROUNDING = 0.001  # a moment has whole microseconds: who comes back in time may come a trifle early
 
 
 def build(deps: Deps, agents: Agents) -> Controller:
@@ -173,8 +174,8 @@ class FencingPolicies:
 
     async def _heard(self, policy: str, now: float) -> frozenset[str] | None:
         """The nodes that reported between two looks; None after the first."""
-        first = self._looks.get(policy)
-        if (first is not None and now - first.at < OBSERVE_LEASES_FOR) or now < self._rest.get(policy, now):
+        first, due = self._looks.get(policy), now + _ROUNDING
+        if (first is not None and due - first.at < OBSERVE_LEASES_FOR) or due < self._rest.get(policy, due):
             return None
         reports = await read_reports(self._deps.client)
         if first is None or now - first.at > OBSERVATION_EXPIRES_AFTER:

@@ -40,12 +40,13 @@ class Attempts:
             return None
         pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), MAX_PAUSE)
         due = found.at + dt.timedelta(seconds=pause)
-        return due if due > now else None
+        # A clock that was set back must not hold a drain.
+        return due if now < due <= now + dt.timedelta(seconds=MAX_PAUSE) else None
 
     def made(self, pod: Pod, now: dt.datetime) -> EvictionRequest | None:
         """The request that was just made for the pod, which the cache may not show yet."""
         found = self.by_pod.get(pod.metadata.uid)
-        return found.request if found is not None and now - found.at < CACHE_LAG else None
+        return found.request if found is not None and abs(now - found.at) < CACHE_LAG else None
 
     def refused(self) -> dict[str, str]:
         """By the UID of the pod: why its last request was refused."""

@@ -213,7 +213,7 @@ class NodeMaintenances:
     ) -> Outcome:
         name = maintenance.metadata.name
         last = self._reported.get(name)
-        if last is None or now - last >= STATUS_INTERVAL or is_news(maintenance.status, status):
+        if last is None or abs(now - last) >= STATUS_INTERVAL or is_news(maintenance.status, status):
             await self._write_status(maintenance, status, plan)
         elif merge_status_patch(maintenance.metadata, maintenance.status, status) is not None:
             plan.wake(last + STATUS_INTERVAL)

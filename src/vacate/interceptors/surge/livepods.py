@@ -28,7 +28,8 @@ class LivePods:
     async def look(self, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
         """The pods; None where they could not be read."""
         version = deployment.metadata.resource_version
-        if self._read_at is not None and version == self._version and now < self._read_at + READ_INTERVAL:
+        recently = self._read_at is not None and abs(now - self._read_at) < READ_INTERVAL
+        if recently and version == self._version:
             return self._pods
         try:
             self._pods = await self._view.live_pods(deployment)
