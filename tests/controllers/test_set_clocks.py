@@ -9,6 +9,7 @@ from support.simulated.evictions import (
     A,
     B,
     active,
+    ended,
     failed,
     on_simulated_cluster,
     request_eviction,
@@ -18,6 +19,7 @@ from support.simulated.evictions import (
 from support.simulated.maintenances import drain, on_node, open_requests, web
 from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
@@ -89,3 +91,16 @@ def test_a_drain_requests_a_pod_again_whose_request_was_deleted() -> None:
             await world.until(lambda: len(open_requests(world)) == len(on_node(world, "node-1")), 90)
 
     in_world(body)
+
+
+def test_the_end_of_a_request_is_written_that_no_garbage_collector_removes() -> None:
+    async def body(world: World) -> None:
+        target = await running_pod(world)
+        name = await request_eviction(world, target, f"kernel.{MAINTENANCE_SUFFIX}")
+        await world.until(lambda: world.find(PODS, "p", "default") is None, 60)
+        await world.sim.clock.sleep(1)
+        assert not ended(world, name)
+        set_back(world)
+        await world.until(lambda: ended(world, name), 60)
+
+    on_simulated_cluster(body)
