@@ -36,6 +36,7 @@ CANCEL_SECONDS, CANCEL_CALLS = 20.0, 3
 """How long, and how often, a call is cancelled at its hook: a cancelled handler has 30 s."""
 _KEPT = (TurnEndReason.SHUTDOWN, TurnEndReason.COMPLETED)
 _RESULTS = {Done: "done", InProgress: "in-progress", Refused: "refused", Unavailable: "unavailable"}
+_ROUNDING = 0.001
 TIMED_OUT = "the time of the hook is over"
 
 
@@ -72,8 +73,9 @@ class HttpTurns:
                 return step
             turn.failures = step.failures
             await context.report(step.message, expected_finish=step.expected_finish or NO_ESTIMATE)
-            pause = pause_until(step.seconds, clock.now(), turn.deadline)
-            await clock.sleep(pause * self.deps.entropy.uniform(0.9, 1.0))
+            seconds = step.seconds * self.deps.entropy.uniform(0.9, 1.0)
+            # Cut after that, and a trifle longer: the last call must not come before the time is over.
+            await clock.sleep(pause_until(seconds, clock.now(), turn.deadline) + _ROUNDING)
 
     async def _step(self, turn: _Turn) -> Step:
         meaning = await self._call(turn, PREPARE)
