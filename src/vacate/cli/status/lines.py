@@ -73,19 +73,17 @@ class WatchEvents:
         """Print until cancelled, or until there is nothing more to wait for."""
         self._informer.subscribe(self._see)
         await self._pods.follow(self._cluster, self._changes.notify)
-        loop = asyncio.get_running_loop()
-        running = [loop.create_task(one.run()) for one in (self._informer, *self._informers.all())]
-        try:
+        # A group: where a change cannot be printed, as its reader is gone, there is nothing to wait for.
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(one.run()) for one in (self._informer, *self._informers.all())]
             await self._informer.wait_synced()
             while not self._done():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_TICK_SECONDS):
                         await self._changes.wait()
                 self._outage.report([self._informer])
-        finally:
             for task in running:
                 task.cancel()
-            await asyncio.wait(running)
         for name in self._view.pods:
             if name not in self._over:
                 terminal.echo(nothing_to_follow(name, self._view), err=True)
