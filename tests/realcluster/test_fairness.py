@@ -31,7 +31,7 @@ from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objectnames import MANAGER, WEBHOOK
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("fairness"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("fairness"), pytest.mark.timeout(300)]
 
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = KIND.collection_path("default")

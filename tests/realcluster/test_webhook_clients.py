@@ -19,7 +19,7 @@ from support.realcluster.webhook import admitting
 from vacate.clock import SystemClock
 from vacate.pki.issue import new_authority, new_client
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(300)]
 
 NAME = "kube-apiserver-webhooks"
 CONFIG = "apiserver.config.k8s.io/v1"

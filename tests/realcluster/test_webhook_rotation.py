@@ -27,7 +27,7 @@ from vacate.wiring.certificates import CertificateParts, CertificateSettings
 from vacate.wiring.components import Environment
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(300)]
 
 SECRET = SECRETS.object_path("vacate-webhook-tls", NAMESPACE)
 # A third of each is left when it is replaced, which a busy machine must manage.

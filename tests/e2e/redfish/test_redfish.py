@@ -108,7 +108,7 @@ def redfish(folder: Path, notification_port: int) -> Iterator[int]:
             yield port
         finally:
             os.killpg(emulator.pid, signal.SIGKILL)
-            emulator.wait(20)
+            emulator.wait(60)
 
 
 def phases(https: Https) -> list[tuple[str, str]]:
@@ -125,7 +125,10 @@ def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
         with notified(machine) as notification_port, redfish(tmp_path, notification_port) as port:
             node.start()
             soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
-            node.create("db-0", f"while :; do sleep 1; done # {MARKER}", tolerations=[soon])
+            node.create(
+                "db-0", f"while :; do sleep 1; done # {MARKER}",
+                tolerations=[soon], terminationGracePeriodSeconds=5,
+            )  # fmt: skip
             node.until("db-0", lambda one: one["status"].get("phase") == "Running")
             until(lambda: node.running(MARKER))
             https = cluster.https()
