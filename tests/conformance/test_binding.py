@@ -42,7 +42,7 @@ async def a_node(api: CaseApi, **labels: str) -> str:
     places = {f"topology.kubernetes.io/{key}": value for key, value in labels.items()}
     await api.given(NODES, named(name, meta={"labels": {"other": "label", **places}}))
     probe = pod("probe", node=name, labels={})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (await api.create(PODS, probe, query={"dryRun": "All"}))["metadata"].get("labels"):
             pass
     return name
