@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import subprocess
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -51,24 +52,39 @@ class Preparation:
             yield
 
 
-@contextlib.asynccontextmanager
-async def draining(
-    place: EvictionNamespace, kubectl: Kubectl, node: str
-) -> AsyncIterator[Callable[[], Awaitable[tuple[str, str]]]]:
-    """kubectl drain, of this test's pods alone, and what it printed once it has exited with 0.
+class Drain:
+    """kubectl drain under way."""
 
-    The node takes pods again afterwards.
-    """
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._heard: list[str] = []
 
-    async def result() -> tuple[str, str]:
-        out, err = await asyncio.to_thread(process.communicate, timeout=100)
-        assert process.returncode == 0, out + err
+    async def until_told(self, words: str) -> None:
+        """Return when it has printed them as an error: it asks every five seconds."""
+        await asyncio.to_thread(self._read_until, words)
+
+    def _read_until(self, words: str) -> None:
+        assert self._process.stderr is not None
+        while words not in "".join(self._heard):
+            line = self._process.stderr.readline()
+            assert line, f"it has ended: {self._heard}"
+            self._heard.append(line)
+
+    async def result(self) -> tuple[str, str]:
+        """What it printed, once it has exited with 0."""
+        out, err = await asyncio.to_thread(self._process.communicate, timeout=100)
+        err = "".join(self._heard) + err
+        assert self._process.returncode == 0, out + err
         return out, err
 
+
+@contextlib.asynccontextmanager
+async def draining(place: EvictionNamespace, kubectl: Kubectl, node: str) -> AsyncIterator[Drain]:
+    """kubectl drain, of this test's pods alone. The node takes pods again afterwards."""
     options = f"--pod-selector=app={place.namespace} --force --ignore-daemonsets --timeout=90s"
     process = kubectl.start(f"drain {node} {options}")
     try:
-        yield result
+        yield Drain(process)
     finally:
         process.kill()
         await asyncio.to_thread(process.wait)
@@ -86,15 +102,15 @@ async def test_kubectl_drain_waits_for_interceptors_in_order_and_exits_0(
     place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
-    async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as result:
+    async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as drain:
         await preparation.began.wait()
         request = await place.request(pod)
         assert len(request.spec.requesters) == 1
         assert request.spec.requesters[0].name.endswith(".bridge.vacate.dev")
-        await asyncio.sleep(6)  # kubectl asks every five seconds
+        await drain.until_told("It says: copied 40 %.")
         await place.stays(pod)
         preparation.released.set()
-        out, err = await result()
+        out, err = await drain.result()
     assert "drained" in out, err
     assert "error when evicting" in err
     assert "will retry after 5s" in err
@@ -125,13 +141,13 @@ async def test_a_pod_that_returns_under_its_name_is_not_evicted_by_the_old_drain
     place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
-    async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as result:
+    async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as drain:
         await preparation.began.wait()
         await place.client.delete(PODS, "db-0", place.namespace, DeleteOptions(grace_period_seconds=1))
         await place.gone(pod)
         again = await prepared_pod(place)
         assert again["spec"]["nodeName"] != pod["spec"]["nodeName"]
-        out, err = await result()
+        out, err = await drain.result()
     assert "drained" in out, err
     await place.stays(again)
     assert not [one for one in await place.requests() if one.metadata.name == again["metadata"]["uid"]]

@@ -30,7 +30,7 @@ from vacate.api.objects import Obj
 
 REAL = "real"
 HOME = "vacate-system"
-BRIDGE_SECONDS = 10  # after which a caller of the eviction API counts as gone
+BRIDGE_SECONDS = 15  # after which a caller of the eviction API counts as gone
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/vacate-manager"
 DAEMON_SETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
 REVIEW_SECONDS = 10
