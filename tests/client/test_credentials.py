@@ -133,9 +133,13 @@ time.sleep(600)
 async def test_a_plugin_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     made = plugin(tmp_path, HANGING, hint="log in first").exec_plugin
     assert made is not None
-    running = asyncio.create_task(run_plugin(made, os.environ, 3.0))
-    with pytest.raises(ConfigError, match="did not end within 3 s, and was killed; log in first"):
-        await running
+    for seconds in (3, 20, 60):  # longer where the machine stands still before it has begun
+        with pytest.raises(
+            ConfigError, match=f"did not end within {seconds} s, and was killed; log in first"
+        ):
+            await run_plugin(made, os.environ, seconds)
+        if (tmp_path / "child").exists():
+            break
     child = int((tmp_path / "child").read_text())
     await asyncio.to_thread(until, lambda: not alive(child))
 
