@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.nodes.agents import AgentCluster, agent_place, ready
-from support.nodes.containers import processes_of
+from support.processes.node import running
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.nodeagent.runtime.process import ProcessRuntime
@@ -27,19 +27,8 @@ async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
 
 
 def kill_supervisor(folder: Path) -> None:
-    (found,) = running(folder, b"supervisor")
+    (found,) = running(folder, "supervisor")
     os.kill(found, signal.SIGKILL)
-
-
-def running(folder: Path, words: bytes) -> list[int]:
-    return [pid for pid in processes_of(folder) if words in cmdline(pid)]
-
-
-def cmdline(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 async def test_a_container_whose_poststart_hook_was_lost_is_probed_and_becomes_ready(
@@ -51,7 +40,7 @@ async def test_a_container_whose_poststart_hook_was_lost_is_probed_and_becomes_r
         "web", "echo on; exec sleep 1001", container={"lifecycle": hook, "readinessProbe": probe}
     )
     await place.logged(made, "on")
-    while not (hooks := running(place.folder, b"sleep\x001000")):  # noqa: ASYNC110  a process tells nobody
+    while not (hooks := running(place.folder, "sleep\x001000")):  # noqa: ASYNC110  a process tells nobody
         await asyncio.sleep(0.1)
     kill_supervisor(place.folder)
     await place.until("web", ready)
@@ -78,4 +67,4 @@ async def test_a_pod_whose_start_got_no_answer_goes_only_after_its_process(
     await place.logged(made, "on")
     await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
     await place.gone("web")
-    assert not running(place.folder, b"1001")
+    assert not running(place.folder, "1001")

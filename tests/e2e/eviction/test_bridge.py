@@ -59,7 +59,7 @@ class Drain:
         self._process = process
         self._heard: list[str] = []
 
-    async def until_told(self, words: str) -> None:
+    async def until_printed(self, words: str) -> None:
         """Return when it has printed them as an error: it asks every five seconds."""
         await asyncio.to_thread(self._read_until, words)
 
@@ -107,7 +107,7 @@ async def test_kubectl_drain_waits_for_interceptors_in_order_and_exits_0(
         request = await place.request(pod)
         assert len(request.spec.requesters) == 1
         assert request.spec.requesters[0].name.endswith(".bridge.vacate.dev")
-        await drain.until_told("It says: copied 40 %.")
+        await drain.until_printed("It says: copied 40 %.")
         await place.stays(pod)
         preparation.released.set()
         out, err = await drain.result()
