@@ -36,6 +36,7 @@ def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
         shown = run(
             "evict", plain, held, "--timeout", f"{seconds}s",
             variables={"KUBECONFIG": str(lab.cluster.kubeconfig)}, terminal=(columns, 24),
+            seconds=seconds + 60.0,
         )  # fmt: skip
         assert shown.code == 4, shown.text
         assert f"pod/{plain} eviction requested\r\n" in shown.text

@@ -39,7 +39,7 @@ def run(
     variables: Mapping[str, str],
     terminal: tuple[int, int] | None = None,
     stop_when: Callable[[str], bool] | None = None,
-    seconds: float = 60.0,
+    seconds: float = 110.0,
     typed: tuple[str, str] | None = None,
 ) -> Shown:
     """Run to the end, or interrupt it once what was shown is enough; `terminal` is (columns, lines).
