@@ -99,7 +99,7 @@ class Elogind:
         words = ("dbus-send", "--system", "--print-reply", "--dest=org.freedesktop.login1",
                  "/org/freedesktop/login1", "org.freedesktop.DBus.Peer.Ping")  # fmt: skip
         done = subprocess.run(
-            self._chroot.command(words), capture_output=True, check=False, timeout=30, env=_ENVIRONMENT
+            self._chroot.command(words), capture_output=True, check=False, timeout=100, env=_ENVIRONMENT
         )
         return done.returncode == 0
 

@@ -151,7 +151,7 @@ class LogindMachine:
         done = subprocess.run(
             self.enter("busctl", "--timeout=2", "get-property", "org.freedesktop.login1",
                        "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PreparingForShutdown"),
-            capture_output=True, check=False, timeout=30,
+            capture_output=True, check=False, timeout=100,
         )  # fmt: skip
         return done.returncode == 0
 

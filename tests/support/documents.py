@@ -65,7 +65,7 @@ def run_all(commands: list[Command], folder: Path, environment: Mapping[str, str
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=100,
+        timeout=220,
         cwd=folder,
         env=environment,
         check=False,

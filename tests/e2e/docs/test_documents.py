@@ -107,7 +107,7 @@ def test_the_example_runs_and_leaves_nothing_behind(tmp_path: Path, surroundings
     home = cluster_folder(surroundings)
     around = {**surroundings, "KUBECONFIG": str(home / "kubeconfig")}
     script = Command(str(EXAMPLE / "run.sh"))
-    gone = Command("kubectl wait --for=delete namespace/vacate-example --timeout=30s")
+    gone = Command("kubectl wait --for=delete namespace/vacate-example --timeout=100s")
     with running_cluster(home, *FAST_PODS) as cluster:
         printed, _ = run_all([script, gone], tmp_path, around)
         nodes = cluster.https().get("/api/v1/nodes").ok()["items"]

@@ -44,7 +44,7 @@ async def test_a_record_that_rollout_undo_brings_back_changes_no_count(
     manifest["spec"]["replicas"] = 2
     manifest["spec"]["template"]["metadata"]["labels"]["version"] = "2"
     assert kubectl("replace -f -", manifest).code == 0
-    assert kubectl("rollout status deployment/web --timeout=30s").code == 0
+    assert kubectl("rollout status deployment/web --timeout=90s").code == 0
     for manager in real.managers:  # away when they should have removed the copy on the ReplicaSet
         assert manager.stop() == 0, manager.output
     try:

@@ -62,7 +62,7 @@ def test_kubectl_reads_it(tmp_path: Path) -> None:
         [kubectl, "config", "view", "--raw", "--kubeconfig", str(path), "-o", "json"],
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=100,
     )
     view = json.loads(shown.stdout)
     assert view["current-context"] == "here"
