@@ -86,7 +86,8 @@ class DBusSession:
             await self._call(BUS, BUS_PATH, BUS, "AddMatch", "s", [match])
         await self.preparing()  # starts logind where the bus can do that
         owner = await self._call(BUS, BUS_PATH, BUS, "GetNameOwner", "s", [LOGIND])
-        self._owner = str(owner.body[0])
+        # Signals arrive in their order: one that was heard by now is newer than this answer.
+        self._owner = self._owner or str(owner.body[0])
 
     async def preparing(self) -> bool:
         """`PreparingForShutdown`."""
