@@ -10,6 +10,8 @@ import pytest
 
 from support.simulated.hooks import service_of, serving
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
+from vacate.api.times import format_time
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.sdk import EVACUATION, TurnResult
@@ -111,6 +113,27 @@ def test_a_failed_hook_is_a_failed_preparation(
         assert why in eviction.conditions[FAILED].message
         assert eviction.conditions["Complete"].reason == "PodTerminated"
         assert all(work.cancelled for work in service.works.values())
+
+    simulate(body)
+
+
+def test_a_hook_has_less_time_when_its_node_begins_to_shut_down() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world, seconds=100_000.0)
+        await serving(cluster.world, service)
+        await hooked(cluster)
+        await cluster.requester().request("db")
+        await cluster.until(lambda: bool(service.works))
+        meta, began = cluster.request.metadata, cluster.clock.now()
+        at = format_time(began + dt.timedelta(seconds=60))
+        change = {"metadata": {"annotations": {SHUTDOWN_DEADLINE: at}}}
+        await cluster.world.client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
+        await cluster.until(
+            lambda: any(
+                (one.type, one.status) == (FAILED, "True") for one in cluster.request.status.conditions
+            )
+        )
+        assert dt.timedelta(seconds=59) <= cluster.clock.now() - began <= dt.timedelta(seconds=75)
 
     simulate(body)
 

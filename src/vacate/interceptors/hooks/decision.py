@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vacate.api.durations import human_duration
@@ -32,6 +33,9 @@ class Failed:
 
 
 Step = CallAgain | Finished | Failed
+
+Deadline = Callable[[], dt.datetime]
+"""When the hook must be done, as it is known now: its node may begin to shut down meanwhile."""
 
 
 def deadline_of(began: dt.datetime, timeout: float, ends_at: dt.datetime | None) -> dt.datetime:

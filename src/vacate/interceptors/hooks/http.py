@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
 import logging
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from vacate.errors import TransportError
 from vacate.interceptors.hooks.annotations import HttpHook
 from vacate.interceptors.hooks.caller import Caller
-from vacate.interceptors.hooks.decision import CallAgain, Failed, Step, decide, pause_until
+from vacate.interceptors.hooks.decision import CallAgain, Deadline, Failed, Step, decide, pause_until
 from vacate.interceptors.hooks.limits import CallLimits
 from vacate.interceptors.hooks.protocol import (
     CANCEL,
@@ -36,7 +35,8 @@ CANCEL_SECONDS, CANCEL_CALLS = 20.0, 3
 """How long, and how often, a call is cancelled at its hook: a cancelled handler has 30 s."""
 _KEPT = (TurnEndReason.SHUTDOWN, TurnEndReason.COMPLETED)
 _RESULTS = {Done: "done", InProgress: "in-progress", Refused: "refused", Unavailable: "unavailable"}
-_ROUNDING = 0.001
+LOOK_SECONDS = 5.0
+"""How often it is looked whether the hook has less time than it had."""
 TIMED_OUT = "the time of the hook is over"
 
 
@@ -49,7 +49,7 @@ class HttpTurns:
     limits: CallLimits
 
     async def run(
-        self, context: EvictionContext, hook: HttpHook, deadline: dt.datetime, on_failure: OnFailure
+        self, context: EvictionContext, hook: HttpHook, deadline: Deadline, on_failure: OnFailure
     ) -> Finished:
         """Call until there is a result; PreparationFailed where that is a failure."""
         turn = _Turn(context, hook, deadline)
@@ -66,21 +66,26 @@ class HttpTurns:
         raise PreparationFailed(step.why, on_failure=on_failure)
 
     async def _until_final(self, turn: _Turn) -> Finished | Failed:
-        clock, context = self.deps.clock, turn.context
+        context = turn.context
         while True:
             step = await self._step(turn)
             if not isinstance(step, CallAgain):
                 return step
             turn.failures = step.failures
             await context.report(step.message, expected_finish=step.expected_finish or NO_ESTIMATE)
-            seconds = step.seconds * self.deps.entropy.uniform(0.9, 1.0)
-            # Cut after that, and a trifle longer: the last call must not come before the time is over.
-            await clock.sleep(pause_until(seconds, clock.now(), turn.deadline) + _ROUNDING)
+            await self._pause(turn, step.seconds * self.deps.entropy.uniform(0.9, 1.0))
+
+    async def _pause(self, turn: _Turn, seconds: float) -> None:
+        """Until the next call, or until the time is over: a node may begin to shut down meanwhile."""
+        clock = self.deps.clock
+        end = clock.monotonic() + seconds
+        while (left := pause_until(end - clock.monotonic(), clock.now(), turn.deadline())) > 0:
+            await clock.sleep(min(left, LOOK_SECONDS))
 
     async def _step(self, turn: _Turn) -> Step:
         meaning = await self._call(turn, PREPARE)
         turn.refused = isinstance(meaning, Refused)
-        return decide(turn.hook.target.name, meaning, turn.failures, self.deps.clock.now(), turn.deadline)
+        return decide(turn.hook.target.name, meaning, turn.failures, self.deps.clock.now(), turn.deadline())
 
     async def _call(self, turn: _Turn, action: str, cause: str = "") -> Meaning:
         pod, target = turn.context.pod, turn.hook.target
@@ -112,7 +117,7 @@ class HttpTurns:
 class _Turn:
     """What one turn remembers between two calls."""
 
-    def __init__(self, context: EvictionContext, hook: HttpHook, deadline: dt.datetime) -> None:
+    def __init__(self, context: EvictionContext, hook: HttpHook, deadline: Deadline) -> None:
         self.context = context
         self.hook = hook
         self.deadline = deadline
@@ -128,7 +133,7 @@ class _Turn:
             context.pod,
             context.request,
             reason=context.termination_reason,
-            deadline=self.deadline,
+            deadline=self.deadline(),
             attempt=self.calls,
         )
         return {**body, "cause": cause} if cause else body

@@ -87,7 +87,12 @@ class HookTurns:
             raise PreparationFailed(str(error), on_failure=on_failure) from None
         if hook is None:
             return Declined(f"the pod names no hook in its annotations {TARGET} and {JOB}")
-        deadline = deadline_of(self._began(context), hook.timeout, context.ends_at)
+        began, timeout = self._began(context), hook.timeout
+
+        def deadline() -> dt.datetime:
+            """Asked for anew each time: that the node shuts down may be known only later."""
+            return deadline_of(began, timeout, context.ends_at)
+
         if isinstance(hook, JobHook):
             if self._jobs is None:
                 why = "vacate hooks was started without permission to run Jobs; the administrator restarts it"

@@ -9,7 +9,7 @@ from vacate.api.types.batch import Job
 from vacate.cache.informer import Informer
 from vacate.errors import AlreadyExists, Forbidden, Invalid, NotFound
 from vacate.interceptors.hooks.annotations import HookRefused, JobHook
-from vacate.interceptors.hooks.decision import Failed
+from vacate.interceptors.hooks.decision import Deadline, Failed
 from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
 from vacate.interceptors.hooks.jobtemplate import job_from, job_name
 from vacate.interceptors.hooks.names import JOB_REQUEST
@@ -37,21 +37,21 @@ class JobTurns:
         self._jobs = jobs.reader
 
     async def run(
-        self, context: EvictionContext, hook: JobHook, deadline: dt.datetime, on_failure: OnFailure
+        self, context: EvictionContext, hook: JobHook, deadline: Deadline, on_failure: OnFailure
     ) -> Finished:
         """Make the Job, unless it is there, and wait for it; PreparationFailed where that is a failure.
 
         Errors of the API that may pass are raised as they are: the SDK calls again.
         """
         try:
-            job = await self._found(context) or await self._made(context, hook, deadline)
+            job = await self._found(context) or await self._made(context, hook, deadline())
         except HookRefused as error:
             raise PreparationFailed(str(error), on_failure=on_failure) from None
 
         async def look() -> JobStep:
-            return decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline)
+            return decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline())
 
-        step: Finished | Failed = await decided(context, self._clock, POLL_INTERVAL_SECONDS, look, deadline)
+        step: Finished | Failed = await decided(context, self._clock, POLL_INTERVAL_SECONDS, look, deadline())
         if isinstance(step, Finished):
             return step
         raise PreparationFailed(step.why, on_failure=on_failure)
