@@ -1,4 +1,4 @@
-"""The clock of the cluster is set back by hours in the middle: nothing waits until it has caught up."""
+"""The clock of the cluster is set by hours in the middle: nothing waits for hours, nothing ends at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from support.simulated.evictions import (
     active,
     ended,
     failed,
+    heartbeat,
     on_simulated_cluster,
     request_eviction,
     requested,
@@ -42,6 +43,27 @@ def test_a_silent_interceptor_times_out() -> None:
         set_back(world)
         # Its heartbeat is from the future then, is set back when it is looked at, and counts once more.
         await world.until(lambda: active(world, name) == A, 1300)
+
+    on_simulated_cluster(body)
+
+
+def test_an_interceptor_that_beats_keeps_its_turn_when_the_clock_is_set_ahead() -> None:
+    """Its last heartbeat is hours old by that clock, and the next one is not."""
+
+    async def body(world: World) -> None:
+        name = await requested(world, A, B, seconds=600)
+        await world.until(lambda: active(world, name) == B)
+        await world.sim.clock.sleep(300)
+        await heartbeat(world, name)
+        await world.sim.clock.sleep(10)
+        world.sim.clock._skew += HOURS
+        seen = {"metadata": {"annotations": {"seen": "again"}}}
+        await world.client.patch(EVICTIONREQUESTS, name, seen, "default")
+        for _ in range(20):
+            await world.sim.clock.sleep(50)
+            assert active(world, name) == B
+            await heartbeat(world, name)
+        await world.until(lambda: active(world, name) == A, 700)
 
     on_simulated_cluster(body)
 
