@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from vacate.clock import Clock
+from vacate.api.times import EARLIEST, after
+from vacate.clock import Clock, PassiveClock
 from vacate.eviction.dialects.base import Dialect
 from vacate.interceptors.decision import Wait
 from vacate.runtime.controller import Controller
@@ -45,6 +46,11 @@ class SharedHandlers(Generic[H]):
         if found is None:
             found = self._made[id(deps.informers)] = self._make(deps)
         return found
+
+
+def steady_moment(clock: PassiveClock) -> dt.datetime:
+    """Now, to be compared with other moments of this function only: by the clock that nobody sets."""
+    return after(EARLIEST, clock.monotonic())
 
 
 async def decided(

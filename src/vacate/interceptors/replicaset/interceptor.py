@@ -19,7 +19,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.surge.downscale import decide_removal, is_downscale
 from vacate.interceptors.surge.view import SurgeView
-from vacate.interceptors.turns import decided, interceptor_for
+from vacate.interceptors.turns import decided, interceptor_for, steady_moment
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import LOWEST_COST, is_marked, record_of, stands
@@ -84,18 +84,18 @@ class ReplicaSetTurns:
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait for the pod to be removed."""
         clock = self._deps.clock
-        began = clock.now()
+        began = steady_moment(clock)
         scaled: dt.datetime | None = None
 
         async def look() -> Decision:
             nonlocal scaled
             deployment, in_floor, pod = await self._read_at_last(context.pod)
             if deployment is not None and is_downscale(context.request):
-                return decide_removal(deployment, REMOVAL_LIMIT, began, clock.now())
-            decision = decide(deployment, pod, began, scaled, clock.now(), in_floor=in_floor)
+                return decide_removal(deployment, REMOVAL_LIMIT, began, steady_moment(clock))
+            decision = decide(deployment, pod, began, scaled, steady_moment(clock), in_floor=in_floor)
             record = record_of(deployment) if deployment is not None else None
             if scaled is None and not in_floor and (record is None or pod.metadata.uid not in record.pods):
-                scaled = clock.now()
+                scaled = steady_moment(clock)
             return decision
 
         return await decided(context, clock, POLL_SECONDS, look)

@@ -19,7 +19,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision
 from vacate.interceptors.statefulset.decision import Members, WaitState, decide, is_full
 from vacate.interceptors.statefulset.view import StatefulSetView
-from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
+from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for, steady_moment
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
@@ -60,7 +60,7 @@ class StatefulSetTurns:
             return await self._look(turn)
 
     async def _look(self, turn: _Turn) -> Decision:
-        now = self._deps.clock.now()
+        now = steady_moment(self._deps.clock)  # a clock that is set must not end the wait of all members
         stateful_set = self._view.stateful_set_of(turn.pod)
         if stateful_set is None:
             return decide(None, None, _NO_MEMBERS, turn.waited, now)
