@@ -22,6 +22,8 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import node
 from vacate.errors import Conflict, TransportError
+from vacate.nodeagent.containers.manager import ContainerManager
+from vacate.nodeagent.held import HeldPod
 from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
@@ -63,6 +65,27 @@ async def test_a_prestop_hook_that_fails_is_an_event_and_the_end_goes_on(
     assert output.endswith("ended\n")
     assert main_status(last)["state"]["terminated"]["exitCode"] == 3
     assert words in await event_messages(place, "FailedPreStopHook")
+
+
+async def test_a_container_that_cannot_be_prepared_says_why_and_is_tried_again_after_a_pause(
+    place: AgentCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, start = list[str](), ContainerManager.start
+
+    def counted(self: ContainerManager, held: HeldPod, name: str) -> None:
+        tries.append(name)
+        start(self, held, name)
+
+    monkeypatch.setattr(ContainerManager, "start", counted)
+    mount = {"name": "data", "mountPath": "/data", "subPath": "a\0b"}  # which API servers take
+    volumes = [{"name": "data", "emptyDir": {}}]
+    await place.create("web", "exec sleep 1000", container={"volumeMounts": [mount]}, volumes=volumes)
+    shown = await place.until("web", lambda one: "message" in main_status(one)["state"].get("waiting", {}))
+    waiting = main_status(shown)["state"]["waiting"]
+    assert (waiting["reason"], waiting["message"]) == ("CreateContainerError", "embedded null byte")
+    assert tries == ["main"]
+    await place.client.delete(PODS, "web", "default", DeleteOptions(grace_period_seconds=1))
+    await place.gone("web")
 
 
 class SettableClock(SystemClock):
