@@ -11,7 +11,7 @@ import pytest
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.nodeagent.lifecycle.probes import ProbeLoop, ProbeState, ProbeTarget
-from vacate.nodeagent.runtime.protocol import ContainerRuntime
+from vacate.nodeagent.runtime.protocol import ContainerRuntime, ExecResult
 from vacate.nodeagent.view import AgentContainer, Probe
 
 pytestmark = pytest.mark.unit
@@ -22,6 +22,29 @@ class Impatient(SystemClock):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
+
+
+class FullDisk:
+    """A runtime that cannot be started at first, for lack of space."""
+
+    def __init__(self) -> None:
+        self._errors = [OSError(28, "No space left on device")] * 2
+
+    async def exec(self, container: str, argv: list[str], env: dict[str, str], timeout: float) -> ExecResult:
+        if self._errors:
+            raise self._errors.pop()
+        return ExecResult(0)
+
+
+async def test_a_runtime_that_cannot_be_asked_ends_no_probe_and_is_no_failure() -> None:
+    seen: list[tuple[ProbeState, str]] = []
+    probe = msgspec.convert({"exec": {"command": ["true"]}}, Probe)
+    target = ProbeTarget("c", AgentContainer("main"), {}, "127.0.0.1")
+    await ProbeLoop(
+        cast(ContainerRuntime, FullDisk()), Impatient(), system_entropy(), target, probe,
+        lambda state, why: seen.append((state, why)),
+    ).run(until_healthy=True)  # fmt: skip
+    assert [(state.healthy, why) for state, why in seen] == [(True, "")]
 
 
 # API servers check no host, and these cannot even be looked up.

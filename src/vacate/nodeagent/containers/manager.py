@@ -178,7 +178,8 @@ class ContainerManager:
         try:
             target = HookTarget(run.id, container, held.envs[container.name], held.where.pod)
             await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
-        except RuntimeLost as error:  # as after a restart of the agent: it may have run, and is not repeated
+        except (RuntimeLost, OSError) as error:
+            # As after a restart of the agent: it may have run, and is not repeated.
             log.warning("pod %s: how the hook of %s ended is lost: %s", held.key, container.name, error)
         except ContainerError as error:
             self._events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")

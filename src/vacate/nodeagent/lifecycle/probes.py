@@ -91,7 +91,7 @@ class ProbeLoop:
             why = ""
             try:
                 await ask(self._runtime, self._target, self._probe)
-            except RuntimeLost:
+            except (RuntimeLost, OSError):
                 await self._clock.sleep(1.0)  # that is not the container's fault
                 continue
             except VacateError as error:

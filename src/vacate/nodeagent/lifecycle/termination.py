@@ -15,6 +15,9 @@ from vacate.nodeagent.runtime.protocol import ContainerRuntime, RuntimeLost
 
 log = logging.getLogger(__name__)
 
+_PASSING = (RuntimeLost, OSError)
+"""The runtime cannot be asked, or not be started for lack of space: nothing is known to have ended."""
+
 Hook = Callable[[float], Awaitable[None]]
 """Runs the preStop hook with a timeout; raises a VacateError where it fails."""
 
@@ -68,14 +71,14 @@ class Termination:
             try:
                 await self._runtime.wait(self._container)
                 return
-            except RuntimeLost:
+            except _PASSING:
                 await self._clock.sleep(0.1)
 
     async def _signal(self, number: signal.Signals) -> None:
         while True:
             try:
                 return await self._runtime.signal(self._container, number)
-            except RuntimeLost as error:
+            except _PASSING as error:
                 log.warning("%s: %s did not get through, again: %s", self._container, number.name, error)
                 await self._clock.sleep(0.1)
 
