@@ -34,7 +34,7 @@ def programs_of(folder: Path) -> list[str]:
 def up(folder: Path, nodes: int) -> subprocess.CompletedProcess[str]:
     """As a person does it: the command returns, and the cluster runs on."""
     command = [sys.executable, "-m", "hack.kubelab.up", "up", "--dir", str(folder), "--nodes", str(nodes)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=230, check=False)
 
 
 def wait_until_gone(folder: Path) -> None:
