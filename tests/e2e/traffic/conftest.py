@@ -13,8 +13,8 @@ from hack.nodelab.inside import IMAGE, KUBECONFIG
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]
 
-# kube-proxy may learn a second or two late that a pod ends; a busy machine must not look like lost requests.
-_PACE = Pace(start_seconds=7, pre_stop_seconds=4)
+# kube-proxy may learn seconds late that a pod ends; a busy machine must not look like lost requests.
+_PACE = Pace(start_seconds=10, pre_stop_seconds=7)
 _CLUSTERS: list[Cluster] = []
 
 
