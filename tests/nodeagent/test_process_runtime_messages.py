@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from vacate.nodeagent.runtime import connection, endpoint
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.runtime.supervisor.connections import SOCKET
 
@@ -44,5 +45,35 @@ async def test_an_end_that_comes_with_an_older_list_is_the_end(
             ended = await asyncio.wait_for(runtime.wait("c"), 60)
             assert ended.exit is not None
             assert ended.exit.code == 3
+        finally:
+            await runtime.aclose()
+
+
+async def test_a_supervisor_that_cannot_be_reached_is_tried_again_with_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing else of the agent would have a turn."""
+    monkeypatch.chdir(tmp_path)
+    real, tries = endpoint.open_stream, list[int]()
+
+    async def full(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        tries.append(1)
+        if 1 < len(tries) < 1000:
+            raise OSError(24, "Too many open files")
+        return await real(folder)
+
+    async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = json.loads(await reader.readline())
+        writer.write(line({"number": asked["number"], "ok": {"containers": []}}))
+        writer.close()
+
+    monkeypatch.setattr(connection, "open_stream", full)
+    runtime = ProcessRuntime(tmp_path, use_cgroups=False, use_views=False)
+    async with await asyncio.start_unix_server(leave, SOCKET):
+        try:
+            await runtime.open(lambda _: None)
+            while len(tries) < 2:  # noqa: ASYNC110  it tells nobody
+                await asyncio.sleep(0.01)
+            assert len(tries) < 100
         finally:
             await runtime.aclose()

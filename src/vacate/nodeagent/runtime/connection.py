@@ -14,11 +14,14 @@ from typing import Any
 
 import orjson
 
+from vacate.clock import SystemClock
 from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
 from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
 
 log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
 
 
 class SupervisorConnection:
@@ -122,6 +125,8 @@ class SupervisorConnection:
                 return await self.ensure()
             except (RuntimeLost, OSError) as error:
                 log.warning("%s: no supervisor, trying again: %s", self._folder, error)
+            # It may have failed without waiting for anything, and nothing else would ever have a turn.
+            await SystemClock().sleep(RETRY_SECONDS)
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message.get("event") == "ended":
