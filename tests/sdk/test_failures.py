@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
+from vacate.errors import Invalid
 from vacate.eviction.dialects.turn_conditions import is_held, past_turns
 from vacate.eviction.model import Limits
 from vacate.sdk import (
@@ -18,6 +20,7 @@ from vacate.sdk import (
     OnFailure,
     TurnResult,
 )
+from vacate.sdk.interceptors.statuswriter import StatusWriter
 from vacate.sdk.interceptors.turnrunner import retry_pause
 from vacate.testing import ONE_NODE, SimulatedCluster, simulate
 
@@ -160,6 +163,62 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
         await process.stop()
 
     simulate(body)
+
+
+@pytest.mark.parametrize("verb", ["beat", "note"])
+def test_a_report_that_is_refused_once_lets_go_of_no_held_turn(
+    monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """As where the clock of this program is ahead for a moment."""
+
+    async def body(cluster: SimulatedCluster) -> None:
+        async def fails(context: EvictionContext) -> None:
+            raise OSError("the backup server is away")
+
+        refusals = [Invalid("status.heartbeatTime: Invalid value: it is in the future")]
+        if verb == "note":
+            refuse_once(monkeypatch, verb, refusals)
+        await cluster.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(BACKUP)
+        await cluster.clock.sleep(300)
+        if verb == "beat":
+            refuse_once(monkeypatch, verb, refusals)
+        await cluster.clock.sleep(3600)
+        assert refusals == []
+        assert cluster.request.status.active_interceptor_name == BACKUP
+
+    simulate(body)
+
+
+def test_a_report_that_is_refused_costs_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        attempts: list[int] = []
+
+        async def fails(context: EvictionContext) -> None:
+            attempts.append(context.attempt)
+            raise OSError("the backup server is away")
+
+        refuse_once(monkeypatch, "note", [Invalid("status.conditions: Invalid value: in the future")])
+        await cluster.program(Interceptor(BACKUP, fails, attempts=3))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(CACHE)
+        assert attempts == [1, 2, 3]
+
+    simulate(body)
+
+
+def refuse_once(monkeypatch: pytest.MonkeyPatch, verb: str, refusals: list[Invalid]) -> None:
+    written = getattr(StatusWriter, verb)
+
+    async def refuse(self: StatusWriter, *args: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        await written(self, *args)
+
+    monkeypatch.setattr(StatusWriter, verb, refuse)
 
 
 @pytest.mark.thorough

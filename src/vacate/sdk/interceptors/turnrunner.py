@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 
 from vacate.api.text import plain
 from vacate.api.types.core import Pod
@@ -159,7 +160,7 @@ class TurnRunner:
         message = f"{failed.rstrip('.')}. Attempt {attempt + 1} starts in {seconds:.0f} s."
         reason = FailureReason.RETRYING_THEN_HOLD if hold else FailureReason.RETRYING
         condition = self._failure(reason, message)
-        await self._turn.persist(lambda: self.status_writer.note(message, condition))
+        await self._say_if_possible(lambda: self.status_writer.note(message, condition))
         await self._turn.pause(seconds)
         self._heartbeats.progress()
 
@@ -179,10 +180,17 @@ class TurnRunner:
         message = f"{self._interceptor.name} failed and waits for an administrator: {why}"
         condition = self._failure(FailureReason.HELD, why)
         self._turn.trouble("InterceptorHeld", message)
-        await self._turn.persist(lambda: self.status_writer.note(message, condition))
+        await self._say_if_possible(lambda: self.status_writer.note(message, condition))
         while True:
             await self._turn.pause(self._interval)
-            await self._turn.persist(self.status_writer.beat)
+            await self._say_if_possible(self.status_writer.beat)
+
+    async def _say_if_possible(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write it. What is refused, as where a clock is ahead, must not end what the turn is about."""
+        try:
+            await self._turn.persist(write)
+        except (ApiError, ContractError) as error:
+            log.warning("%s: a report was refused: %s", self._turn.where, error)
 
     async def _pass_on(self, message: str, *conditions: Condition) -> None:
         self._handed_over = True
