@@ -125,9 +125,8 @@ class ContainerManager:
             state.waiting = Waiting("CreateContainerError", f"{error.filename or 'disk'}: {error.strerror}")
             state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
             self._events.warning(held, "Failed", f"Error: {state.waiting.message}")
-        except (
-            Exception
-        ) as error:  # whatever it is: without a pause it would be tried again at once, for ever
+        except Exception as error:
+            # Whatever it is: without a pause it would be tried again at once, for ever.
             log.exception("pod %s: %s cannot be started", held.key, name)
             state.waiting = Waiting("CreateContainerError", str(error) or type(error).__name__)
             state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)

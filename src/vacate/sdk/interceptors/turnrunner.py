@@ -160,7 +160,7 @@ class TurnRunner:
         message = f"{failed.rstrip('.')}. Attempt {attempt + 1} starts in {seconds:.0f} s."
         reason = FailureReason.RETRYING_THEN_HOLD if hold else FailureReason.RETRYING
         condition = self._failure(reason, message)
-        await self._say_if_possible(lambda: self.status_writer.note(message, condition))
+        await self._report_if_possible(lambda: self.status_writer.note(message, condition))
         await self._turn.pause(seconds)
         self._heartbeats.progress()
 
@@ -180,12 +180,12 @@ class TurnRunner:
         message = f"{self._interceptor.name} failed and waits for an administrator: {why}"
         condition = self._failure(FailureReason.HELD, why)
         self._turn.trouble("InterceptorHeld", message)
-        await self._say_if_possible(lambda: self.status_writer.note(message, condition))
+        await self._report_if_possible(lambda: self.status_writer.note(message, condition))
         while True:
             await self._turn.pause(self._interval)
-            await self._say_if_possible(self.status_writer.beat)
+            await self._report_if_possible(self.status_writer.beat)
 
-    async def _say_if_possible(self, write: Callable[[], Awaitable[None]]) -> None:
+    async def _report_if_possible(self, write: Callable[[], Awaitable[None]]) -> None:
         """Write it. What is refused, as where a clock is ahead, must not end what the turn is about."""
         try:
             await self._turn.persist(write)
