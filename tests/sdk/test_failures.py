@@ -210,6 +210,27 @@ def test_a_report_that_is_refused_costs_no_attempt(monkeypatch: pytest.MonkeyPat
     simulate(body)
 
 
+def test_a_completion_that_is_refused_is_written_a_minute_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        calls: list[int] = []
+
+        async def works(context: EvictionContext) -> None:
+            calls.append(context.attempt)
+
+        refuse_once(monkeypatch, "complete", [Invalid("status: Invalid value: a webhook is not well")])
+        await cluster.program(Interceptor(BACKUP, works))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=3600)
+        await cluster.until_active(BACKUP)
+        began = cluster.clock.monotonic()
+        await cluster.until_active(CACHE)
+        assert cluster.clock.monotonic() - began < 90
+        assert calls == [1]
+        assert [turn.result for turn in past_turns(cluster.request)] == [TurnResult.COMPLETED]
+
+    simulate(body)
+
+
 def refuse_once(monkeypatch: pytest.MonkeyPatch, verb: str, refusals: list[Invalid]) -> None:
     written = getattr(StatusWriter, verb)
 

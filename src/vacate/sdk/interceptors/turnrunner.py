@@ -193,8 +193,15 @@ class TurnRunner:
             log.warning("%s: a report was refused: %s", self._turn.where, error)
 
     async def _pass_on(self, message: str, *conditions: Condition) -> None:
+        """A refusal may pass before the turn does: whoever is next need not wait for the deadline."""
         self._handed_over = True
-        await self._turn.persist(lambda: self.status_writer.complete(message, *conditions))
+        while True:
+            try:
+                await self._turn.persist(lambda: self.status_writer.complete(message, *conditions))
+                return
+            except (ApiError, ContractError) as error:
+                log.error("%s: the turn cannot be handed over: %s", self._turn.where, error)  # noqa: TRY400
+                await self._turn.pause(REFUSAL_RETRY_SECONDS)
 
     def _closing_report(self, outcome: Outcome) -> tuple[str, *tuple[Condition, ...]]:
         """The message of a turn that ends by the handler's return, and the conditions that go with it."""
