@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
 
 from support.https import Https
-from support.waiting import until
 from vacate import testing
 
 FAST_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
-NODES = "/api/v1/nodes"
-_NODES_BY_DEFAULT = "3"
 
 
 class ClusterProcess(testing.ClusterProcess):
     """The process of the test kit, with requests past every client of ours."""
 
-    def __init__(
-        self, folder: Path, *options: str, port: int = 0, before_exec: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(folder, *options, port=port, before_exec=before_exec)
-        given = dict(itertools.pairwise(options))
-        self._nodes = int(given.get("--nodes", _NODES_BY_DEFAULT))
-
     def environment(self) -> dict[str, str]:
         return environment()
-
-    def wait_ready(self, seconds: float = 110.0) -> Self:
-        """Return once it is up and its nodes are there: they register themselves, after it says so."""
-        super().wait_ready(seconds)
-        if self._nodes:
-            admin = self.https()
-            until(lambda: len(admin.get(NODES).ok()["items"]) >= self._nodes)
-        return self
 
     def left_behind(self) -> bool:
         """Whether any process of its group still runs."""

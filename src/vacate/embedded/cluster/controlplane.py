@@ -109,9 +109,10 @@ class ControlPlane:
             )
 
     async def wait_ready(self) -> None:
-        """Return when every part runs on synced caches."""
+        """Return when every part runs on synced caches and all nodes are registered."""
         for manager in self._managers:
             await manager.wait_ready()
+        await self.nodes.wait_registered()
 
     def not_ready(self) -> str:
         """What is still missing, or nothing: a health check."""

@@ -81,6 +81,11 @@ class NodePool:
         self._hearts.add(machine)
         self._look_after(machine)
 
+    async def wait_registered(self) -> None:
+        """Return when the API has had the Node of every machine that is on."""
+        for machine in [one for one in self.machines.values() if one.active]:
+            await machine.registered.wait()
+
     def stop(self, name: str) -> None:
         """End the node process. Its containers run on, unwatched."""
         machine = self.machines[name]

@@ -43,7 +43,11 @@ class NodeReconciler:
         machine = self._machines.get(key.name)
         if machine is None or not machine.active:
             return Done()
-        uid = await self._ensure_node(machine, self._nodes.get("", key.name), self._clock.now())
+        node = self._nodes.get("", key.name)
+        if node is not None:  # from before: it counts, also where nothing can be written now
+            machine.registered.set()
+        uid = await self._ensure_node(machine, node, self._clock.now())
+        machine.registered.set()
         if not machine.leased:
             await self._ensure_lease(machine.shape, uid)
             machine.leased = True

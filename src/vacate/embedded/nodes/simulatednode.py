@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 from dataclasses import dataclass, field
 
@@ -31,6 +32,7 @@ class Machine:
     isolated: bool = False  # it runs and reaches nobody
     booted: dt.datetime | None = None  # containers from before are gone; None where all outlived the start
     leased: bool = False  # its lease exists and was renewed last time
+    registered: asyncio.Event = field(default_factory=asyncio.Event)  # set once the API has its Node
     residents: dict[Key, PodOnMachine] = field(default_factory=dict)
     surveyed: bool = False  # the addresses of pods from before are known to be taken
     _taken: dict[int, str] = field(default_factory=dict)  # the uid that has each place
