@@ -31,15 +31,22 @@ class Line:
         self._clock = clock
         self.state = "up"
         self.writes: list[float] = []
+        self.delayed: Request | None = None
 
     async def send(self, request: Request) -> Response:
         if self.state == "cut":
             raise TransportError("cut")
         if self.state == "hangs":
             await self._clock.sleep(1e6)
+        if self.state == "delays writes" and request.method != "GET":
+            self.delayed = request
+            await self._clock.sleep(1e6)
         if request.method != "GET":
             self.writes.append(self._clock.monotonic())
         response = await self._inner.send(request)
+        if self.delayed is not None:  # it comes through behind the first request that is answered
+            delayed, self.delayed = self.delayed, None
+            await self._inner.send(delayed)
         if self.state == "deaf":
             raise TransportError("the answer was lost")
         return response
@@ -90,6 +97,22 @@ def record(holder: str, renewed: str = "1999-01-01T00:00:00.000000Z") -> dict[st
 def spec(server: TinyServer) -> dict[str, Any]:
     found: dict[str, Any] = server.objects[LEASES.resource, "kube-system", "vacate"]["spec"]
     return found
+
+
+def test_a_renewal_that_comes_through_late_does_not_keep_the_lease_from_being_given_back() -> None:
+    async def main(sim: Sim) -> None:
+        server = TinyServer()
+        a = Candidate(sim, server, "a")
+        await sim.clock.sleep(0.1)
+        before = spec(server)
+        a.line.state = "delays writes"
+        await sim.clock.sleep(3)  # a renewal is on its way
+        a.line.state = "up"
+        await a.stop()
+        assert spec(server)["renewTime"] > before["renewTime"]
+        assert spec(server)["holderIdentity"] == ""
+
+    simulate(main)
 
 
 def test_one_leads_and_the_other_takes_over_at_once_when_it_is_given_back() -> None:

@@ -8,6 +8,7 @@ at the renew deadline: before anyone can have taken over.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -20,7 +21,7 @@ from vacate.api.times import format_micro_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import ApiError, ConfigError, NotFound, TransportError, VacateError
+from vacate.errors import ApiError, ConfigError, Conflict, NotFound, TransportError, VacateError
 from vacate.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -139,11 +140,14 @@ class LeaderElector:
             log.warning("%s: the lease could not be given back and will run out: %s", self._name, error)
 
     async def _give_back(self) -> None:
-        """Look first: a renewal that was cancelled may have come through."""
+        """Look first, and again after a conflict: a renewal that was cancelled may still come through."""
         await self._look()
-        if self.leader == self._identity:
+        while self.leader == self._identity:
             spec = self._record(transitions=self._transitions)
-            await self._write({**spec, "holderIdentity": "", "leaseDurationSeconds": 1})
+            with contextlib.suppress(Conflict):
+                await self._write({**spec, "holderIdentity": "", "leaseDurationSeconds": 1})
+                return
+            await self._look()
 
     async def _renew(self) -> None:
         """Wait for the next turn and try until it works; stop at once where another holder is found."""
