@@ -94,3 +94,11 @@ class HeldPod:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+def is_active(held: HeldPod) -> bool:
+    """Whether the pod has a process, or one would be started for it if nothing else were known."""
+    if held.progress.busy:
+        return True
+    pod = held.pod
+    return pod is not None and not pod.terminal and not held.rejected and not held.released

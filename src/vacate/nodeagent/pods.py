@@ -16,7 +16,7 @@ from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, a
 from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
-from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.held import HeldPod, is_active
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
 from vacate.nodeagent.podterminations import PodTerminations
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
@@ -110,9 +110,14 @@ class PodReconciler:
         """
         held = self._held.get(uid)
         if held is None:
+            self._ends.order_unknown(uid, seconds, prepare, cause)
             return
         self._ends.order(held, seconds, prepare, cause)
         held.spawn(self._end_later(held, prepare), "end with the node")
+
+    def may_run(self, held: HeldPod) -> bool:
+        """Whether it has a process, or would get one: nothing has asked it to end."""
+        return held.progress.busy or (is_active(held) and not self._ends.begun(held))
 
     def spare(self) -> None:
         """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
@@ -123,6 +128,7 @@ class PodReconciler:
         if self._ends.begun(held):
             self._ends.stop_due(held)
             self._add(held.key)
+            self.changed()  # one without a process is gone now
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
@@ -161,6 +167,8 @@ class PodReconciler:
         where = Addresses(self._settings.address, self._settings.address)
         held = HeldPod(key, progress, folder, PodVolumes(self._client, self._clock, folder), where)
         self._held[progress.uid] = held
+        if (seconds := self._ends.take_unknown(held)) is not None:
+            held.spawn(self._end_later(held, seconds), "end with the node")
         return held
 
     async def _attend(self, held: HeldPod) -> Outcome:

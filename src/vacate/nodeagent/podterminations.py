@@ -20,6 +20,17 @@ class PodTerminations:
     def __init__(self, clock: Clock, containers: ContainerManager) -> None:
         self._clock = clock
         self._containers = containers
+        self._unknown: dict[str, PodTermination] = {}  # by UID: orders for pods that are not held yet
+
+    def order_unknown(self, uid: str, seconds: float, prepare: float, cause: NodeReason) -> None:
+        """Keep the order for a pod that is not held, as after a restart where it has no process yet."""
+        now = self._clock.monotonic()
+        self._unknown[uid] = PodTermination(now + prepare, now + seconds, cause)
+
+    def take_unknown(self, held: HeldPod) -> float | None:
+        """Apply the order that came before the pod was held; the seconds until it is asked to end."""
+        held.end = self._unknown.pop(held.uid, None)
+        return None if held.end is None else held.end.start - self._clock.monotonic()
 
     def order(self, held: HeldPod, seconds: float, prepare: float, cause: NodeReason) -> None:
         """Have the pod end within so many seconds, and asked to after `prepare` of them.
@@ -33,6 +44,7 @@ class PodTerminations:
     def spare(self, pods: Iterable[HeldPod]) -> None:
         """Take back the orders of pods that were not asked to end yet."""
         now = self._clock.monotonic()
+        self._unknown.clear()
         for held in pods:
             if held.end is not None and not held.end.begun(now):
                 held.end = None

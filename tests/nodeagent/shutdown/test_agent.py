@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from support.nodes.agents import NODE, WAITS, AgentCluster, agent_place, ready
 from support.nodes.containers import clean, opened, spec
 from support.nodes.shutdown_agents import PipeLogind, eventually
-from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
+from vacate.api.kinds import CONFIGMAPS, LEASES, NODES, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.nodeagent.agent import NodeAgent
@@ -128,6 +128,28 @@ async def test_pods_end_in_order_with_the_status_of_a_kubelet(
     assert again is not None
     assert again["status"]["phase"] == "Failed"
     assert again["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_pod_that_has_not_started_yet_does_not_start_after_its_bucket(
+    place: AgentCluster, logind: PipeLogind, restarts: bool
+) -> None:
+    volume = {"name": "settings", "configMap": {"name": "settings"}}
+    mount = {"name": "settings", "mountPath": "/settings"}
+    await place.create("low", POLITE, volumes=[volume], container={"volumeMounts": [mount]})
+    await place.until("low", lambda one: bool(one["status"].get("startTime")))
+    high = await run_pod(place, "high", WAITS, 1000, terminationGracePeriodSeconds=60)
+    logind.power_off()
+    await place.logged(high, "asked")
+    if restarts:
+        await place.stop_agent()
+        await place.start_agent()
+    await place.client.create(CONFIGMAPS, {"metadata": {"name": "settings"}, "data": {}}, "default")
+    low = await place.until("low", lambda one: one["status"].get("phase") == "Failed")
+    assert low["status"]["reason"] == "Terminated"
+    place.let_end(high)
+    await until(lambda: logind.held()[-1] is False)
+    assert "running" not in low["status"]["containerStatuses"][0]["state"]
 
 
 async def test_a_restart_in_the_middle_keeps_lock_order_and_time(

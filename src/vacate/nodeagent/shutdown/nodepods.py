@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from vacate.eviction.registration import registered_names
 from vacate.nodeagent.adopt import GRACE, PRIORITY
-from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.held import HeldPod, is_active
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import TerminatePod
@@ -23,7 +23,7 @@ class AgentPods:
 
     def running(self) -> list[ShutdownPod]:
         """Every pod that has a process or would get one."""
-        return [_described(one) for one in self._pods.held.values() if _is_active(one)]
+        return [_described(one) for one in self._pods.held.values() if is_active(one)]
 
     def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
@@ -39,9 +39,9 @@ class AgentPods:
         self._requests.withdraw_all()
 
     def gone(self, uids: Iterable[str]) -> set[str]:
-        """Those without a process."""
+        """Those without a process that will not get one either."""
         held = self._pods.held
-        return {uid for uid in uids if uid not in held or not held[uid].progress.busy}
+        return {uid for uid in uids if uid not in held or not self._pods.may_run(held[uid])}
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Subscribe to ends of containers."""
@@ -52,13 +52,6 @@ class AgentPods:
         while any(_is_unwritten(one) for one in self._pods.held.values()):
             self._pods.status_written.clear()
             await self._pods.status_written.wait()
-
-
-def _is_active(held: HeldPod) -> bool:
-    if held.progress.busy:
-        return True
-    pod = held.pod
-    return pod is not None and not pod.terminal and not held.rejected and not held.released
 
 
 def _is_unwritten(held: HeldPod) -> bool:
