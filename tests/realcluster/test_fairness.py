@@ -226,7 +226,7 @@ def _pauses(busy: Busy) -> list[tuple[Heard, list[dt.timedelta]]]:
 def _heard(busy: Busy) -> list[Heard]:
     user = f"system:serviceaccount:{HOME}:{MANAGER}"
     found = []
-    for line in busy.cluster.audit_log.read_text().splitlines():
+    for line in busy.cluster.audit_log.read_text().rpartition("\n")[0].splitlines():  # those that are whole
         event = json.loads(line)
         if event["user"]["username"] != user or event["stage"] != "ResponseComplete":
             continue

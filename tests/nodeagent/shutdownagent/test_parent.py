@@ -80,7 +80,8 @@ class Run:
 
     @property
     def lines(self) -> list[str]:
-        return self._log.read_text().splitlines()
+        """Those that are whole: without a buffer an agent prints them word by word."""
+        return self._log.read_text().rpartition("\n")[0].splitlines()
 
     def held(self) -> bool:
         return not select.select([self.reader], [], [], 0)[0]

@@ -26,7 +26,7 @@ class Call:
 
 def calls(log: Path) -> Iterator[Call]:
     """All requests for resources that were answered, oldest first; watches as soon as they begin."""
-    for line in log.read_text().splitlines():
+    for line in log.read_text().rpartition("\n")[0].splitlines():  # those that are whole
         if not line.endswith("}"):  # a killed server may have been in the middle of it
             continue
         event = json.loads(line)
