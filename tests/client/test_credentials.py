@@ -7,6 +7,7 @@ import datetime as dt
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,6 +150,28 @@ async def test_who_is_interrupted_leaves_no_plugin_behind(tmp_path: Path) -> Non
     running = asyncio.create_task(source.current())
     await asyncio.to_thread(until, (tmp_path / "child").exists)
     running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    child = int((tmp_path / "child").read_text())
+    await asyncio.to_thread(until, lambda: not alive(child))
+
+
+async def test_who_is_interrupted_while_a_plugin_starts_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program may run, and have children, before whoever starts it knows that it does."""
+    start, interrupted = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def start_slowly(*args: Any, **options: Any) -> asyncio.subprocess.Process:
+        process = await start(*args, **options)
+        await interrupted.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_slowly)
+    running = asyncio.create_task(source_of(plugin(tmp_path, HANGING), HandClock()).current())
+    await asyncio.to_thread(until, (tmp_path / "child").exists)
+    running.cancel()
+    asyncio.get_running_loop().call_soon(interrupted.set)
     with pytest.raises(asyncio.CancelledError):
         await running
     child = int((tmp_path / "child").read_text())

@@ -24,15 +24,7 @@ async def run_plugin(
 ) -> bytes:
     """What it printed; ConfigError where it fails, prints too much, or does not end in time."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            plugin.command,
-            *plugin.args,
-            env=dict(environment),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # so that its own children can be ended with it
-        )
+        process = await _started(plugin, environment)
     except OSError as error:
         raise wrong(plugin, f"cannot be run: {error.strerror}") from None
     try:
@@ -41,9 +33,34 @@ async def run_plugin(
     except TimeoutError:
         raise wrong(plugin, f"did not end within {seconds:.0f} s, and was killed") from None
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await _killed(process)
+
+
+async def _started(plugin: ExecPlugin, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start it. A caller that is cancelled meanwhile leaves nothing behind: it may run already."""
+    starting = asyncio.get_running_loop().create_task(
+        asyncio.create_subprocess_exec(
+            plugin.command,
+            *plugin.args,
+            env=dict(environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # so that its own children can be ended with it
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await _killed(await starting)
+        raise
+
+
+async def _killed(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 def wrong(plugin: ExecPlugin, problem: str) -> ConfigError:
