@@ -22,7 +22,7 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 def build_agent(transport: Transport, settings: AgentSettings, around: Environment) -> NodeAgent:
     """The agent over a transport, with local processes as containers."""
     deps, recorder = component_dependencies(transport, "kubelet", around)
-    runtime = ProcessRuntime(settings.runtime_folder, ends_with_agent=settings.throw_away)
+    runtime = ProcessRuntime(settings.runtime_folder, ends_with_agent=settings.throw_away, clock=around.clock)
     agent = NodeAgent(deps, settings, runtime, [recorder])
     if settings.shutdown.enabled:
         manager = agent.add_shutdown(DBusLogind(drop_ins=settings.logind_drop_ins), runtime, boot_id())

@@ -50,7 +50,7 @@ class AgentCluster:
     client: Client
     settings: AgentSettings
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    runtime_options: dict[str, bool] = field(default_factory=dict)
+    runtime_options: dict[str, Any] = field(default_factory=dict)
     logind: Logind | None = None
     clock: SystemClock = field(default_factory=SystemClock)
 

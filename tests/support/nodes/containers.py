@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.runtime.protocol import ContainerSpec, ContainerState
@@ -43,7 +44,7 @@ def processes_of(folder: Path) -> list[int]:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, **more: bool) -> AsyncIterator[tuple[ProcessRuntime, list[ContainerState]]]:
+async def opened(folder: Path, **more: Any) -> AsyncIterator[tuple[ProcessRuntime, list[ContainerState]]]:
     """A runtime on the folder, and what it finds there."""
     runtime = ProcessRuntime(folder / "runtime", **more)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from vacate.clock import SystemClock
+from vacate.clock import Clock
 from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
 from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
@@ -28,9 +28,10 @@ class SupervisorConnection:
     """Speaks to the supervisor of one folder. `report` is called with each container that it reports."""
 
     def __init__(
-        self, folder: Path, report: Callable[[dict[str, Any]], None], *, ends_with_agent: bool
+        self, folder: Path, report: Callable[[dict[str, Any]], None], clock: Clock, *, ends_with_agent: bool
     ) -> None:
         self._folder = folder
+        self._clock = clock
         self._report = report
         self._ends_with_agent = ends_with_agent
         self._writer: asyncio.StreamWriter | None = None
@@ -126,7 +127,7 @@ class SupervisorConnection:
             except (RuntimeLost, OSError) as error:
                 log.warning("%s: no supervisor, trying again: %s", self._folder, error)
             # It may have failed without waiting for anything, and nothing else would ever have a turn.
-            await SystemClock().sleep(RETRY_SECONDS)
+            await self._clock.sleep(RETRY_SECONDS)
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message.get("event") == "ended":

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vacate.clock import Clock, SystemClock
 from vacate.nodeagent.runtime.connection import SupervisorConnection
 from vacate.nodeagent.runtime.messages import marked, start_request, state_of
 from vacate.nodeagent.runtime.protocol import (
@@ -27,7 +28,13 @@ class ProcessRuntime:
     name = "process://1"
 
     def __init__(
-        self, folder: Path, *, use_cgroups: bool = True, use_views: bool = True, ends_with_agent: bool = False
+        self,
+        folder: Path,
+        *,
+        use_cgroups: bool = True,
+        use_views: bool = True,
+        ends_with_agent: bool = False,
+        clock: Clock | None = None,  # the machine's own where none is given
     ) -> None:
         self._folder = folder
         root = cgroups.find_root() if use_cgroups else ""
@@ -35,7 +42,9 @@ class ProcessRuntime:
         self.cgroup = f"{root}/vacate-{mark}" if root else ""
         self._views = use_views and os.geteuid() == 0
         # Without `ends_with_agent` containers outlive this process, as on a real node.
-        self._supervisor = SupervisorConnection(folder, self._see, ends_with_agent=ends_with_agent)
+        self._supervisor = SupervisorConnection(
+            folder, self._see, clock or SystemClock(), ends_with_agent=ends_with_agent
+        )
         self._states: dict[str, ContainerState] = {}
         self._waiting: dict[str, list[asyncio.Future[ContainerState]]] = {}
         self._ended: Callable[[ContainerState], None] = lambda _: None
