@@ -18,11 +18,10 @@ from typing import Any
 from vacate.api.objectidentity import identity_of
 from vacate.cache.reader import Reader
 from vacate.clock import PassiveClock
-from vacate.runtime.reconcile import Key
+from vacate.runtime.reconcile import EARLY_SECONDS, Key
 
 EXPIRY = 300.0
 """Seconds after which a write that never showed is no longer waited for."""
-_ROUNDING = 0.001
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class Expectations:
         if pending is None:
             return True
         # A moment is rounded to microseconds: who comes back at `expiry` may come a trifle early.
-        waits = self._clock.monotonic() - pending.since < self._expiry - _ROUNDING
+        waits = self._clock.monotonic() - pending.since < self._expiry - EARLY_SECONDS
         if waits and not _shown(owner, pending, reader):
             return False
         del self._pending[owner]

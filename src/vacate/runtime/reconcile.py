@@ -38,6 +38,9 @@ class Later:
 
 Outcome = Done | Later
 
+EARLY_SECONDS = 0.001
+"""By how much a key may come back before its moment, which has whole microseconds, and is still on time."""
+
 
 class Terminal(VacateError):
     """Trying again cannot help; wait until something changes."""

@@ -28,7 +28,7 @@ from vacate.kube.patches import merge_status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
@@ -39,7 +39,6 @@ MIN_PAUSE = 5.0
 CACHE_LAG = 30.0
 """A request that was made counts for so many seconds, though the cache does not show it."""
 
-_ROUNDING = 0.001  # a moment has whole microseconds: who comes back in time may come a trifle early
 WORKERS = 2
 _PAGE = 500
 _SIDE_BY_SIDE = 8
@@ -146,7 +145,7 @@ class Descheduling:
                 memory.pop(key.name, None)
             return Done()
         now, last = self._deps.clock.monotonic(), self._looked.get(key.name)
-        if last is not None and now - last < MIN_PAUSE - _ROUNDING:
+        if last is not None and now - last < MIN_PAUSE - EARLY_SECONDS:
             return self._later(last + MIN_PAUSE - now)
         self._looked[key.name] = now
         outcome = self._later(max(policy.spec.interval_seconds, 1))

@@ -32,7 +32,7 @@ from vacate.kube.patches import merge_status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
 
 QUEUE = "fencingpolicies"
 OBSERVE_LEASES_FOR = 15.0
@@ -41,7 +41,6 @@ OBSERVE_LEASES_FOR = 15.0
 RECHECK_AFTER = 30.0
 OBSERVATION_EXPIRES_AFTER = 60.0
 WORKERS = 4
-_ROUNDING = 0.001  # a moment has whole microseconds: who comes back in time may come a trifle early
 
 
 def build(deps: Deps, agents: Agents) -> Controller:
@@ -174,7 +173,7 @@ class FencingPolicies:
 
     async def _heard(self, policy: str, now: float) -> frozenset[str] | None:
         """The nodes that reported between two looks; None after the first."""
-        first, due = self._looks.get(policy), now + _ROUNDING
+        first, due = self._looks.get(policy), now + EARLY_SECONDS
         if (first is not None and due - first.at < OBSERVE_LEASES_FOR) or due < self._rest.get(policy, due):
             return None
         reports = await read_reports(self._deps.client)
