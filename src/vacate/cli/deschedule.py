@@ -139,8 +139,10 @@ def deschedule(
             outcomes: Outcomes = {}
             if evict and plan.request:
                 agreed = yes or len(plan.request) <= _ASKED_FROM or await confirmed(_question(plan))
-                outcomes = await _evict(cluster, plan.request, quiet=output == JSON) if agreed else {}
-                codes.extend([FAILED] * (not agreed or any(outcomes.values())))
+                if agreed:
+                    outcomes = await _evict(cluster, plan.request, quiet=output == JSON)
+                if not agreed or any(outcomes.values()):
+                    codes.append(FAILED)
             if output == JSON:  # last, as it says what became of the requests
                 terminal.echo_document(json_text({"pods": _rows(plan, outcomes)}))
 

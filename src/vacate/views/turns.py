@@ -75,7 +75,7 @@ _RESULTS = {
 def turn_views(request: EvictionRequest, now: dt.datetime, *, idle: str = "") -> tuple[TurnView, ...]:
     """Every interceptor of the request, the one with the first turn first.
 
-    `idle` describes the active interceptor while no deadline runs, and empty while one does.
+    `idle` describes the active interceptor while no deadline runs, and is empty while one does.
     """
     process = process_of(request)
     past = {turn.interceptor: turn for turn in past_turns(request)}

@@ -23,7 +23,7 @@ _NO_ANSWER = (TransportError, ServiceUnavailable, Timeout)
 class WatchHealth:
     """Notices outages in two ways: the watch breaks, or requests remain without an answer.
 
-    The second matters where a connection is lost without a word: the watch then just seems quiet for a while.
+    The second matters where a connection is lost unnoticed: the watch then only seems quiet for a while.
     A clock that is set ahead counts as an outage, too.
     """
 
@@ -33,7 +33,7 @@ class WatchHealth:
         # On the monotonic clock: one that is set is no outage, and ends none.
         self._answered_at: float | None = None  # when the server last answered
         self._failing_since: float | None = None  # since when no request was answered
-        self._outage_at: float | None = None  # when there was last no answer for longer than a hiccup
+        self._outage_at: float | None = None  # when there was last no answer for so long
         self._lead: float | None = None  # by how many seconds the wall clock was last ahead of it
 
     def since(self, now: dt.datetime) -> dt.datetime:

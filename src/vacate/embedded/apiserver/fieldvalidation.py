@@ -1,7 +1,7 @@
 """What becomes of fields that a type does not have. They are never stored.
 
-With `fieldValidation` a client chooses whether it is refused (`Strict`), warned (`Warn`, the default) or told
-nothing (`Ignore`).
+With `fieldValidation` a client chooses whether it is refused (`Strict`), warned (`Warn`, the default) or gets
+no answer about them (`Ignore`).
 """
 
 from __future__ import annotations

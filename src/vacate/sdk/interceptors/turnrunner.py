@@ -193,7 +193,7 @@ class TurnRunner:
             log.warning("%s: a report was refused: %s", self._turn.where, error)
 
     async def _pass_on(self, message: str, *conditions: Condition) -> None:
-        """A refusal may pass before the turn does: whoever is next need not wait for the deadline."""
+        """A refusal may pass before the turn does: the next interceptor need not wait for the deadline."""
         self._handed_over = True
         while True:
             try:
