@@ -177,14 +177,14 @@ def test_a_report_that_is_refused_once_lets_go_of_no_held_turn(
 
         refusals = [Invalid("status.heartbeatTime: Invalid value: it is in the future")]
         if verb == "note":
-            refuse_once(monkeypatch, verb, refusals)
+            refuse(monkeypatch, verb, refusals)
         await cluster.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
         await cluster.pod("web", BACKUP, CACHE)
         await cluster.requester().request("web", deadline_seconds=600)
         await cluster.until_active(BACKUP)
         await cluster.clock.sleep(300)
         if verb == "beat":
-            refuse_once(monkeypatch, verb, refusals)
+            refuse(monkeypatch, verb, refusals)
         await cluster.clock.sleep(3600)
         assert refusals == []
         assert cluster.request.status.active_interceptor_name == BACKUP
@@ -200,7 +200,7 @@ def test_a_report_that_is_refused_costs_no_attempt(monkeypatch: pytest.MonkeyPat
             attempts.append(context.attempt)
             raise OSError("the backup server is away")
 
-        refuse_once(monkeypatch, "note", [Invalid("status.conditions: Invalid value: in the future")])
+        refuse(monkeypatch, "note", [Invalid("status.conditions: Invalid value: in the future")])
         await cluster.program(Interceptor(BACKUP, fails, attempts=3))
         await cluster.pod("web", BACKUP, CACHE)
         await cluster.requester().request("web", deadline_seconds=600)
@@ -217,7 +217,7 @@ def test_a_completion_that_is_refused_is_written_a_minute_later(monkeypatch: pyt
         async def works(context: EvictionContext) -> None:
             calls.append(context.attempt)
 
-        refuse_once(monkeypatch, "complete", [Invalid("status: Invalid value: a webhook is not well")])
+        refuse(monkeypatch, "complete", [Invalid("status: Invalid value: a webhook is not well")])
         await cluster.program(Interceptor(BACKUP, works))
         await cluster.pod("web", BACKUP, CACHE)
         await cluster.requester().request("web", deadline_seconds=3600)
@@ -231,15 +231,35 @@ def test_a_completion_that_is_refused_is_written_a_minute_later(monkeypatch: pyt
     simulate(body)
 
 
-def refuse_once(monkeypatch: pytest.MonkeyPatch, verb: str, refusals: list[Invalid]) -> None:
+def test_a_completion_that_is_always_refused_ends_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports that a turn cannot be handed over are no heartbeats: the next interceptor gets its turn."""
+
+    async def body(cluster: SimulatedCluster) -> None:
+        async def works(_: EvictionContext) -> None:
+            pass
+
+        refuse(monkeypatch, "complete", [Invalid("status: Invalid value: refused")] * 1000)
+        await cluster.program(Interceptor(BACKUP, works))
+        await cluster.pod("web", BACKUP, CACHE)
+        await cluster.requester().request("web", deadline_seconds=600)
+        await cluster.until_active(BACKUP)
+        began = cluster.clock.monotonic()
+        await cluster.until_active(CACHE)
+        assert 600 <= cluster.clock.monotonic() - began < 1200
+        assert [turn.result for turn in past_turns(cluster.request)] == [TurnResult.TIMED_OUT]
+
+    simulate(body)
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, verb: str, refusals: list[Invalid]) -> None:
     written = getattr(StatusWriter, verb)
 
-    async def refuse(self: StatusWriter, *args: Any) -> None:
+    async def write(self: StatusWriter, *args: Any) -> None:
         if refusals:
             raise refusals.pop()
         await written(self, *args)
 
-    monkeypatch.setattr(StatusWriter, verb, refuse)
+    monkeypatch.setattr(StatusWriter, verb, write)
 
 
 @pytest.mark.thorough
