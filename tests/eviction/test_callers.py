@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 
 import msgspec
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.names import dns1123_subdomain, label_value
+from vacate.api.types.evacuation import MAX_INSTIGATOR
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.evictionbridge.withdrawals import due_withdrawal, withdrawal_patch
 from vacate.eviction.callers import (
     CALLERS,
+    SUFFIX,
     Caller,
     attempt,
     caller_name,
@@ -50,18 +53,33 @@ def a_request(callers: dict[str, Caller], *others: str, **status: object) -> Evi
     ("user", "name"),
     [
         ("alice", "alice"),
-        ("system:serviceaccount:kube-system:karpenter", "system-serviceaccount-kube-system-karpenter"),
-        ("", "someone"),
-        ("日本", "someone"),
+        ("build-1", "build-1"),
+        ("someone", "someone"),
+        ("system:serviceaccount:kube-system:karpenter", "kube-system-karpenter-DIGEST"),
+        ("", "someone-DIGEST"),
+        ("日本", "someone-DIGEST"),
+        ("a" * 63, "a" * 63),
+        ("a" * 64, "a" * 46 + "-DIGEST"),
     ],
 )
 def test_names_of_callers(user: str, name: str) -> None:
-    assert caller_name(user) == f"{name}.bridge.vacate.dev"
+    digest = hashlib.sha256(user.encode()).hexdigest()[:16]
+    assert caller_name(user) == f"{name.replace('DIGEST', digest)}.bridge.vacate.dev"
 
 
-def test_long_names_of_one_namespace_stay_apart() -> None:
-    space = "system:serviceaccount:" + "n" * 63
-    assert caller_name(f"{space}:a") != caller_name(f"{space}:b")
+_ALIKE = [
+    "alice@example.com", "alice-example-com", "alice.example.com", "Alice-example-com", "-alice-example-com",
+    "system:serviceaccount:a-b:c", "system:serviceaccount:a:b-c", "a-b-c", "SYSTEM:serviceaccount:a:b-c",
+    "", "someone", "-", "日本", "\udcff", "?", "n" * 200, "n" * 201,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [253, MAX_INSTIGATOR])
+def test_no_two_users_have_one_name(limit: int) -> None:
+    users = [*_ALIKE, *(caller_name(one, limit).removesuffix(f".{SUFFIX}") for one in _ALIKE)]
+    names = {caller_name(user, limit) for user in users}
+    assert len(names) == len(set(users))
+    assert all(len(name) <= limit for name in names)
 
 
 @given(st.text())

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.names import dns1123_subdomain
+from vacate.api.objects import Obj
+from vacate.eviction.dialects.registry import DIALECTS, dialect_for
 from vacate.eviction.registration import (
     CONTROLLER,
     CONTROLLER_PRIORITY,
@@ -80,3 +83,29 @@ def test_the_highest_comes_last_and_equals_go_by_name(
 def test_odd_metadata(pod: dict[str, object]) -> None:
     assert set(annotations_of(pod).values()) <= {"c"}
     assert resolve(pod).interceptors == ()
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind"),
+    [
+        ({}, EVICTIONREQUESTS),
+        ({"metadata": {"annotations": {f"{PREFIXES[0]}/priority_a.example.com": "1"}}}, EVICTIONREQUESTS),
+        ({"metadata": {"annotations": {f"{PREFIXES[1]}/priority_a.example.com": "1"}}}, EVACUATIONS),
+        ({"metadata": {"annotations": {f"{PREFIXES[1]}/hash_1": "a.example.com"}}}, EVACUATIONS),
+        (
+            {"metadata": {"annotations": {f"{one}/priority_a.example.com": "1" for one in PREFIXES}}},
+            EVICTIONREQUESTS,
+        ),
+        (
+            {
+                "metadata": {"annotations": {f"{PREFIXES[1]}/priority_a.example.com": "1"}},
+                "spec": {"evictionInterceptors": [{"name": "b.example.com"}]},
+            },
+            EVICTIONREQUESTS,
+        ),
+    ],
+)
+def test_the_pod_decides_by_which_api_its_eviction_is_requested(pod: Obj, kind: Kind) -> None:
+    assert dialect_for(pod, tuple(DIALECTS.values())).kind == kind
+    for only in DIALECTS.values():
+        assert dialect_for(pod, (only,)) is only

@@ -35,6 +35,9 @@ POD_LABEL = "bridge.vacate.dev/pod"
 SUFFIX = "bridge.vacate.dev"
 DEFAULT_WAIT = dt.timedelta(minutes=10)
 _MAX_LABEL = 63
+_DIGEST = 16
+_DIGEST_AT_END = re.compile(rf"-[0-9a-f]{{{_DIGEST}}}$")
+_ACCOUNT = "system:serviceaccount:"
 _MAX_CALLERS = 100
 _SHARE = 10  # one write for each tenth of the waiting time
 
@@ -49,16 +52,18 @@ class Caller:
     answered: bool = False  # it has had the answer that the pod is evicted or gone
 
 
-def caller_name(user: str) -> str:
-    """A user as a requester: `USER.bridge.vacate.dev`, with whatever a DNS name cannot hold made a dash.
+def caller_name(user: str, limit: int = 253) -> str:
+    """A user as a requester: `USER.bridge.vacate.dev`, of at most `limit` characters.
 
-    A name that is too long ends in a digest of the whole: service accounts of a long namespace stay apart.
+    Whatever a DNS name cannot hold is made a dash. Where that, or a cut, loses anything, the name ends in a
+    digest of the whole: no two users have one name. A user whose own name ends like that gets one as well.
     """
-    cleaned = re.sub("[^a-z0-9]+", "-", user.lower()).strip("-")
-    if len(cleaned) > _MAX_LABEL:
-        digest = hashlib.sha256(user.encode("utf-8", "replace")).hexdigest()[:8]
-        cleaned = f"{cleaned[: _MAX_LABEL - 9].rstrip('-')}-{digest}"
-    return f"{cleaned or 'someone'}.{SUFFIX}"
+    room = min(_MAX_LABEL, limit - len(SUFFIX) - 1)
+    shown = re.sub("[^a-z0-9]+", "-", user.lower().removeprefix(_ACCOUNT)).strip("-") or "someone"
+    if shown != user or len(shown) > room or _DIGEST_AT_END.search(shown):
+        digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+        shown = f"{shown[: room - _DIGEST - 1].rstrip('-')}-{digest}"
+    return f"{shown}.{SUFFIX}"
 
 
 def callers_of(annotations: Mapping[str, str]) -> dict[str, Caller]:

@@ -82,6 +82,17 @@ def resolve_evacuators(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
     return replace(others, entries=named)
 
 
+def registers_evacuators_only(pod: Obj) -> bool:
+    """Whether the pod has evacuators and no interceptors: an EvictionRequest is nothing to those."""
+    if dig(pod, "spec", "evictionInterceptors"):
+        return False
+    interceptors, evacuators = (
+        any(key.startswith((f"{prefix}/{_PRIORITY}", f"{prefix}/{_HASH}")) for key in annotations_of(pod))
+        for prefix in PREFIXES
+    )
+    return evacuators and not interceptors
+
+
 def registered_names(pod: Obj) -> tuple[str, ...]:
     """The names in a pod's annotations of either prefix, whatever is wrong with them."""
     annotations = annotations_of(pod)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.registration import registers_evacuators_only
 from vacate.features import FeatureGates
 
 DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION)}
@@ -20,6 +22,16 @@ DIALECT_NAMES: tuple[str, ...] = tuple(one.singular for one in DIALECTS)
 def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
     """The dialects whose feature gates are open."""
     return tuple(one for one in DIALECTS.values() if gates.enabled(one.kind.gate))
+
+
+def dialect_for(pod: Obj, served: Sequence[Dialect]) -> Dialect:
+    """In which of the served APIs the pod's eviction is requested: those whom it registers watch that one.
+
+    An Evacuation for a pod that registers evacuators only, and an EvictionRequest for every other. Where that
+    API is not served, the other one stands in for it.
+    """
+    wanted = EVACUATION if registers_evacuators_only(pod) else EVICTION_REQUEST
+    return wanted if wanted in served or not served else served[0]
 
 
 def dialect_of(request: EvictionRequest) -> Dialect:
