@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
+from vacate.crds.evacuation import EVACUATION as EVACUATION_KIND
+from vacate.crds.evacuation.spec import merged_evacuators
 from vacate.eviction.dialects.registry import DIALECTS, dialect_for
 from vacate.eviction.registration import (
     CONTROLLER,
     CONTROLLER_PRIORITY,
     MAX_PRIORITY,
+    MAX_ROLE,
     PREFIXES,
     annotation_errors,
     annotations_of,
     registering,
     resolve,
+    resolve_evacuators,
 )
 
 pytestmark = pytest.mark.unit
@@ -33,7 +37,9 @@ KEYS = st.builds(
     ),
 )
 NUMBERS = st.sampled_from(("0", "7", "10000", "100000", "100001", "-1", "+1", "007", "", "x", "1e3", "٣"))
-ROLES = st.sampled_from(("", "/", "/controller", "/other", "/a/b"))
+ROLES = st.sampled_from(
+    ("", "/", "/controller", "/other", "/a/b", f"/{'r' * MAX_ROLE}", f"/{'r' * (MAX_ROLE + 1)}")
+)
 VALUES = st.builds(str.__add__, NUMBERS, ROLES) | st.sampled_from(("a.example.com", "Wrong", "x" * 300))
 ANNOTATIONS = st.dictionaries(KEYS, VALUES, max_size=8)
 WELL = st.dictionaries(
@@ -55,6 +61,20 @@ def test_what_has_no_error_is_a_list_of_distinct_names(annotations: dict[str, st
 def test_a_pod_that_may_be_written_may_be_requested(annotations: dict[str, str]) -> None:
     if not annotation_errors(annotations):
         assert resolve({"metadata": {"annotations": annotations}}).field_errors == ()
+
+
+@given(ANNOTATIONS)
+@example({f"{OLDER}/priority_a.example.com": f"1/{'r' * (MAX_ROLE + 1)}"})
+def test_a_pod_that_may_be_written_may_be_evacuated(annotations: dict[str, str]) -> None:
+    found = resolve_evacuators({"metadata": {"annotations": annotations}})
+    if found.field_errors:
+        return  # counts as none
+    spec = {
+        "podRef": {"name": "web", "uid": "u"},
+        "progressDeadlineSeconds": 1800,
+        "evacuators": merged_evacuators({}, found),
+    }
+    assert EVACUATION_KIND.structure.field_errors({"metadata": {}, "spec": spec}) == []
 
 
 @given(ANNOTATIONS)

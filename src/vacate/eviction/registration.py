@@ -15,7 +15,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
+from vacate.api.fielderrors import (
+    ErrorType,
+    FieldError,
+    complaints,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    too_long,
+)
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 
@@ -31,6 +40,7 @@ ALLOWED_KUBERNETES_NAMES = (
 )
 MAX_INTERCEPTORS = 100
 MAX_PRIORITY = 100_000
+MAX_ROLE = 253
 CONTROLLER, CONTROLLER_PRIORITY = "controller", 10_000
 RESERVED = "names with the suffix k8s.io are reserved for Kubernetes"
 
@@ -196,6 +206,8 @@ def _role_errors(entries: Sequence[Entry]) -> Iterator[FieldError]:
     for one in controllers[1:]:
         yield forbidden(one.path, f"only one interceptor may have the role {CONTROLLER}")
     for one in entries:
+        if len(one.role) > MAX_ROLE:
+            yield too_long(one.path, MAX_ROLE)
         if one.priority is None:
             continue
         if one.role == CONTROLLER and one.priority != CONTROLLER_PRIORITY:

@@ -24,13 +24,13 @@ def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
     return tuple(one for one in DIALECTS.values() if gates.enabled(one.kind.gate))
 
 
-def dialect_for(pod: Obj, served: Sequence[Dialect]) -> Dialect:
+def dialect_for(pod: Obj, served: Sequence[Dialect], preferred: Dialect = EVICTION_REQUEST) -> Dialect:
     """In which of the served APIs the pod's eviction is requested: those whom it registers watch that one.
 
-    An Evacuation for a pod that registers evacuators only, and an EvictionRequest for every other. Where that
-    API is not served, the other one stands in for it.
+    An Evacuation for a pod that registers evacuators only, and what the requester prefers for every other.
+    Where that API is not served, the other one stands in for it.
     """
-    wanted = EVACUATION if registers_evacuators_only(pod) else EVICTION_REQUEST
+    wanted = EVACUATION if registers_evacuators_only(pod) else preferred
     return wanted if wanted in served or not served else served[0]
 
 
