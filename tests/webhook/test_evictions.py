@@ -10,7 +10,8 @@ import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.reviews import Hook, ReviewAnswer, review
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS
+from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -316,3 +317,31 @@ async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() ->
         await server.ask("DELETE", path)
         assert "the eviction of pod/p is requested" in (await evict(hook)).refusal["message"]
         assert server.stored(EVICTIONREQUESTS, "uid-p") is not None
+
+
+async def test_an_answer_says_since_when_no_manager_works_and_stops_when_one_does(
+    server: Embedded, hook: Hook
+) -> None:
+    async def renew(moment: str) -> None:
+        patch = {"spec": {"renewTime": f"2026-03-01T{moment}.000000Z"}}
+        path, kind = LEASES.object_path(MANAGER, "ops"), "application/merge-patch+json"
+        assert (await server.ask("PATCH", path, patch, content_type=kind)).code == 200
+
+    async def answer() -> str:
+        server.clock.move(3)
+        return str((await evict(hook)).refusal["message"])
+
+    await evict(hook)
+    assert "there is no Lease vacate-manager" in await answer()
+    meta = {"name": MANAGER, "namespace": "ops", "uid": "u"}
+    await server.seed(
+        LEASES, {"metadata": meta, "spec": {"holderIdentity": "m-1", "leaseDurationSeconds": 15}}
+    )
+    await renew("11:59:00")
+    found = await answer()
+    assert "No manager works since 2026-03-01 11:59:00 UTC" in found
+    assert "kubectl -n ops get pods" in found
+    await renew("12:00:05")
+    assert "manager" not in await answer()
+    await renew("12:00:11")  # it renews on, and the request is as it was created
+    assert "has reported nothing on the request for pod/p" in await answer()

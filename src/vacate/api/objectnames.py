@@ -29,6 +29,8 @@ ANNOTATE_REASONS = "/annotate/reasons"
 RECORD_FORCE_DELETIONS = "/record/forcedeletions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophooks"
+TROUBLE = "vacate.dev/trouble"
+"""The annotation of its Lease in which a manager says what holds it up."""
 EMBEDDED_BUILD = "+vacate"
 """How the release ends that a cluster of `vacate up` reports."""
 

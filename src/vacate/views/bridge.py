@@ -16,8 +16,13 @@ from vacate.views.phrases import ago, ahead, command_line, sentence, span
 _MAX_MESSAGE = 300
 
 
-def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "vacate") -> str:
-    """Stage, interceptor, progress and ETA of a request whose interceptors are at work."""
+def waiting_message(
+    request: EvictionRequest, now: dt.datetime, program: str = "vacate", *, manager: str = ""
+) -> str:
+    """Stage, interceptor, progress and ETA of a request whose interceptors are at work.
+
+    `manager` says that no manager works, where none does: then nothing goes on by itself.
+    """
     process, ref = process_of(request), request.spec.target.pod_ref
     name = ref.name if ref else ""
     active = process.active or (process.interceptors[0] if process.interceptors else "")
@@ -43,7 +48,8 @@ def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "
     progress = _progress(request)
     more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
     stands = dialect_of(request).phrase(", ".join(parts))
-    return f"{stands}.{progress} Try again until it is evicted; `{more}` shows more."
+    held_up = f" {manager}" if manager else ""
+    return f"{stands}.{progress}{held_up} Try again until it is evicted; `{more}` shows more."
 
 
 def requested_message(

@@ -6,8 +6,15 @@ because a few requests were slow or lost on the way: then the caller is asked to
 
 from __future__ import annotations
 
+import asyncio
+import datetime as dt
+
+from vacate.api.types import Lease
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import (
+    ApiError,
     InternalError,
     ServiceUnavailable,
     Timeout,
@@ -15,6 +22,8 @@ from vacate.errors import (
     TransportError,
     UnreadableObject,
 )
+from vacate.runtime.managerlease import manager_leases
+from vacate.views.managerhealth import ManagerHealth, manager_health, unattended_request
 
 BUSY_SECONDS = 30.0
 """Lookups that have failed for no longer than this, or fail so shortly after one that did not: the cluster is
@@ -26,6 +35,8 @@ FAILING_SECONDS = 120.0
 """How long a caller is asked to try again because its request cannot be made; then the eviction passes."""
 
 _MAX_FAILING = 10_000  # pods and callers
+_LEASE_SECONDS = 2.0  # for which the manager's Lease is not read again
+_LEASE_TIMEOUT = 0.3  # no answer waits longer for it
 
 
 def is_passing(error: Exception) -> bool:
@@ -80,3 +91,26 @@ class BridgeHealth:
             return True
         self._failing.pop(key, None)
         return False
+
+
+class ManagerWatch:
+    """Whether a manager works that gives interceptors their turns: without one callers wait for ever."""
+
+    def __init__(self, client: Client, clock: Clock, *, embedded: bool = False) -> None:
+        self._client = client
+        self._clock = clock
+        self._embedded = embedded
+        self._read_at = float("-inf")
+        self._leases: list[Lease] | None = None
+
+    async def health(self, request: EvictionRequest, now: dt.datetime) -> ManagerHealth:
+        """What is known, for the answer about a request."""
+        if self._clock.monotonic() - self._read_at > _LEASE_SECONDS:
+            self._read_at = self._clock.monotonic()
+            try:
+                async with asyncio.timeout(_LEASE_TIMEOUT):
+                    self._leases = await manager_leases(self._client)
+            except (ApiError, TransportError, TimeoutError):
+                self._leases = None  # the answer does without it
+        waits = unattended_request([request])
+        return manager_health(self._leases, now, waits, embedded=self._embedded)

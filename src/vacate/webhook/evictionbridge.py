@@ -58,7 +58,7 @@ from vacate.views.bridge import (
     unmade_message,
     waiting_message,
 )
-from vacate.webhook.bridgehealth import BridgeHealth, is_passing
+from vacate.webhook.bridgehealth import BridgeHealth, ManagerWatch, is_passing
 from vacate.webhook.bridgereader import BridgeReader
 from vacate.webhook.callerwriter import WRITE_SECONDS, CallerWriter
 
@@ -90,13 +90,15 @@ class BridgeAnswer:
 class EvictionBridge:
     """Answers direct evictions."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, *, embedded: bool = False) -> None:
+        """`embedded`: in the server of `vacate up`, where other commands help than in an installation."""
         self._client = client
         self._reader = BridgeReader(client)
         self._clock = clock
         self._room = asyncio.Semaphore(_LOOKUPS)
         self._makes = asyncio.Semaphore(_MAKES)
         self._health = BridgeHealth(clock)
+        self._manager = ManagerWatch(client, clock, embedded=embedded)
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
         self._callers = CallerWriter(client, self._reader, clock)
 
@@ -168,7 +170,8 @@ class EvictionBridge:
             case Wait(request=EvictionRequest() as request):
                 if request.kind == EVICTIONREQUESTS:
                     await self._callers.join(review, request, config, now)
-                return BridgeAnswer(refusal(waiting_message(request, now)))
+                manager = await self._manager.health(request, now)
+                return BridgeAnswer(refusal(waiting_message(request, now, manager=manager.line)))
             case Wait(replaced=EvictionRequest() as over) if over.kind == EVACUATIONS:
                 return BridgeAnswer(refusal(terminating_message(review.name)))
             case Wait(replaced=old) if pod is not None:

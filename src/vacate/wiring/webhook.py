@@ -12,6 +12,7 @@ from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import SELFSUBJECTREVIEWS
 from vacate.api.objects import dig
 from vacate.client.client import Client
+from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.callers import DEFAULT_WAIT
@@ -77,7 +78,9 @@ class WebhookParts:
     def __init__(self, transport: Transport, around: Environment, settings: WebhookSettings) -> None:
         self._settings = settings
         self._around = around
-        paced = RateLimitedTransport(transport, around.clock, metrics=around.metrics)
+        # Deadlines and Leases have the API server's times.
+        clock = ServerClock(around.clock, around.metrics)
+        paced = RateLimitedTransport(DatedTransport(transport, clock), around.clock, metrics=around.metrics)
         self._client = Client(paced, user_agent=f"vacate/{COMPONENT}")
         self._metrics = WebhookMetrics(around.metrics.registry)
         demanded = settings.client_ca is not None
@@ -85,7 +88,7 @@ class WebhookParts:
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._connectivity = Connectivity(self._client, around.clock)
         service = Service(
-            Reviewer(self._client, around.clock, around.metrics),
+            Reviewer(self._client, clock, around.metrics),
             self._config,
             around.clock,
             self._metrics,

@@ -81,7 +81,10 @@ async def open_server(parts: ServerParts) -> ApiServer:
     if parts.gates.enabled(BRIDGE_GATE):
         transport = InProcessTransport(server, controller("evictionrequest-controller"))
         client = Client(transport, user_agent="vacate/eviction-bridge")
-        storage.bridge, storage.bridge_wait = EvictionBridge(client, parts.clock), parts.bridge_wait
+        storage.bridge, storage.bridge_wait = (
+            EvictionBridge(client, parts.clock, embedded=True),
+            parts.bridge_wait,
+        )
     return server
 
 

@@ -42,6 +42,15 @@ _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
 
 
+# Whether a manager works: the one Lease, in whichever namespace it is.
+_MANAGER_LEASE: Obj = {
+    "apiGroups": ["coordination.k8s.io"],
+    "resources": ["leases"],
+    "verbs": ["list"],
+    "resourceNames": [MANAGER],
+}
+
+
 def roles(settings: Settings) -> list[Obj]:
     """Accounts, roles and bindings of the parts, and the roles for users, which are theirs to bind."""
     return [*_manager(settings), *_webhook(settings), *_certificates(settings), *user_roles()]
@@ -79,7 +88,8 @@ def user_roles() -> list[Obj]:
 def _viewing() -> list[Obj]:
     """Every kind of ours can be seen; who may write one is decided for each, in the roles below."""
     kinds = [one.kind for one in DECLARATIONS]
-    return [role_rule(one.group, [one.plural, f"{one.plural}/status"], _READ) for one in kinds]
+    seen = [role_rule(one.group, [one.plural, f"{one.plural}/status"], _READ) for one in kinds]
+    return [*seen, _MANAGER_LEASE]
 
 
 def _maintaining() -> list[Obj]:
@@ -94,6 +104,7 @@ def _maintaining() -> list[Obj]:
         role_rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
         role_rule("", ["nodes", "pods"], ["get", "list"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),
+        _MANAGER_LEASE,
     ]
 
 
@@ -115,6 +126,7 @@ def _requesting() -> list[Obj]:
         role_rule(EVACUATIONS.group, [_EVACUATIONS], [*_READ, "create", "update", "patch", "delete"]),
         role_rule("", ["pods"], _READ),
         role_rule("", ["events"], ["create"]),  # why they ask
+        _MANAGER_LEASE,
     ]
 
 
@@ -163,6 +175,7 @@ def _bridging() -> list[Obj]:
         role_rule("", ["pods"], ["delete"]),
         role_rule("", ["nodes"], ["get"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),
+        _MANAGER_LEASE,
     ]
 
 

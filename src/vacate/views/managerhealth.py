@@ -1,0 +1,178 @@
+"""PURE. Whether a manager works, by its Lease and by what it has reported; and what helps where none does.
+
+A manager renews its Lease every few seconds while it works, and writes into the Lease what holds it up. The
+times in it are the API server's, as `now` has to be.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from vacate.api.objectnames import MANAGER, TROUBLE, VIEWER
+from vacate.api.text import plain
+from vacate.api.times import EARLIEST
+from vacate.api.types import Lease
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.views.model import Remedy
+from vacate.views.phrases import ago, command_line, sentence, span
+
+SILENT_AFTER = dt.timedelta(seconds=10)
+"""An object that no controller has reported on for so long is attended to by none."""
+
+INSTALLED_IN = "vacate-system"
+"""Where Vacate is installed unless one chooses otherwise."""
+
+_DEFAULT_DURATION = 15
+
+
+class ManagerState(Enum):
+    """What is known of the manager."""
+
+    WORKS = "Works"
+    ABSENT = "Absent"  # no Lease, or one that was given back
+    STOPPED = "Stopped"  # it does not renew its Lease
+    HELD_UP = "HeldUp"  # it says itself what is in its way
+    SILENT = "Silent"  # it renews its Lease and reports nothing
+    UNKNOWN = "Unknown"  # the Lease cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Unattended:
+    """An object that waits for its controller, and since when."""
+
+    name: str  # as in nodemaintenance/drain-a
+    since: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerHealth:
+    """What is known, as a sentence with its remedies; both are empty where the manager works."""
+
+    state: ManagerState
+    text: str = ""
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """All of it in one line: what is wrong, and the commands that help."""
+        commands = [f"{one.text}: {one.command}" if one.command else one.text for one in self.remedies]
+        return " ".join([self.text, *(f"{one}." for one in commands)])
+
+
+WORKS = ManagerHealth(ManagerState.WORKS)
+
+
+def manager_health(
+    leases: Sequence[Lease] | None,
+    now: dt.datetime,
+    unattended: Unattended | None = None,
+    *,
+    embedded: bool = False,
+    program: str = "vacate",
+) -> ManagerHealth:
+    """What the Leases of that name show; None where they cannot be read.
+
+    `unattended` is what waits for a controller, where nothing that waits has been attended to.
+    """
+    late = unattended if unattended is not None and now - unattended.since >= SILENT_AFTER else None
+    if leases is None:
+        return _unknown(late, now) if late is not None else ManagerHealth(ManagerState.UNKNOWN)
+    if not leases:
+        text = f"No manager works: there is no Lease {MANAGER} in any namespace."
+        return ManagerHealth(ManagerState.ABSENT, text, _start(INSTALLED_IN, embedded, program))
+    lease = max(leases, key=_renewed)
+    where, holder = lease.metadata.namespace, plain(lease.spec.holder_identity)
+    trouble = sentence(lease.metadata.annotations.get(TROUBLE, ""))
+    if not holder or now - _renewed(lease) > _renewal_due(lease):
+        state = ManagerState.STOPPED if holder else ManagerState.ABSENT
+        stopped = f"No manager works{_since(lease, holder, now)}."
+        text = f"{stopped} The one that would says: {trouble}" if trouble else stopped
+        return ManagerHealth(state, text, _start(where, embedded, program))
+    if trouble:
+        held_up = f"The manager {holder} is held up: {trouble}"
+        return ManagerHealth(ManagerState.HELD_UP, held_up, _look(where, embedded, program))
+    if late is not None:
+        silent = (
+            f"The manager {holder} holds its Lease and has reported nothing on {late.name}, which was "
+            f"created {ago(late.since, now)}."
+        )
+        return ManagerHealth(ManagerState.SILENT, silent, _look(where, embedded, program))
+    return WORKS
+
+
+def unattended_maintenance(maintenance: NodeMaintenance) -> Unattended | None:
+    """The maintenance, where its controller has not seen it yet."""
+    created = maintenance.metadata.creation_timestamp
+    if maintenance.status.observed_generation or created is None:
+        return None
+    return Unattended(f"nodemaintenance/{maintenance.metadata.name}", created)
+
+
+def unattended_request(requests: Iterable[EvictionRequest]) -> Unattended | None:
+    """The oldest of the open requests; None where a controller has reported on any of them."""
+    opened = [one for one in requests if not one.complete]
+    if any(one.status.conditions for one in opened):
+        return None
+    oldest = min(opened, key=lambda one: one.metadata.creation_timestamp or EARLIEST, default=None)
+    if oldest is None or oldest.metadata.creation_timestamp is None:
+        return None
+    ref = oldest.spec.target.pod_ref
+    named = f"the request for pod/{ref.name}" if ref else oldest.metadata.name
+    return Unattended(named, oldest.metadata.creation_timestamp)
+
+
+def _renewed(lease: Lease) -> dt.datetime:
+    return lease.spec.renew_time or EARLIEST
+
+
+def _renewal_due(lease: Lease) -> dt.timedelta:
+    """Half of the time after which another takes over: by then it should have been renewed three times."""
+    return dt.timedelta(seconds=(lease.spec.lease_duration_seconds or _DEFAULT_DURATION) / 2)
+
+
+def _since(lease: Lease, holder: str, now: dt.datetime) -> str:
+    where, renewed = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.renew_time
+    if renewed is None:
+        return f": no process holds Lease {where}"
+    since = f" since {renewed.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+    length = span(now - renewed)
+    if holder:
+        return f"{since}: {holder} has not renewed Lease {where} for {length}"
+    return f"{since}: Lease {where} was given back {length} ago"
+
+
+def _unknown(late: Unattended, now: dt.datetime) -> ManagerHealth:
+    text = (
+        f"Nothing has been reported on {late.name}, which was created {ago(late.since, now)}: perhaps no "
+        f"manager works. You may not read Lease {MANAGER}, which would show it (ClusterRole {VIEWER} may)."
+    )
+    ask = Remedy("An administrator sees it with", _pods(INSTALLED_IN))
+    return ManagerHealth(ManagerState.UNKNOWN, text, (ask,))
+
+
+def _pods(namespace: str) -> str:
+    return command_line("kubectl", "-n", namespace, "get", "pods")
+
+
+def _start(namespace: str, embedded: bool, program: str) -> tuple[Remedy, ...]:
+    if embedded:
+        return (
+            Remedy("Run one beside this embedded cluster", f"{program} manager"),
+            Remedy(f"Or start the cluster again with {program} up, without --no-evictions"),
+        )
+    return (
+        Remedy("See whether its pods run", _pods(namespace)),
+        *_look(namespace, embedded, program),
+        Remedy("Install it, or install it again", f"{program} install"),
+    )
+
+
+def _look(namespace: str, embedded: bool, program: str) -> tuple[Remedy, ...]:
+    if embedded:
+        return (Remedy(f"Look at the output of {program} manager, or of {program} up"),)
+    logs = command_line("kubectl", "-n", namespace, "logs", f"deployment/{MANAGER}")
+    return (Remedy("See what it logs", logs),)
