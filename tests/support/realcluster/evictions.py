@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,16 @@ class RealCluster:
 
     sort = REAL
 
-    def __init__(self, plane: ControlPlane, *, as_installed: bool = False) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        *,
+        as_installed: bool = False,
+        install: Sequence[str] = (),
+        webhook: Sequence[str] = (),
+    ) -> None:
         self.plane = plane
+        self._install_options = install
         self._as_installed = as_installed
         self.kubeconfig = plane.kubeconfig
         self.admin = Https.from_kubeconfig(plane.kubeconfig)
@@ -64,7 +72,7 @@ class RealCluster:
         self.install()
         rotation = ("--cert-dir", str(self._tls), "--host", "127.0.0.1")
         self.certificates = self._program(CERTIFICATES, "certificates", *rotation)
-        self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options())
+        self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options(), *webhook)
         election = ("--lease-namespace", HOME, "--metrics-port", "0", *gates(is_open=True))
         self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
 
@@ -75,7 +83,8 @@ class RealCluster:
     def install(self, *options: str) -> str:
         """What the command printed."""
         url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager", "--eviction-bridge")
-        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url, *options)
+        chosen = (*url, *self._install_options, *options)
+        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *chosen)
         assert done.returncode == 0, done.stderr
         if not self._as_installed:
             self._wait_for_reviews()
@@ -160,12 +169,14 @@ class RealCluster:
 
 
 @contextlib.contextmanager
-def real_cluster(folder: Path, nodes: int) -> Iterator[RealCluster]:
-    """The control plane, its nodes, and Vacate installed and running."""
+def real_cluster(
+    folder: Path, nodes: int, *, install: Sequence[str] = (), webhook: Sequence[str] = ()
+) -> Iterator[RealCluster]:
+    """The control plane, its nodes, and Vacate installed and running, with more options for both."""
     with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
-            cluster = RealCluster(plane)
+            cluster = RealCluster(plane, install=install, webhook=webhook)
             try:
                 cluster.start()
                 yield cluster

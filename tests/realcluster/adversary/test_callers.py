@@ -1,0 +1,54 @@
+"""A caller of the eviction API whom a company's own webhook refuses: the bridge must not act for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.realcluster.adversary import PENDING, PREPARE, ROWS, Site, refused
+from vacate.api.kinds import PODS
+from vacate.api.terminationreason import ANNOTATION
+
+pytestmark = ROWS
+REFUSAL = "not by company policy"
+
+
+class TestRefusedCaller:
+    @PENDING
+    @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["at once", "slowly"])
+    def test_gets_no_request_for_an_eviction_that_others_refuse(self, site: Site, seconds: float) -> None:
+        """Webhooks are called side by side, and the API server shows the first refusal only."""
+        pod = site.pod(PREPARE)
+        with site.company.refusing(site.tenant.user, seconds=seconds):
+            refused(site.tenant.evict(pod["metadata"]["name"]), REFUSAL)
+        assert site.requested(pod) is None
+        assert site.there(pod)
+
+    @PENDING
+    def test_joins_no_request(self, site: Site) -> None:
+        pod = site.pod(PREPARE)
+        site.admin.request(pod, "admin.example.com").ok()
+        with site.company.refusing(site.tenant.user):
+            refused(site.tenant.evict(pod["metadata"]["name"]), REFUSAL)
+        found = site.requested(pod)
+        assert found is not None
+        assert [one["name"] for one in found["spec"]["requesters"]] == ["admin.example.com"]
+
+    def test_without_the_right_gets_none_either(self, site: Site) -> None:
+        pod = site.pod(PREPARE)
+        refused(site.agent.evict(pod["metadata"]["name"]))
+        assert site.requested(pod) is None
+
+    def test_whom_nobody_refuses_gets_one(self, site: Site) -> None:
+        pod = site.pod(PREPARE)
+        with site.company.refusing(site.other_tenant.user):
+            assert site.tenant.evict(pod["metadata"]["name"]).code == 429
+        assert site.requested(pod) is not None
+
+    @PENDING
+    def test_leaves_no_reason_on_a_pod_whose_deletion_others_refuse(self, site: Site) -> None:
+        pod = site.pod()
+        with site.company.refusing(site.tenant.user):
+            refused(site.tenant.delete(PODS, pod["metadata"]["name"]), REFUSAL)
+            refused(site.tenant.evict(pod["metadata"]["name"]), REFUSAL)
+        kept = site.admin.get(PODS, pod["metadata"]["name"]).ok()
+        assert ANNOTATION not in kept["metadata"].get("annotations", {})

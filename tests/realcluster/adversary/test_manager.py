@@ -1,0 +1,246 @@
+"""The manager's stolen token: it evicts pods and scales workloads, and runs nothing of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from support.https import Obj, Reply
+from support.realcluster.adversary import (
+    APPLY,
+    MERGE,
+    OWN_NODE,
+    PENDING,
+    PREPARE,
+    ROWS,
+    STRATEGIC,
+    TENANTS,
+    Site,
+    refused,
+)
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    HORIZONTALPODAUTOSCALERS,
+    NODES,
+    PERSISTENTVOLUMES,
+    PODS,
+    REPLICASETS,
+    Kind,
+)
+from vacate.fencing.marks import APPROVED, REQUESTED
+
+pytestmark = ROWS
+SYSTEM, NAME = "kube-system", "dns"
+COST = "controller.kubernetes.io/pod-deletion-cost"
+SINCE = "2026-01-01T00:00:00Z"
+LABELS = {"app": NAME}
+CONTAINER = {"name": "main", "image": "app:1"}
+WORKLOAD = {
+    "metadata": {"name": NAME},
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER]}},
+    },
+}
+AUTOSCALER = {
+    "metadata": {"name": NAME},
+    "spec": {
+        "minReplicas": 1,
+        "maxReplicas": 2,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME},
+    },
+}
+VOLUME = {
+    "metadata": {"name": NAME},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/mnt"},
+        "persistentVolumeReclaimPolicy": "Retain",
+    },
+}
+POD = {"metadata": {"name": NAME}, "spec": {"nodeName": OWN_NODE, "containers": [CONTAINER]}}
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write, by merge patch where nothing else is named."""
+
+    kind: Kind
+    change: Any
+    how: str = MERGE
+    sub: str = ""
+    query: str = ""
+
+    def by(self, site: Site) -> Reply:
+        """Sent with the manager's token."""
+        name = OWN_NODE if self.kind is NODES else NAME
+        return site.manager.change(
+            self.kind, name, self.change, SYSTEM, how=self.how, sub=self.sub, query=self.query
+        )
+
+
+def _template(**spec: Any) -> Obj:
+    return {"spec": {"template": {"spec": spec}}}
+
+
+def _container(**changes: Any) -> Obj:
+    return _template(containers=[{**CONTAINER, **changes}])
+
+
+def _annotated(**annotations: str) -> Obj:
+    return {"metadata": {"annotations": annotations}}
+
+
+PRIVILEGED = _container(securityContext={"privileged": True})
+NO_MORE_THAN: dict[str, Write] = {
+    "a privileged template": Write(DEPLOYMENTS, PRIVILEGED, STRATEGIC),
+    "a privileged template, applied": Write(DEPLOYMENTS, PRIVILEGED, APPLY),
+    "a privileged template, tried": Write(DEPLOYMENTS, PRIVILEGED, STRATEGIC, query="?dryRun=All"),
+    "an image beside the count": Write(
+        DEPLOYMENTS, {"spec": {"replicas": 3, **_container(image="mine:1")["spec"]}}, STRATEGIC
+    ),
+    "a service account": Write(DEPLOYMENTS, _template(serviceAccountName="clusterrole-aggregation")),
+    "annotations of a template": Write(
+        DEPLOYMENTS, {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    ),
+    "a paused Deployment": Write(DEPLOYMENTS, {"spec": {"paused": True}}),
+    "finalizers of a Deployment": Write(DEPLOYMENTS, {"metadata": {"finalizers": ["example.com/pin"]}}),
+    "annotations of a Deployment": Write(
+        DEPLOYMENTS, _annotated(**{"kubectl.kubernetes.io/last-applied-configuration": "{}"})
+    ),
+    "owners of a Deployment": Write(
+        DEPLOYMENTS,
+        {
+            "metadata": {
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "no", "uid": "no-such"}]
+            }
+        },
+    ),
+    "a template of a ReplicaSet": Write(REPLICASETS, PRIVILEGED, STRATEGIC),
+    "the count of a ReplicaSet": Write(REPLICASETS, {"spec": {"replicas": 3}}),
+    "the maximum of an autoscaler": Write(HORIZONTALPODAUTOSCALERS, {"spec": {"maxReplicas": 99}}),
+    "the target of an autoscaler": Write(
+        HORIZONTALPODAUTOSCALERS, {"spec": {"scaleTargetRef": {"name": "other"}}}
+    ),
+    "the image of a pod": Write(
+        PODS, {"spec": {"containers": [{"name": "main", "image": "mine:1"}]}}, STRATEGIC
+    ),
+    "finalizers of a pod": Write(PODS, {"metadata": {"finalizers": ["example.com/pin"]}}),
+    "owners of a pod": Write(
+        PODS,
+        {
+            "metadata": {
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "no", "uid": "no-such"}]
+            }
+        },
+    ),
+    "the provider of a node": Write(NODES, {"spec": {"providerID": "mine://1"}}),
+    "the network of a node": Write(NODES, {"spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"]}}),
+    "a foreign taint": Write(
+        NODES, {"spec": {"taints": [{"key": "example.com/x", "effect": "NoSchedule"}]}}, STRATEGIC
+    ),
+    "annotations of a node": Write(NODES, _annotated(**{"node.alpha.kubernetes.io/ttl": "9"})),
+    "the readiness of a node": Write(
+        NODES,
+        {
+            "status": {
+                "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "a", "lastTransitionTime": SINCE}
+                ]
+            }
+        },
+        STRATEGIC,
+        "status",
+    ),
+    "the capacity of a node": Write(NODES, {"status": {"capacity": {"cpu": "9999"}}}, sub="status"),
+    "the addresses of a node": Write(
+        NODES,
+        {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}},
+        STRATEGIC,
+        "status",
+    ),
+    "the reclaim policy of a volume": Write(
+        PERSISTENTVOLUMES, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}
+    ),
+    "what a person says about a volume": Write(
+        PERSISTENTVOLUMES, _annotated(**{"vacate.dev/exclusive": "false"})
+    ),
+}
+ITS_WORK: dict[str, Write] = {
+    "the count of a Deployment": Write(DEPLOYMENTS, {"spec": {"replicas": 0}}),
+    "the minimum of an autoscaler": Write(HORIZONTALPODAUTOSCALERS, {"spec": {"minReplicas": 1}}),
+    "the deletion cost of a pod": Write(PODS, _annotated(**{COST: "1"})),
+    "a cordon": Write(NODES, {"spec": {"unschedulable": False}}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workloads(site: Site) -> Iterator[None]:
+    """One object of each kind that the manager writes, in the namespace of the system."""
+    made = (
+        (DEPLOYMENTS, WORKLOAD),
+        (REPLICASETS, WORKLOAD),
+        (HORIZONTALPODAUTOSCALERS, AUTOSCALER),
+        (PERSISTENTVOLUMES, VOLUME),
+        (PODS, POD),
+    )
+    for kind, body in made:
+        site.admin.create(kind, body, SYSTEM).ok()
+    yield
+    for kind, _ in made:
+        site.admin.delete(kind, NAME, SYSTEM).ok()
+
+
+class TestManagersToken:
+    @PENDING
+    @pytest.mark.parametrize("what", NO_MORE_THAN)
+    def test_changes_nothing_but_what_the_manager_writes(self, site: Site, what: str) -> None:
+        refused(NO_MORE_THAN[what].by(site))
+
+    @pytest.mark.parametrize("what", ITS_WORK)
+    def test_does_the_managers_work_where_others_change_objects_too(self, site: Site, what: str) -> None:
+        """A company's policy labels what is written: that must not stop a drain."""
+        ITS_WORK[what].by(site).ok()
+
+    @PENDING
+    @pytest.mark.parametrize("mark", [APPROVED, REQUESTED])
+    def test_approves_no_fence_and_requests_none(self, site: Site, mark: str) -> None:
+        refused(site.manager.change(NODES, OWN_NODE, _annotated(**{mark: "now"})))
+
+    def test_reads_no_secret(self, site: Site) -> None:
+        for namespace in (SYSTEM, TENANTS, "vacate-system"):
+            refused(site.manager.call("GET", f"/api/v1/namespaces/{namespace}/secrets"))
+
+    def test_runs_no_pod_and_no_job(self, site: Site) -> None:
+        pod = {"metadata": {"name": "mine"}, "spec": {"containers": [CONTAINER]}}
+        for namespace in (SYSTEM, TENANTS, "vacate-system"):
+            refused(site.manager.create(PODS, pod, namespace))
+            refused(site.manager.create(DEPLOYMENTS, WORKLOAD, namespace))
+            refused(
+                site.manager.change(DEPLOYMENTS, "mine", {"spec": WORKLOAD["spec"]}, namespace, how=APPLY)
+            )
+
+    def test_takes_no_rights(self, site: Site) -> None:
+        group = "/apis/rbac.authorization.k8s.io/v1"
+        path = f"{group}/clusterrolebindings/vacate-manager"
+        refused(site.manager.call("PATCH", path, {"subjects": []}, MERGE))
+        path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/clusterrole-aggregation-controller/token"
+        refused(site.manager.call("POST", path, {"spec": {}}))
+
+    def test_evicts_within_budgets_only(self, site: Site) -> None:
+        pod = site.pod(PREPARE, labels={"app": "held"})
+        budget = {
+            "metadata": {"name": "held"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "held"}}},
+        }
+        group = f"/apis/policy/v1/namespaces/{TENANTS}/poddisruptionbudgets"
+        site.admin.call(
+            "POST", group, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **budget}
+        ).ok()
+        assert site.manager.evict(pod["metadata"]["name"]).code == 429
+        assert site.there(pod)

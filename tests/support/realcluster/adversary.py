@@ -1,0 +1,385 @@
+"""An installation on a real control plane, and everyone who may have a foothold beside it.
+
+Each attacker is an account with a real token. A row of the suite is a test of one thing that a foothold must
+not achieve; `held_by` names the policy or webhook without which the row fails, and `test_removals` takes each
+of them away in turn to see that it does.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from support.certificates import Authority
+from support.evictions.namespace import is_ready, pod_body
+from support.https import Https, Obj, Reply
+from support.processes.cluster import vacate
+from support.realcluster.evictions import HOME, RealCluster, real_cluster
+from support.waiting import until
+from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES, PODS, ROLEBINDINGS, SERVICEACCOUNTS, Kind
+from vacate.api.objectnames import INTERCEPTOR, MANAGER, SHUTDOWN_AGENT, WEBHOOK
+from vacate.install.settings import ShutdownAgent
+
+ROWS = [pytest.mark.kube, pytest.mark.xdist_group("adversary")]
+"""The marks of all modules of the suite: they share one installation."""
+F = TypeVar("F", bound=Callable[..., object])
+TENANTS = "tenants"
+"""The namespace in which all of it happens."""
+OWN_NODE, OTHER_NODE = "node-1", "node-2"
+"""The node of the agent whose token is used, and that of all other pods."""
+PREPARE, BOUND = "prepare.example.com", "bound.example.com"
+"""Two interceptors: anyone with the role may report for the first, one account for the second."""
+MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
+_ADMISSION = "admissionregistration.k8s.io"
+_AGENTS = ShutdownAgent().namespace
+_INSTALLED = (
+    "--termination-reasons", "--shutdown-agent", "alone",
+    "--interceptor", f"{BOUND}={TENANTS}/bound",
+)  # fmt: skip
+_WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound")
+
+
+PENDING = pytest.mark.xfail(reason="its repair is not here yet", strict=False)
+
+
+def held_by(*names: str) -> Callable[[F], F]:
+    """What alone keeps a row: admission policies, or webhooks by their names in a configuration."""
+
+    def mark(row: F) -> F:
+        row.held_by = names  # type: ignore[attr-defined]
+        return row
+
+    return mark
+
+
+class Account:
+    """Someone at the API server; objects are those of the tenants where nothing else is named."""
+
+    dry = ""
+    """What all of them add to their patches and deletions: nothing, or that it is a dry run."""
+
+    def __init__(self, https: Https, user: str = "") -> None:
+        self._https = https
+        self.user = user
+
+    def call(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
+    ) -> Reply:
+        """One request, whatever becomes of it."""
+        return self._https.call(method, path, body, content_type=content_type, headers=headers)
+
+    def get(self, kind: Kind, name: str, namespace: str = TENANTS) -> Reply:
+        return self.call("GET", _path(kind, name, namespace))
+
+    def create(self, kind: Kind, body: Obj, namespace: str = TENANTS, query: str = "") -> Reply:
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+        return self.call("POST", _collection(kind, namespace) + query, body)
+
+    def change(
+        self,
+        kind: Kind,
+        name: str,
+        change: Any,
+        namespace: str = TENANTS,
+        *,
+        sub: str = "",
+        how: str = MERGE,
+        query: str = "",
+    ) -> Reply:
+        """A patch of that sort; an apply is forced, by a manager of its own."""
+        path, query = _path(kind, name, namespace, sub), query or Account.dry
+        if how == APPLY:
+            query = "?fieldManager=attacker&force=true" + query.replace("?", "&")
+            change = {"apiVersion": kind.api_version, "kind": kind.kind, **change}
+            change["metadata"] = {"name": name, **change.get("metadata", {})}
+        return self.call("PATCH", path + query, change, how)
+
+    def replace(self, kind: Kind, body: Obj, namespace: str = TENANTS, *, sub: str = "") -> Reply:
+        """A PUT."""
+        return self.call("PUT", _path(kind, body["metadata"]["name"], namespace, sub), body)
+
+    def delete(self, kind: Kind, name: str, namespace: str = TENANTS, **options: Any) -> Reply:
+        return self.call("DELETE", _path(kind, name, namespace) + Account.dry, options or None)
+
+    def evict(self, pod: str, namespace: str = TENANTS) -> Reply:
+        """As kubectl drain does."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        return self.call("POST", _path(PODS, pod, namespace, "eviction"), body)
+
+    def request(self, pod: Obj, requester: str = "tenant.example.com", **more: Any) -> Reply:
+        """Request the eviction of a pod; `more` is metadata beside the name."""
+        return self.create(
+            EVICTIONREQUESTS, request_for(pod, requester, **more), pod["metadata"]["namespace"]
+        )
+
+
+def request_for(pod: Obj, requester: str = "tenant.example.com", **metadata: Any) -> Obj:
+    """An EvictionRequest for this pod."""
+    of = {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+    spec = {"target": {"podRef": of}, "requesters": [{"name": requester}]}
+    return {"metadata": {"name": of["uid"], **metadata}, "spec": spec}
+
+
+def _collection(kind: Kind, namespace: str) -> str:
+    return kind.collection_path(namespace if kind.namespaced else None)
+
+
+def _path(kind: Kind, name: str, namespace: str, sub: str = "") -> str:
+    return kind.object_path(name, namespace if kind.namespaced else None, sub)
+
+
+def refused(reply: Reply, *parts: str, codes: tuple[int, ...] = (403, 422)) -> str:
+    """The text of an answer that had to be a refusal and says these things."""
+    assert reply.code in codes, f"not refused, {reply.code}: {reply.text[:400]}"
+    for part in parts:
+        assert part in reply.text, f"{part!r} not in: {reply.text[:400]}"
+    return reply.text
+
+
+class CompanyWebhook(ThreadingHTTPServer):
+    """A company's own validating webhook for evictions and deletions: it refuses some users, or is slow."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.refuses: frozenset[str] = frozenset()
+        self.seconds = 0.0
+        self.reviewed: list[Obj] = []
+        self.authority = Authority()
+        super().__init__(("127.0.0.1", 0), _CompanyHandler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        pair = self.authority.issue("company")
+        with tempfile.NamedTemporaryFile("wb", suffix=".pem") as file:  # the ssl module reads files only
+            file.write(pair.certificate + pair.key)
+            file.flush()
+            context.load_cert_chain(file.name)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    @contextlib.contextmanager
+    def refusing(self, *users: str, seconds: float = 0.0) -> Iterator[None]:
+        """Refuse these users, each after so many seconds."""
+        self.refuses, self.seconds = frozenset(users), seconds
+        try:
+            yield
+        finally:
+            self.refuses, self.seconds = frozenset(), 0.0
+
+    def configuration(self) -> Obj:
+        """For the API server: all evictions and deletions of the tenants' pods."""
+
+        def rule(resource: str, operation: str) -> Obj:
+            return {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": [operation],
+                "resources": [resource],
+            }
+
+        hook = {
+            "name": "policy.company.example.com",
+            "rules": [rule("pods", "DELETE"), rule("pods/eviction", "CREATE")],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": TENANTS}},
+            "clientConfig": {
+                "url": f"https://127.0.0.1:{self.server_address[1]}/",
+                "caBundle": base64.b64encode(self.authority.pem).decode(),
+            },
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 10,
+        }
+        return _admission("ValidatingWebhookConfiguration", "company", webhooks=[hook])
+
+
+class _CompanyHandler(BaseHTTPRequestHandler):
+    server: CompanyWebhook
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+        self.server.reviewed.append(review)
+        answer: Obj = {"uid": review["uid"], "allowed": True}
+        if review["userInfo"]["username"] in self.server.refuses:
+            time.sleep(self.server.seconds)  # it is what the company's webhook takes, not a wait of a test
+            answer |= {"allowed": False, "status": {"code": 403, "message": "not by company policy"}}
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
+        text = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the base class has it
+        """Nothing."""
+
+
+COMPANY_LABEL = "company.example.com/seen"
+
+
+def _company_labels() -> dict[str, Obj]:
+    """A company's policy that labels each Deployment, pod and node that is written, by plural."""
+    name, rules = "company-labels", [("apps", "deployments"), ("", "pods"), ("", "nodes")]
+    labelled = f"Object{{metadata: Object.metadata{{labels: {{'{COMPANY_LABEL}': 'yes'}}}}}}"
+    policy = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": [group],
+                    "apiVersions": ["v1"],
+                    "operations": ["UPDATE"],
+                    "resources": [resource],
+                }
+                for group, resource in rules
+            ]
+        },
+        "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": labelled}},
+        ],
+    }
+    return {
+        "mutatingadmissionpolicies": _admission("MutatingAdmissionPolicy", name, spec=policy),
+        "mutatingadmissionpolicybindings": _admission(
+            "MutatingAdmissionPolicyBinding", name, spec={"policyName": name}
+        ),
+    }
+
+
+def _admission(kind: str, name: str, **fields: Any) -> Obj:
+    return {"apiVersion": f"{_ADMISSION}/v1", "kind": kind, "metadata": {"name": name}, **fields}
+
+
+class Site:
+    """The installation, and the tokens of those who attack it."""
+
+    def __init__(self, cluster: RealCluster, company: CompanyWebhook) -> None:
+        self.cluster = cluster
+        self.company = company
+        self.admin = Account(cluster.admin, "admin")
+        self._pods = 0
+        self.admin.create(NAMESPACES, {"metadata": {"name": TENANTS}}).ok()
+        self.tenant = self._user("tenant", "edit")
+        self.other_tenant = self._user("other", "edit")
+        self.interceptor = self._user("interceptor", INTERCEPTOR)
+        self.bound = self._user("bound", INTERCEPTOR)
+        self.manager = self._account(HOME, MANAGER)
+        self.webhook = self._account(HOME, WEBHOOK)
+        self.agent = self._agent(OWN_NODE)
+        self.agent_without_node = self._account(_AGENTS, SHUTDOWN_AGENT)
+        beside = {"validatingwebhookconfigurations": company.configuration(), **_company_labels()}
+        for plural, one in beside.items():
+            cluster.admin.create(f"/apis/{_ADMISSION}/v1/{plural}", one)
+
+    def pod(self, *interceptors: str, node: str = OTHER_NODE, **more: Any) -> Obj:
+        """A ready pod of the tenants, on that node, with a name of its own."""
+        self._pods += 1
+        name = f"pod-{self._pods}"
+        self.admin.create(PODS, pod_body(name, *interceptors, nodeName=node, **more)).ok()
+
+        def ready() -> Obj | None:
+            found = self.admin.get(PODS, name).ok()
+            return found if is_ready(found) else None
+
+        found = until(ready)
+        assert found is not None
+        return found
+
+    def there(self, pod: Obj) -> bool:
+        """Whether this very pod runs on, and has not been asked to end."""
+        reply = self.admin.get(PODS, pod["metadata"]["name"])
+        if reply.code == 404:
+            return False
+        found = reply.ok()["metadata"]
+        return found["uid"] == pod["metadata"]["uid"] and "deletionTimestamp" not in found
+
+    def requested(self, pod: Obj) -> Obj | None:
+        """The EvictionRequest about this pod, if there is one."""
+        reply = self.admin.get(EVICTIONREQUESTS, pod["metadata"]["uid"])
+        return None if reply.code == 404 else reply.ok()
+
+    def requested_by_name(self, request: Obj) -> Obj:
+        """An EvictionRequest as it is now."""
+        return self.admin.get(EVICTIONREQUESTS, request["metadata"]["name"]).ok()
+
+    def active(self, *interceptors: str) -> Obj:
+        """A request at whose end the last of these interceptors has the turn."""
+        pod = self.pod(*interceptors)
+        self.admin.request(pod).ok()
+
+        def turn() -> Obj | None:
+            found = self.requested(pod) or {}
+            return found if found.get("status", {}).get("activeInterceptorName") == interceptors[-1] else None
+
+        found = until(turn)
+        assert found is not None
+        return found
+
+    def vacate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command of the administrator."""
+        return vacate(*arguments, "--kubeconfig", str(self.cluster.kubeconfig))
+
+    def node(self, name: str) -> Obj:
+        return self.admin.get(NODES, name).ok()
+
+    def _user(self, name: str, role: str) -> Account:
+        """Of a service account among the tenants that has this role there."""
+        self.admin.create(SERVICEACCOUNTS, {"metadata": {"name": name}}).ok()
+        binding = {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": TENANTS}],
+        }
+        self.admin.create(ROLEBINDINGS, binding).ok()
+        return self._account(TENANTS, name)
+
+    def _agent(self, node: str) -> Account:
+        """The shutdown agent of a node: its token is bound to its pod, and so names the node."""
+        spec = {
+            "serviceAccountName": SHUTDOWN_AGENT,
+            "nodeName": node,
+            "containers": [{"name": "main", "image": "app:1"}],
+        }
+        made = self.admin.create(PODS, {"metadata": {"name": f"agent-{node}"}, "spec": spec}, _AGENTS).ok()
+        return self._account(_AGENTS, SHUTDOWN_AGENT, made)
+
+    def _account(self, namespace: str, name: str, pod: Obj | None = None) -> Account:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        spec: Obj = {"expirationSeconds": 3600}
+        if pod is not None:
+            of = pod["metadata"]
+            spec["boundObjectRef"] = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": of["name"],
+                "uid": of["uid"],
+            }
+        token = self.cluster.admin.create(path, {"spec": spec})["status"]["token"]
+        user = f"system:serviceaccount:{namespace}:{name}"
+        return Account(self.cluster.admin.with_token(token), user)
+
+
+@contextlib.contextmanager
+def site(folder: Path, nodes: int) -> Iterator[Site]:
+    """All of it, for as long as the block runs."""
+    company = CompanyWebhook()
+    thread = threading.Thread(target=company.serve_forever, daemon=True)
+    thread.start()
+    try:
+        with real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK) as cluster:
+            yield Site(cluster, company)
+    finally:
+        company.shutdown()
+        company.server_close()
