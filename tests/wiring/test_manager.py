@@ -14,11 +14,13 @@ from multidict import MultiDict
 from support.simulated.clusters import Body, in_world
 from support.simulated.evictions import A, active, completed, heard, requested, status
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
-from vacate.api.kinds import LEASES, PODS
+from vacate.api.kinds import CLUSTERROLES, LEASES, PODS, ROLES, Kind
+from vacate.api.objectnames import TROUBLE
 from vacate.api.objects import dig
 from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
 from vacate.client.transport import Transport
+from vacate.embedded.bootstrap.rules import AUTO_UPDATE
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -36,12 +38,19 @@ CLOSED = parse_feature_gates("EvictionRequestAPI=false,Fencing=false,ExclusiveVo
 class Beside:
     """A manager over a link of its own."""
 
-    def __init__(self, world: World, name: str, settings: ManagerSettings, skew: float = 0.0) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        settings: ManagerSettings,
+        skew: float = 0.0,
+        groups: tuple[str, ...] = (MASTERS,),
+    ) -> None:
         self.name = name
         clock = world.sim.skewed_clock(skew)
         around = Environment(clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
-            Dating(world, world.network.link(name, Peer(EVICTION_CONTROLLER, (MASTERS,)))), around, settings
+            Dating(world, world.network.link(name, Peer(EVICTION_CONTROLLER, groups))), around, settings
         )
         self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
 
@@ -57,10 +66,13 @@ async def beside(
     gates: FeatureGates | None = None,
     leader_elect: bool = True,
     skew: float = 0.0,
+    groups: tuple[str, ...] = (MASTERS,),
 ) -> AsyncIterator[Sequence[Beside]]:
     """Managers for as long as the block runs."""
     managers = [
-        Beside(world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name), skew)
+        Beside(
+            world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name), skew, groups
+        )
         for name in names
     ]
     try:
@@ -152,11 +164,130 @@ def test_who_loses_the_lease_stops_with_an_error() -> None:
     apart(body)
 
 
-def test_without_election_it_needs_no_lease() -> None:
+def test_without_election_it_works_whoever_holds_the_lease_and_shows_its_own() -> None:
     async def body(world: World) -> None:
+        record = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+        meta = {"name": LEASE, "namespace": "kube-system"}
+        await world.client.create(LEASES, {"metadata": meta, "spec": record})
         async with beside(world, "m", leader_elect=False):
             assert await completed(world, await requested(world)) == "PodDeleted"
-        assert world.find(LEASES, LEASE, "kube-system") is None
+            assert holder(world) == "m"
+        assert holder(world) == ""
+
+    apart(body)
+
+
+class Rights:
+    """The roles of the manager on the embedded cluster, from which rules can be taken for a while."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._before: dict[tuple[Kind, str], Any] = {}
+
+    async def take(self, kind: Kind, name: str, verb: str, resource: str) -> None:
+        """Let the role no longer allow the verb on the resource."""
+        found = await self._world.client.get(kind, name, "kube-system" if kind.namespaced else "")
+        self._before[kind, name] = found["rules"]
+        rules = [
+            {**one, "verbs": [each for each in one["verbs"] if each != verb]}
+            if resource in one.get("resources", ())
+            else one
+            for one in found["rules"]
+        ]
+        await self._set(kind, name, [one for one in rules if one["verbs"]])
+
+    async def give_back(self) -> None:
+        """All that was taken."""
+        for (kind, name), rules in self._before.items():
+            await self._set(kind, name, rules)
+
+    async def _set(self, kind: Kind, name: str, rules: Any) -> None:
+        namespace = "kube-system" if kind.namespaced else ""
+        # A server that starts would give the default roles their rights back.
+        keep = {"metadata": {"annotations": {AUTO_UPDATE: "false"}}}
+        await self._world.client.patch(kind, name, {**keep, "rules": rules}, namespace)
+
+
+OWN_ROLE = "system:controller:evictionrequest-controller"
+LOCK_ROLE = "system::leader-locking-evictionrequest-controller"
+
+
+def trouble(world: World) -> str:
+    return str(dig(world.find(LEASES, LEASE, "kube-system"), "metadata", "annotations", TROUBLE) or "")
+
+
+def test_a_manager_that_may_not_take_its_lease_logs_why_and_is_not_ready_until_it_can(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(world: World) -> None:
+        rights = Rights(world)
+        await rights.take(ROLES, LOCK_ROLE, "create", "leases")
+        async with beside(world, "m", groups=()) as [manager]:
+            await world.sim.clock.sleep(50)
+            assert manager.parts.not_ready() == ""
+            await world.sim.clock.sleep(20)
+            why = manager.parts.not_ready()
+            assert why.startswith("Lease kube-system/vacate-manager can be neither taken nor renewed: ")
+            assert "cannot create resource" in why
+            await rights.give_back()
+            assert await completed(world, await requested(world)) == "PodDeleted"
+            assert manager.parts.not_ready() == ""
+
+    apart(body)
+    logged = [one.message for one in caplog.records if "Lease kube-system/vacate-manager" in one.message]
+    assert len(logged) == 2, logged
+    assert "cannot create resource" in logged[0]
+    assert logged[1].endswith("can be written again")
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "leads"),
+    [
+        ("list", "evictionrequests", False),
+        ("watch", "poddisruptionbudgets", False),
+        ("watch", "poddisruptionbudgets", True),
+    ],
+)
+def test_a_kind_that_may_not_be_followed_is_named_in_the_log_in_readyz_and_in_the_lease(
+    caplog: pytest.LogCaptureFixture, verb: str, resource: str, leads: bool
+) -> None:
+    async def body(world: World) -> None:
+        rights = Rights(world)
+        if not leads:
+            await rights.take(CLUSTERROLES, OWN_ROLE, verb, resource)
+        async with beside(world, "m", groups=()) as [manager]:
+            if leads:
+                await world.until(lambda: holder(world) == "m")
+                await rights.take(CLUSTERROLES, OWN_ROLE, verb, resource)
+                await world.restart_server()  # its watches end, and are opened anew
+            await world.sim.clock.sleep(9)
+            for where in (trouble(world), manager.parts.not_ready()):
+                assert f"{verb} resource" in where or f"lack the right to {verb} {resource}" in where
+                assert resource in where
+            await rights.give_back()
+            await world.sim.clock.sleep(90)  # the pause of the informer before it tries again
+            assert manager.parts.not_ready() == ""
+            assert trouble(world) == ""
+            assert holder(world) == "m"
+
+    apart(body)
+    assert f"this process may not {verb} {resource}." in caplog.text
+
+
+def test_a_write_for_which_the_right_is_missing_is_named_until_it_succeeds() -> None:
+    async def body(world: World) -> None:
+        rights = Rights(world)
+        await rights.take(CLUSTERROLES, OWN_ROLE, "patch", "evictionrequests/status")
+        async with beside(world, "m", groups=()) as [manager]:
+            name = await requested(world)
+            await world.sim.clock.sleep(9)
+            lacks = "lack the right to patch evictionrequests/status.evictionrequest.coordination.k8s.io"
+            assert lacks in trouble(world)
+            assert lacks in manager.parts.not_ready()
+            await rights.give_back()
+            assert await completed(world, name) == "PodDeleted"
+            await world.sim.clock.sleep(3)
+            assert (manager.parts.not_ready(), trouble(world)) == ("", "")
 
     apart(body)
 

@@ -2,7 +2,8 @@
 
 Nobody trusts a remote clock. A candidate takes over when the lease's record has not changed for the lease's
 duration as measured here. A leader counts from the moment when it sent its last successful renewal, and stops
-at the renew deadline: before anyone can have taken over.
+at the renew deadline: before anyone can have taken over. The times in the record are for its readers, who see
+from it whether a process works; an annotation tells them what holds the process up.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vacate.api.kinds import LEASES
+from vacate.api.objectnames import TROUBLE
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time
 from vacate.client.client import Client
@@ -25,6 +27,9 @@ from vacate.errors import ApiError, ConfigError, Conflict, NotFound, TransportEr
 from vacate.metrics import Metrics
 
 log = logging.getLogger(__name__)
+
+NOT_READY_SECONDS = 60.0
+"""A candidate that could neither read nor write the lease for so long is not ready."""
 
 _RETRY_JITTER = 1.2  # candidates wait up to so much more of a retry period, as client-go's do
 
@@ -47,7 +52,10 @@ class LeaseTimings:
 
 
 class LeaderElector:
-    """One candidate for one lease. The identity must be unique to this process."""
+    """One candidate for one lease. The identity must be unique to this process.
+
+    `contested` is false for a process that works whoever holds the lease: it only shows that it does.
+    """
 
     def __init__(
         self,
@@ -60,6 +68,8 @@ class LeaderElector:
         namespace: str,
         identity: str,
         timings: LeaseTimings | None = None,
+        trouble: Callable[[], str] = lambda: "",
+        contested: bool = True,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -69,6 +79,11 @@ class LeaderElector:
         self._namespace = namespace
         self._identity = identity
         self._timings = timings or LeaseTimings()
+        self._trouble = trouble  # what holds this process up, for the readers of the lease
+        self._contested = contested
+        self._failing: tuple[float, str] | None = None  # since when the lease is out of reach, and why
+        self._logged = ""
+        self._noted = ""  # the trouble that the lease shows
         self._spec: Obj = {}  # the lease's spec as last seen or written
         self._version = ""  # its resourceVersion; empty where nothing was seen
         self._seen_at = -math.inf  # when _spec was first seen, here
@@ -89,9 +104,17 @@ class LeaderElector:
         """Who was last seen to hold the lease."""
         return str(self._spec.get("holderIdentity") or "")
 
+    def not_ready(self) -> str:
+        """Why this candidate could not lead if it had to, and that for a while; else nothing."""
+        if not self._contested or self._failing is None:
+            return ""
+        since, why = self._failing
+        seconds = self._clock.monotonic() - since
+        return f"{why}; for {seconds:.0f} s" if seconds >= NOT_READY_SECONDS else ""
+
     async def acquire(self) -> None:
-        """Return when this candidate leads."""
-        while not await self._attempt(self._write_if_free):
+        """Return when this candidate leads; at once where there is no contest."""
+        while self._contested and not await self._attempt(self._write_if_free):
             jitter = self._entropy.uniform(0.0, _RETRY_JITTER)
             await self._clock.sleep(self._timings.retry * (1.0 + jitter))
         self._gauge.set(1)
@@ -104,15 +127,24 @@ class LeaderElector:
         at the latest, also where a renewal hangs.
         """
         try:
+            while not self._contested:
+                await self._attempt(self._take)
+                await self._clock.sleep(self._timings.retry)
             while True:
                 left = self._valid_until - self._clock.monotonic()
                 try:
                     async with asyncio.timeout(max(left, 0.0)):
                         await self._renew()
                 except TimeoutError:
-                    raise LeadershipLost(f"{self._name}: the lease could not be renewed in time") from None
+                    why = f": {self._failing[1]}" if self._failing else ""
+                    text = f"{self._name}: the lease could not be renewed in time{why}"
+                    raise LeadershipLost(text) from None
         finally:
             await self.release()
+
+    async def report(self) -> None:
+        """Write into the lease what holds this candidate up before it can lead, unless another one leads."""
+        await self._attempt(self._write_trouble)
 
     async def regain(self) -> bool:
         """Lead again after the renew deadline; False where another process has held the lease meanwhile.
@@ -168,13 +200,43 @@ class LeaderElector:
             async with asyncio.timeout(self._timings.renew_deadline / 2):
                 written = await write()
         except (ApiError, TransportError, TimeoutError) as error:
-            log.debug("%s: lease: %s", self._name, error)
+            self._note_failure(error)
             # Whether the write came through is not known: look before the next one.
             self._version = ""
             return False
+        self._note_success()
         if written:
             self._valid_until = began + self._timings.renew_deadline
         return written
+
+    def _note_failure(self, error: Exception) -> None:
+        """A single failure, or losing a race, is not worth a line in the log."""
+        if isinstance(error, Conflict):
+            return
+        why = str(error) or "there was no answer in time"
+        text = f"Lease {self._namespace}/{self._name} can be neither taken nor renewed: {why}"
+        if self._failing is not None and text != self._logged:
+            self._logged = text
+            log.warning("%s", text)
+        self._failing = (self._failing[0] if self._failing else self._clock.monotonic(), text)
+
+    def _note_success(self) -> None:
+        if self._logged:
+            log.warning("Lease %s/%s can be written again", self._namespace, self._name)
+        self._failing, self._logged = None, ""
+
+    async def _take(self) -> bool:
+        await self._look()
+        if not await self._write_if_mine():
+            await self._write(self._record(transitions=self._transitions + 1 if self._version else 0))
+        return True
+
+    async def _write_trouble(self) -> bool:
+        await self._look()
+        is_led = self.leader not in ("", self._identity) and not self._expired()
+        if not is_led and self._noted != self._trouble():
+            await self._write(self._spec)
+        return False
 
     async def _write_if_free(self) -> bool:
         if not self.leading or not self._version:
@@ -210,7 +272,7 @@ class LeaderElector:
         try:
             lease = await self._client.get(LEASES, self._name, self._namespace)
         except NotFound:
-            self._spec, self._version = {}, ""
+            self._spec, self._version, self._noted = {}, "", ""
             return
         self._remember(lease)
 
@@ -219,16 +281,19 @@ class LeaderElector:
         if spec != self._spec:
             self._spec, self._seen_at = spec, self._clock.monotonic()
         self._version = lease["metadata"]["resourceVersion"]
+        self._noted = str((lease["metadata"].get("annotations") or {}).get(TROUBLE, ""))
 
     async def _write(self, spec: Obj) -> None:
         """Create the lease or change exactly the version that was seen; anything else is a conflict."""
+        meta: Obj = {}
+        if (trouble := self._trouble()) != self._noted:
+            meta["annotations"] = {TROUBLE: trouble or None}
         if self._version:
-            change: Obj = {"metadata": {"resourceVersion": self._version}, "spec": spec}
+            change: Obj = {"metadata": {"resourceVersion": self._version, **meta}, "spec": spec}
             lease = await self._client.patch(LEASES, self._name, change, self._namespace)
         else:
-            lease = await self._client.create(
-                LEASES, {"metadata": {"name": self._name, "namespace": self._namespace}, "spec": spec}
-            )
+            meta |= {"name": self._name, "namespace": self._namespace}
+            lease = await self._client.create(LEASES, {"metadata": meta, "spec": spec})
         self._remember(lease)
 
     def _record(self, *, acquired: Any = None, transitions: int = 0) -> Obj:

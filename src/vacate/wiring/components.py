@@ -18,6 +18,7 @@ from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
 from vacate.runtime.recorder import EventRecorder
 
@@ -89,11 +90,32 @@ def component_manager(
     members: Sequence[ControllerDescriptor],
     around: Environment,
     projections: Mapping[str, Projection[Any]] | None = None,
+    *,
+    shown_by: str = "",
 ) -> Manager:
-    """One part: its controllers under one manager, with informers in common and a recorder for each."""
+    """One part: its controllers under one manager, with informers in common and a recorder for each.
+
+    With `shown_by`, a Lease in kube-system that is held under this name shows that the part works.
+    """
     shared, _ = component_dependencies(transport, name, around, projections)
     controllers, recorders = component_controllers(shared, members, around)
-    return Manager(shared.informers, controllers, runnables=recorders)
+    elector = _shown(shared.client, name, around, shown_by) if shown_by else None
+    return Manager(shared.informers, controllers, runnables=recorders, elector=elector)
+
+
+def _shown(client: Client, name: str, around: Environment, identity: str) -> LeaderElector:
+    """Renewed seldom: it ends with the server that has it, whatever happens."""
+    return LeaderElector(
+        client,
+        around.clock,
+        around.entropy,
+        around.metrics,
+        name=name,
+        namespace="kube-system",
+        identity=identity,
+        timings=LeaseTimings(20.0, 15.0, 5.0),
+        contested=False,
+    )
 
 
 def component_controllers(

@@ -17,6 +17,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.runtime.deniedrights import DeniedRights
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
@@ -28,13 +29,14 @@ from vacate.wiring.components import (
     component_controllers,
     component_dependencies,
 )
-from vacate.wiring.controllers import enabled
+from vacate.wiring.controllers import enabled, rules
 
 COMPONENT = "vacate-manager"
 """The name of the process, and of its Lease."""
 LEASE = COMPONENT
 
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 30.0
+_REPORT_SECONDS = 5.0  # between two looks at what a candidate has to report
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ class ManagerSettings:
     """What a person may choose."""
 
     gates: FeatureGates = field(default_factory=FeatureGates)
-    leader_elect: bool = True  # off where only one process can ever run
+    leader_elect: bool = True  # off where only one process can ever run; it shows its Lease all the same
     lease_namespace: str = "kube-system"
     timings: LeaseTimings = field(default_factory=LeaseTimings)
     identity: str = ""  # of this process among the candidates; made up where it is empty
@@ -72,12 +74,14 @@ class ManagerParts:
         self._component = component
         self._clock = around.clock
         server_clock = ServerClock(around.clock, around.metrics)
-        transport = DatedTransport(transport, server_clock)
         self._rows = enabled(settings.gates) if controllers is None else tuple(controllers)
+        self._denied = DeniedRights(DatedTransport(transport, server_clock), rules(self._rows))
+        transport = self._denied
         self._client = Client(transport, user_agent=f"vacate/{component}")
         self._missing: str | None = "the API server has not answered yet"
-        self._elector = self._candidate(around, settings) if settings.leader_elect else None
-        fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
+        self._elector = self._candidate(replace(around, clock=server_clock), settings)
+        elects = settings.leader_elect
+        fenced = FencedTransport(transport, lambda: self._elector.seconds_left) if elects else transport
         paced = RateLimitedTransport(fenced, around.clock, settings.pace, around.metrics)
         around = replace(
             around,
@@ -103,15 +107,32 @@ class ManagerParts:
         """What is still missing, or nothing: a health check. Who waits for the lease only is ready."""
         if not self.enabled:
             return ""
-        return self._missing or _unsynced(self._deps) or self._deps.informers.stalled()
+        found = (self._held_up(), self._deps.informers.stalled(), self._elector.not_ready())
+        return next(filter(None, found), "")
 
     async def run(self) -> None:
         """Run until cancelled, and then give the lease back. Raises when the lease is lost."""
         if not self.enabled:
             log.info("the feature gates of all controllers are closed: nothing to run")
             await asyncio.get_running_loop().create_future()
-        await self._wait_for_api()
-        await self._manager.run()
+        reporting = asyncio.get_running_loop().create_task(self._report(), name="report")
+        try:
+            await self._wait_for_api()
+            await self._manager.run()
+        finally:
+            reporting.cancel()
+            await asyncio.wait([reporting])
+
+    def _held_up(self) -> str:
+        """What keeps the controllers from work, or from a part of it."""
+        return self._missing or self._denied.text() or _unsynced(self._deps)
+
+    async def _report(self) -> None:
+        """Until this process leads, write what holds it up where users look for a manager that works."""
+        while True:
+            await self._clock.sleep(_REPORT_SECONDS)
+            if self._held_up() and not self._manager.ready:
+                await self._elector.report()
 
     def _candidate(self, around: Environment, settings: ManagerSettings) -> LeaderElector:
         return LeaderElector(
@@ -123,10 +144,9 @@ class ManagerParts:
             namespace=settings.lease_namespace,
             identity=settings.identity or f"{socket.gethostname()}_{around.entropy.uid()}",
             timings=settings.timings,
+            trouble=self._held_up,
+            contested=settings.leader_elect,
         )
-
-    def _seconds_left(self) -> float:
-        return self._elector.seconds_left if self._elector else 0.0
 
     async def _wait_for_api(self) -> None:
         """Return once our own kinds can be read; say what is in the way, and try ever more patiently."""

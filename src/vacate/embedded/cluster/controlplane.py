@@ -84,7 +84,9 @@ class ControlPlane:
         *,
         evictions: bool = True,
         hooks: Sequence[ControllerDescriptor] = (),
+        shown_by: str = "",
     ) -> None:
+        """`shown_by`: the name under which a Lease shows that Vacate's controllers run in here."""
         deps, recorder = component_dependencies(transport_for(node("simulated")), "kubelet", around)
         self.nodes = NodePool(deps, shapes, settings)
         self._managers: list[Manager] = [
@@ -100,6 +102,7 @@ class ControlPlane:
                     enabled(around.gates),
                     around,
                     PROJECTIONS,
+                    shown_by=shown_by,
                 )
             )
 

@@ -50,6 +50,9 @@ SIMULATED, PROCESS = "simulated", "process"
 RUNTIMES = (SIMULATED, PROCESS)
 FENCING_JOB_NAMESPACE = "kube-system"
 """Where PodTemplates of FencingPolicies are, and their Jobs: only administrators may write there."""
+HOLDER = "vacate-up"
+"""Who holds the Lease of the manager where Vacate's controllers run in here. Always the same: a cluster
+that was killed has it again at once."""
 STORAGE_QUOTA = 512 * 1024 * 1024
 LISTENER_LIMITS = Limits(connections=2_000, requests=1_000, all_body_bytes=128 * 1024 * 1024)
 """Far above what one machine's clients need; without limits strangers could fill the memory."""
@@ -203,6 +206,7 @@ class LocalCluster:
             self.settings.behaviour,
             evictions=self.evictions,
             hooks=hooks,
+            shown_by=HOLDER,
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
