@@ -10,6 +10,7 @@ from support.arms.kube import REAL
 from support.arms.marks import CONFORMANCE, without
 from support.arms.objects import binding, pod, role, rule
 from support.evictionrequests import FIRST, FORBID, SECOND, a_pod, a_request, complete, request
+from support.oddversions import WRITES, check_request
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, ROLEBINDINGS, ROLES
 
 pytestmark = [CONFORMANCE, without(REAL, because="admission is not there without a webhook")]
@@ -78,6 +79,13 @@ async def test_update(api: CaseApi) -> None:
         "Invalid",
         field_errors=["metadata.resourceVersion: Invalid value: 0: must be specified for an update"],
     )
+
+
+@without("kubectl", because="kubectl sends versions in ways of its own")
+@pytest.mark.parametrize("write", WRITES)
+async def test_no_version_passes_the_rules(api: CaseApi, write: str) -> None:
+    made = await a_request(api, "web", FIRST)
+    await check_request(api.arm, api.at(EVICTIONREQUESTS, made["metadata"]["name"]), write, made)
 
 
 @pytest.mark.parametrize("form", [JSON_PATCH, MERGE_PATCH], ids=["json", "merge"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
+from support.arms.arm import Obj
 from support.arms.caseapi import CaseApi
 from support.arms.marks import CONFORMANCE, without
 from support.arms.objects import budget, config_map, named, workload
+from support.oddversions import VERSIONS, WRITES, answers_to, code_of
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODDISRUPTIONBUDGETS, ROLES, Kind
 
 pytestmark = CONFORMANCE
@@ -129,11 +133,35 @@ async def test_get_not_older_than_a_version(api: CaseApi) -> None:
     assert (await api.get(CONFIGMAPS, "m", query={"resourceVersion": "0"}))["data"] == {"a": "1"}
 
 
-async def test_a_version_that_is_no_number(api: CaseApi) -> None:
-    obj = config_map("m")
-    await api.given(CONFIGMAPS, obj)
-    obj["metadata"]["resourceVersion"] = "x"
-    (await api.put(CONFIGMAPS, obj)).refused(500, "")
+@dataclass(frozen=True)
+class Versioned:
+    """One kind that is changed, and where."""
+
+    kind: Kind
+    obj: Obj
+    change: Obj
+    sub: str = ""
+    unconditional: bool = False
+
+
+VERSIONED = {
+    "configmaps": Versioned(CONFIGMAPS, config_map("x", a="1"), {"data": {"a": "2"}}, unconditional=True),
+    "leases": Versioned(LEASES, named("x", spec={"holderIdentity": "a"}), {"spec": {"holderIdentity": "b"}}),
+    "budgets": Versioned(
+        PODDISRUPTIONBUDGETS, budget("x"), {"status": {"observedGeneration": 7}}, sub="status"
+    ),
+}
+
+
+@without("kubectl", because="kubectl sends versions in ways of its own")
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("given", VERSIONED.values(), ids=VERSIONED.keys())
+async def test_versions_as_clients_may_write_them(api: CaseApi, given: Versioned, write: str) -> None:
+    read = await api.given(given.kind, given.obj)
+    path, unconditional = api.at(given.kind, "x", given.sub), given.unconditional
+    answers = await answers_to(api.arm, path, write, read, given.change)
+    codes = {version: answer.code for version, answer in answers.items()}
+    assert codes == {one: code_of(one, write, unconditional=unconditional) for one in VERSIONS}
 
 
 @without("kubectl", because="kubectl prints no causes")

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from support.arms import objects as make
 from support.arms.arm import MERGE_PATCH, As, Obj
+from support.oddversions import WRITES, check_request
 from support.realcluster.definitions import until
 from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
@@ -137,6 +138,14 @@ async def test_steps_of_the_status(plane: Plane) -> None:
             await plane.arm.call("DELETE", PODS.object_path("steps", HERE), query={"gracePeriodSeconds": "0"})
         ).ok()
         (await plane.arm.call("DELETE", path)).ok()
+
+
+@pytest.mark.parametrize("write", [*WRITES, "apply"])
+async def test_no_version_passes_the_rules(plane: Plane, write: str) -> None:
+    async with plane.answering():
+        pod = (await plane.pod(f"odd-{write}", {f"{PREFIX}/priority_a.example.com": "1"})).ok(201)
+        made = (await plane.request(pod)).ok(201)
+        await check_request(plane.arm, KIND.object_path(made["metadata"]["name"], HERE), write, made)
 
 
 async def test_pods(plane: Plane) -> None:

@@ -12,6 +12,7 @@ import pytest
 from embedded.registry.given import NOW, POD_UID, RUNNING, a, changed, stored
 from support.arms import objects as make
 from support.embedded import Embedded, embedded, namespace
+from support.oddversions import ABSENT, CONFLICT, VERSIONS
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, ReviewAnswer, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
@@ -105,13 +106,23 @@ async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
     assert (await stage.hook.ask(path, review("UPDATE", new=new, old=old))).allowed
 
 
-@pytest.mark.parametrize("path", [MUTATE, VALIDATE])
-async def test_the_server_itself_refuses_what_is_not_the_newest(stage: Stage, path: str) -> None:
-    """It would be answer a error of the step from a state that it has never seen."""
-    new = kept(spec__type="Hard", metadata__resourceVersion="6")
-    answer = await stage.hook.ask(path, review("UPDATE", new=new, old=kept()))
-    assert answer.allowed
-    assert answer.patch == []
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_only_the_mutating_side_leaves_a_conflict_to_the_server(stage: Stage, version: str) -> None:
+    """It would answer an error of the step from a state that the client has never seen."""
+    old = kept()
+    written, code = VERSIONS[version]
+    conflict = code == CONFLICT or version in ("zero", "zeros")  # which are refused as missing
+    late = {"heartbeatTime": "2030-01-01T00:00:00Z"}
+    for sub, change in (("", {"spec__type": "Hard"}), ("status", {"status": {**old["status"], **late}})):
+        new = kept(**change)
+        new["metadata"]["resourceVersion"] = written("7")
+        if new["metadata"]["resourceVersion"] == ABSENT:
+            del new["metadata"]["resourceVersion"]
+        asked = review("UPDATE", new=new, old=old, subresource=sub)
+        mutated = await stage.hook.ask(MUTATE, asked)
+        assert conflict or mutated.refusal["code"] == 422
+        assert not conflict or (mutated.allowed and mutated.patch == [])
+        assert (await stage.hook.ask(VALIDATE, asked)).refusal["code"] == 422
 
 
 async def test_deletion_is_guarded_while_the_pod_is_there(stage: Stage) -> None:

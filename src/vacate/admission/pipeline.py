@@ -17,6 +17,7 @@ from vacate.admission.context import Context, Strategy
 from vacate.admission.metadata import keep
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid
+from vacate.api.integers import parse_version
 from vacate.api.lenient import text
 from vacate.api.objects import Obj, copied, metadata, name_of
 
@@ -80,7 +81,8 @@ def recheck_update(strategy: Strategy, given: Obj, old: Obj, ctx: Context, furth
 
 def settle_version(strategy: Strategy, new: Obj, old: Obj) -> None:
     """An update that names no version is of the newest one, or refused where the kind demands a version."""
-    if metadata(new).get("resourceVersion") not in (None, "", "0"):
+    version = metadata(new).get("resourceVersion")
+    if version and parse_version(version) != 0:
         return
     if not strategy.traits.unconditional_update:
         field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update")

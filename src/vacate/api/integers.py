@@ -69,4 +69,18 @@ def parse_integer(text: str, name: str = "int64") -> int | None:
     return number if fits(number, name) else None
 
 
+def parse_version(value: Any) -> int | None:
+    """The number that a `metadata.resourceVersion` stands for; None where API servers refuse to read it.
+
+    They read decimal digits of 64 bits and no sign, so that `0421` is the version `421`: two versions are
+    the same when their numbers are.
+    """
+    found = _VERSION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    number = int(found[1])
+    return number if number < 2**64 else None
+
+
 _INTEGER = re.compile("([+-]?)0*([0-9]{1,19})")
+_VERSION = re.compile("0*([0-9]{1,20})")

@@ -1,9 +1,11 @@
 """Verdicts on requests of any API: the pipeline of the embedded server, called as a webhook is called.
 
 The mutating side runs the whole pipeline, also for what the schema would find later: so every refusal lists
-all errors at once. The validating side checks again, after all who may have changed the object since. Both
-leave to the API server what it refuses by itself: an update of a version that is no longer the newest is a
-conflict, whatever else is wrong with it.
+all errors at once. The validating side checks again, after all who may have changed the object since.
+
+An update of another version than the newest is a conflict, whatever else is wrong with it. API servers find
+that out between the two sides: the mutating side leaves such updates to them, and the validating side, which
+is never asked about one, judges every update.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import msgspec
 
 from vacate.admission.context import Context
+from vacate.admission.metadata import keep
 from vacate.admission.pipeline import (
     admit_create,
     admit_update,
@@ -25,6 +28,7 @@ from vacate.admission.pipeline import (
 from vacate.admission.strategy import KindStrategy
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, forbidden
+from vacate.api.integers import parse_version
 from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import Kind
 from vacate.api.lenient import attempted_name, mapping, text
@@ -68,7 +72,7 @@ class RequestReviews(abc.ABC):
         """Complete a request that is created or changed, or refuse it with all its errors."""
         if request.operation == "CREATE":
             return self._create(request, ctx)
-        if request.operation == "UPDATE":
+        if request.operation == "UPDATE" and not _conflicts(request):
             return self._update(request, ctx)
         return ALLOWED
 
@@ -93,9 +97,7 @@ class RequestReviews(abc.ABC):
         return _completed(request, given, admit_create(self.strategy, named(given), ctx))
 
     def _update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
-        given, old = self._new(request), self._old(request)
-        if not _of_newest(given, old):
-            return ALLOWED
+        given, old = self._step(request)
         new = admit_update(self.strategy, given, old, ctx)
         return ReviewResult(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
 
@@ -107,9 +109,7 @@ class RequestReviews(abc.ABC):
         return ALLOWED
 
     def _validate_update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
-        new, old = self._new(request), self._old(request)
-        if not _of_newest(new, old):
-            return ALLOWED
+        new, old = self._step(request)
         require_right_to_delete(self.record(old), ctx, self.kind)
         recheck_update(self.strategy, new, old, ctx, lambda checked: _restamped(checked, old))
         return ALLOWED
@@ -122,6 +122,12 @@ class RequestReviews(abc.ABC):
         if live_pod(self.record(obj), ctx) is None:
             return found
         return [*found, *self.changed_since(obj, ctx)]
+
+    def _step(self, request: AdmissionRequest) -> tuple[Obj, Obj]:
+        """The object as it would be and as it is. Whatever version it names, it is a change of the newest."""
+        new, old = self._new(request), self._old(request)
+        keep(metadata(new), metadata(old), "resourceVersion")
+        return new, old
 
     def _new(self, request: AdmissionRequest) -> Obj:
         """The object in the namespace of its address."""
@@ -154,6 +160,8 @@ class RequestReviews(abc.ABC):
         structure(self._wire).prune(obj)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
+        if isinstance(meta := obj["metadata"], dict):  # what is applied may have nulls, which mean nothing
+            obj["metadata"] = {key: value for key, value in meta.items() if value is not None}
         try:
             msgspec.convert(obj["metadata"], ObjectMeta)
         except msgspec.ValidationError as error:
@@ -179,8 +187,15 @@ def _restamped(new: Obj, old: Obj) -> list[FieldError]:
     return [forbidden(_STAMP_PATH, "may not change")] if stamp(new) != stamp(old) else []
 
 
-def _of_newest(new: Obj, old: Obj) -> bool:
-    return metadata(new).get("resourceVersion") == metadata(old).get("resourceVersion")
+def _conflicts(request: AdmissionRequest) -> bool:
+    """Whether the update is of another version than the newest, which API servers refuse.
+
+    They read versions as numbers, and fill in missing ones: where there is any doubt, the update is judged.
+    """
+    wanted, newest = (
+        parse_version(dig(one, "metadata", "resourceVersion")) for one in (request.object, request.old_object)
+    )
+    return wanted is not None and newest is not None and wanted != newest
 
 
 def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> ReviewResult:

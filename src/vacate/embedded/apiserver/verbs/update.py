@@ -7,6 +7,7 @@ from functools import partial
 from vacate import errors
 from vacate.admission.pipeline import admit_update
 from vacate.api import status
+from vacate.api.integers import parse_version
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.embedded import schema
@@ -85,14 +86,14 @@ def _check_preconditions(call: Call, given: Obj, old: Obj) -> None:
     uid = meta.setdefault("uid", before["uid"])
     if uid != before["uid"] and call.request.method != "PATCH":
         raise _other_object(call, uid, before["uid"])
-    if _revision(given) not in ("", "0", before["resourceVersion"]):
+    if _revision(given) not in (0, parse_version(before["resourceVersion"])):
         raise status.modified(call.kind, before["name"])
 
 
-def _revision(new: Obj) -> str:
-    """The revision that the client knows; an error of the server's own where it is none."""
-    revision: str = new["metadata"].get("resourceVersion", "")
-    if revision and not (revision.isascii() and revision.isdigit()):
+def _revision(new: Obj) -> int:
+    """The revision that the client knows, 0 for any; an error of the server's own where it is none."""
+    revision = parse_version(new["metadata"].get("resourceVersion") or "0")
+    if revision is None:
         message = "metadata.resourceVersion: expected the digits of a revision"
         raise errors.ApiError(message, reason="", code=500)
     return revision
@@ -123,11 +124,12 @@ async def _create(storage: Storage, call: Call, new: Obj) -> Response:
         raise _other_object(call, uid, "")
     require(storage, call, "create")
     creating.check_namespace(storage, call, new)
-    revision, given = _revision(new), dict(new["metadata"])
+    _revision(new)
+    version, given = new["metadata"].get("resourceVersion"), dict(new["metadata"])
     new = creating.admit(storage, call, new)
     # What POST would forget is believed here: nobody looks twice at what comes by PUT.
     new["metadata"] |= {key: given[key] for key in _BELIEVED if key in given}
     if call.dry_run:
-        new["metadata"] |= {"resourceVersion": revision} if revision else {}
+        new["metadata"] |= {"resourceVersion": version} if version else {}
         return respond.unstored(call, new, 201)
     return respond.stored(call, await storage.stage_create(call.kind, new).done(), 201)
