@@ -11,15 +11,19 @@ from support.realcluster.adversary import (
     APPLY,
     BOUND,
     MERGE,
-    PENDING,
     PREPARE,
     ROWS,
+    TENANTS,
     Account,
     Site,
+    held_by,
     refused,
     request_for,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.registry import dialect_named
 
 pytestmark = ROWS
 SINCE = "2026-01-01T00:00:00Z"
@@ -40,27 +44,34 @@ VERSIONS = ("none", "as read", "leading zero")
 def report(who: Account, request: Obj, status: Any, how: str = MERGE, version: str = "none") -> Reply:
     """Write status in the name of whoever it is, with the version in one of its spellings."""
     meta: Obj = {}
-    name = request["metadata"]["name"]
+    name, dialect = request["metadata"]["name"], dialect_named(request["kind"].lower())
     if version != "none":
-        read: str = who.get(EVICTIONREQUESTS, name).ok()["metadata"]["resourceVersion"]
+        read: str = who.get(dialect.kind, name).ok()["metadata"]["resourceVersion"]
         meta = {"resourceVersion": read if version == "as read" else f"0{read}"}
-    change = {"metadata": meta, "status": status}
-    return who.change(EVICTIONREQUESTS, name, change, sub="status", how=how)
+    change = {"metadata": meta, **dialect.status_patch({"status": status})}
+    return who.change(dialect.kind, name, change, sub="status", how=how)
 
 
 class TestInterceptor:
-    @PENDING
+    @held_by(STATUS_AUTHORITY, alone=True)
     @pytest.mark.parametrize("version", VERSIONS)
     @pytest.mark.parametrize("how", WAYS)
     @pytest.mark.parametrize("forgery", FORGERIES)
     def test_forges_no_progress(self, site: Site, forgery: str, how: str, version: str) -> None:
         request = site.active(PREPARE)
         refused(report(site.interceptor, request, FORGERIES[forgery], how, version))
-        status = site.requested_by_name(request)["status"]
+        status = site.now(request)["status"]
         assert status["activeInterceptorName"] == PREPARE
         assert not any(one["type"] == "Complete" for one in status.get("conditions", []))
         assert not status.get("heartbeatTime", "").startswith("2030")
 
+    @held_by(EVACUATION_STATUS_AUTHORITY, alone=True)
+    @pytest.mark.parametrize("forgery", ["completion", "another turn", "counter"])
+    def test_forges_no_progress_of_an_evacuation(self, site: Site, forgery: str) -> None:
+        request = site.active(PREPARE, EVACUATION)
+        refused(report(site.interceptor, request, FORGERIES[forgery]))
+
+    @held_by(STATUS_AUTHORITY, alone=True)
     @pytest.mark.parametrize("version", VERSIONS)
     def test_reports_not_for_one_that_is_bound_to_another_account(self, site: Site, version: str) -> None:
         request = site.active(BOUND)
@@ -68,6 +79,16 @@ class TestInterceptor:
             report(site.interceptor, request, {"activeInterceptorCompleted": True}, version=version), "bound"
         )
         report(site.bound, request, {"activeInterceptorCompleted": True}).ok()
+
+    def test_the_administrator_is_shown_for_whom_anyone_may_report(self, site: Site) -> None:
+        for name in (PREPARE, BOUND):
+            site.active(name)
+        shown = site.vacate("interceptors", "-n", TENANTS)
+        rows = {line.split()[0]: line.split()[-1] for line in shown.stdout.splitlines()}
+        assert (rows[BOUND], rows[PREPARE]) == (f"{TENANTS}/bound", "-"), shown
+        (warning,) = shown.stderr.splitlines()
+        assert PREPARE in warning
+        assert BOUND not in warning
 
     def test_requests_no_eviction_and_withdraws_none(self, site: Site) -> None:
         request, pod = site.active(PREPARE), site.pod(PREPARE)

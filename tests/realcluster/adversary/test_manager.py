@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +64,15 @@ VOLUME = {
 }
 POD = {"metadata": {"name": NAME}, "spec": {"nodeName": OWN_NODE, "containers": [CONTAINER]}}
 
+OBJECTS: dict[Kind, Obj] = {
+    DEPLOYMENTS: WORKLOAD,
+    REPLICASETS: WORKLOAD,
+    HORIZONTALPODAUTOSCALERS: AUTOSCALER,
+    PERSISTENTVOLUMES: VOLUME,
+    PODS: POD,
+}
+"""One object of each kind that the manager writes, in the namespace of the system."""
+
 
 @dataclass(frozen=True)
 class Write:
@@ -78,7 +86,7 @@ class Write:
 
     def by(self, site: Site) -> Reply:
         """Sent with the manager's token."""
-        name = OWN_NODE if self.kind is NODES else NAME
+        name = OWN_NODE if self.kind is NODES else site.given(self.kind, OBJECTS[self.kind], SYSTEM)
         return site.manager.change(
             self.kind, name, self.change, SYSTEM, how=self.how, sub=self.sub, query=self.query
         )
@@ -177,23 +185,6 @@ ITS_WORK: dict[str, Write] = {
     "the deletion cost of a pod": Write(PODS, _annotated(**{COST: "1"})),
     "a cordon": Write(NODES, {"spec": {"unschedulable": False}}),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workloads(site: Site) -> Iterator[None]:
-    """One object of each kind that the manager writes, in the namespace of the system."""
-    made = (
-        (DEPLOYMENTS, WORKLOAD),
-        (REPLICASETS, WORKLOAD),
-        (HORIZONTALPODAUTOSCALERS, AUTOSCALER),
-        (PERSISTENTVOLUMES, VOLUME),
-        (PODS, POD),
-    )
-    for kind, body in made:
-        site.admin.create(kind, body, SYSTEM).ok()
-    yield
-    for kind, _ in made:
-        site.admin.delete(kind, NAME, SYSTEM).ok()
 
 
 class TestManagersToken:

@@ -17,10 +17,12 @@ from support.realcluster.adversary import (
     ROWS,
     TENANTS,
     Site,
+    held_by,
     refused,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_TAINT
+from vacate.api.objectnames import OWN_NODE as POLICY
 from vacate.install.settings import ShutdownAgent
 
 pytestmark = ROWS
@@ -92,14 +94,17 @@ class TestNode:
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
 
+    @held_by(POLICY)
     def test_takes_no_other_name(self, site: Site) -> None:
         refused(site.agent.request(site.pod(PREPARE, node=OWN_NODE), f"{OTHER_NODE}.shutdown.vacate.dev"))
 
+    @held_by(POLICY)
     def test_deletes_no_pod_of_another_node(self, site: Site) -> None:
         pod = site.pod()
         refused(site.agent.delete(PODS, pod["metadata"]["name"]))
         assert site.there(pod)
 
+    @held_by(POLICY)
     def test_writes_no_other_node(self, site: Site) -> None:
         change = {"spec": {"taints": [{"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}]}}
         refused(site.agent.change(NODES, OTHER_NODE, change, how=STRATEGIC))

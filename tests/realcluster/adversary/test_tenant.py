@@ -13,12 +13,24 @@ from support.realcluster.adversary import (
     PREPARE,
     ROWS,
     Site,
+    held_by,
+    new_request,
     refused,
     request_for,
 )
-from vacate.api.kinds import CONFIGMAPS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.objectnames import (
+    EVACUATION_RIGHT_TO_DELETE,
+    EVACUATION_STEPS,
+    FORCE_DELETION,
+    FORCE_EVICTION,
+    RIGHT_TO_DELETE,
+    STEPS,
+)
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.eviction.callers import CALLERS
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.registry import dialect_named
 
 pytestmark = ROWS
 FORGED = {CALLERS: '{"admin.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'}
@@ -31,8 +43,36 @@ def _version(text: str, encoding: str) -> str:
     return {"as read": text, "leading zero": f"0{text}", "leading zeros": f"000{text}"}[encoding]
 
 
+def _check_stamp(site: Site, request: Obj, value: str | None) -> None:
+    kind = dialect_named(request["kind"].lower()).kind
+    change = {"metadata": {"annotations": {ADMITTED_STAMP: value}}}
+    reply = site.tenant.change(kind, request["metadata"]["name"], change)
+    if reply.code == 200:  # the webhook has put it back
+        assert reply.obj["metadata"].get("annotations", {}).get(ADMITTED_STAMP) == "true"
+    assert site.now(request)["metadata"]["annotations"][ADMITTED_STAMP] == "true"
+
+
 class TestTenant:
-    @PENDING
+    @held_by(STEPS, alone=True)
+    @pytest.mark.parametrize("value", ["false", None])
+    def test_writes_no_stamp_of_admission(self, site: Site, value: str | None) -> None:
+        _check_stamp(site, site.active(PREPARE), value)
+
+    @held_by(EVACUATION_STEPS, alone=True)
+    @pytest.mark.parametrize("value", ["false", None])
+    def test_writes_none_on_an_evacuation(self, site: Site, value: str | None) -> None:
+        _check_stamp(site, site.active(PREPARE, EVACUATION), value)
+
+    @held_by(FORCE_DELETION)
+    def test_removes_no_running_pod_without_a_word(self, site: Site) -> None:
+        """In a namespace that guards against it."""
+        refused(site.tenant.delete(PODS, site.shared["metadata"]["name"], gracePeriodSeconds=0), "confirm")
+
+    @held_by(FORCE_EVICTION)
+    def test_evicts_no_running_pod_without_a_word(self, site: Site) -> None:
+        options = {"gracePeriodSeconds": 0}
+        refused(site.tenant.evict(site.shared["metadata"]["name"], deleteOptions=options), "confirm")
+
     @pytest.mark.parametrize("version", ["as read", "leading zero", "leading zeros"])
     @pytest.mark.parametrize("how", ENCODINGS)
     def test_forges_no_record_of_callers(self, site: Site, how: str, version: str) -> None:
@@ -113,3 +153,21 @@ class TestTenant:
         refused(site.tenant.request(pod), "evictionrequests")
         refused(site.tenant.evict("of-others", "default"))
         site.admin.delete(PODS, "of-others", "default", gracePeriodSeconds=0)
+
+
+class TestRequester:
+    """Who has the role of a requester, and no right to delete pods."""
+
+    @held_by(RIGHT_TO_DELETE, alone=True)
+    def test_has_no_pod_evicted_that_they_may_not_delete(self, site: Site) -> None:
+        request = site.active(PREPARE)
+        name = request["metadata"]["name"]
+        message = 'cannot delete resource \\"pods\\"'
+        refused(site.requester.request(site.shared), message)
+        refused(site.requester.change(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}), message)
+        refused(site.requester.delete(EVICTIONREQUESTS, name), message)
+
+    @held_by(EVACUATION_RIGHT_TO_DELETE, alone=True)
+    def test_has_none_evacuated_either(self, site: Site) -> None:
+        body = new_request(site.shared, EVACUATION)
+        refused(site.requester.create(EVACUATIONS, body), "cannot delete resource")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import ssl
 import subprocess
@@ -28,8 +29,24 @@ from support.https import Https, Obj, Reply
 from support.processes.cluster import vacate
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
 from support.waiting import until
+from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES, PODS, ROLEBINDINGS, SERVICEACCOUNTS, Kind
-from vacate.api.objectnames import INTERCEPTOR, MANAGER, SHUTDOWN_AGENT, WEBHOOK
+from vacate.api.objectnames import (
+    INTERCEPTOR,
+    MANAGER,
+    MUTATING,
+    REQUESTER,
+    SHUTDOWN_AGENT,
+    VALIDATING,
+    WEBHOOK,
+)
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS, dialect_named
+from vacate.eviction.registration import PREFIXES
 from vacate.install.settings import ShutdownAgent
 
 ROWS = [pytest.mark.kube, pytest.mark.xdist_group("adversary")]
@@ -55,11 +72,14 @@ _WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound"
 PENDING = pytest.mark.xfail(reason="its repair is not here yet", strict=False)
 
 
-def held_by(*names: str) -> Callable[[F], F]:
-    """What alone keeps a row: admission policies, or webhooks by their names in a configuration."""
+def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
+    """The admission policies, as patterns of names, without which a row fails.
+
+    `alone` is for what the webhook holds as well: the row is tried while the webhook is not asked.
+    """
 
     def mark(row: F) -> F:
-        row.held_by = names  # type: ignore[attr-defined]
+        row.held_by, row.alone = policies, alone  # type: ignore[attr-defined]
         return row
 
     return mark
@@ -112,12 +132,14 @@ class Account:
         return self.call("PUT", _path(kind, body["metadata"]["name"], namespace, sub), body)
 
     def delete(self, kind: Kind, name: str, namespace: str = TENANTS, **options: Any) -> Reply:
-        return self.call("DELETE", _path(kind, name, namespace) + Account.dry, options or None)
+        if Account.dry:
+            options["dryRun"] = ["All"]  # where there is a body, the server does not look at the query
+        return self.call("DELETE", _path(kind, name, namespace), options or None)
 
-    def evict(self, pod: str, namespace: str = TENANTS) -> Reply:
+    def evict(self, pod: str, namespace: str = TENANTS, **more: Any) -> Reply:
         """As kubectl drain does."""
-        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
-        return self.call("POST", _path(PODS, pod, namespace, "eviction"), body)
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}, **more}
+        return self.call("POST", _path(PODS, pod, namespace, "eviction") + Account.dry, body)
 
     def request(self, pod: Obj, requester: str = "tenant.example.com", **more: Any) -> Reply:
         """Request the eviction of a pod; `more` is metadata beside the name."""
@@ -131,6 +153,11 @@ def request_for(pod: Obj, requester: str = "tenant.example.com", **metadata: Any
     of = {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
     spec = {"target": {"podRef": of}, "requesters": [{"name": requester}]}
     return {"metadata": {"name": of["uid"], **metadata}, "spec": spec}
+
+
+def new_request(pod: Obj, dialect: Dialect, requester: str = "tenant.example.com") -> Obj:
+    """A request for this pod, in one of the APIs."""
+    return dialect.new_request(codec_for(Pod).convert(pod), requester, "", None)
 
 
 def _collection(kind: Kind, namespace: str) -> str:
@@ -270,8 +297,12 @@ class Site:
         self.company = company
         self.admin = Account(cluster.admin, "admin")
         self._pods = 0
-        self.admin.create(NAMESPACES, {"metadata": {"name": TENANTS}}).ok()
+        self._given: set[str] = set()
+        self._prepared: dict[tuple[str, str], Obj] = {}
+        guarded = {GUARD_LABEL: ENABLED}
+        self.admin.create(NAMESPACES, {"metadata": {"name": TENANTS, "labels": guarded}}).ok()
         self.tenant = self._user("tenant", "edit")
+        self.requester = self._user("requester", REQUESTER)  # who may not delete pods
         self.other_tenant = self._user("other", "edit")
         self.interceptor = self._user("interceptor", INTERCEPTOR)
         self.bound = self._user("bound", INTERCEPTOR)
@@ -297,6 +328,19 @@ class Site:
         assert found is not None
         return found
 
+    @functools.cached_property
+    def shared(self) -> Obj:
+        """A pod for rows that leave it as it is."""
+        return self.pod()
+
+    def given(self, kind: Kind, body: Obj, namespace: str) -> str:
+        """The name of an object that all rows share; it is made when the first one needs it."""
+        name: str = body["metadata"]["name"]
+        if (path := _path(kind, name, namespace)) not in self._given:
+            self.admin.create(kind, body, namespace).ok()
+            self._given.add(path)
+        return name
+
     def there(self, pod: Obj) -> bool:
         """Whether this very pod runs on, and has not been asked to end."""
         reply = self.admin.get(PODS, pod["metadata"]["name"])
@@ -310,22 +354,55 @@ class Site:
         reply = self.admin.get(EVICTIONREQUESTS, pod["metadata"]["uid"])
         return None if reply.code == 404 else reply.ok()
 
-    def requested_by_name(self, request: Obj) -> Obj:
-        """An EvictionRequest as it is now."""
-        return self.admin.get(EVICTIONREQUESTS, request["metadata"]["name"]).ok()
+    def now(self, request: Obj) -> Obj:
+        """A request as it is now."""
+        kind = dialect_named(request["kind"].lower()).kind
+        return self.admin.get(kind, request["metadata"]["name"]).ok()
 
-    def active(self, *interceptors: str) -> Obj:
-        """A request at whose end the last of these interceptors has the turn."""
-        pod = self.pod(*interceptors)
-        self.admin.request(pod).ok()
+    def active(self, interceptor: str, dialect: Dialect = EVICTION_REQUEST) -> Obj:
+        """A request in which this interceptor has the turn."""
+        if found := self._prepared.get((interceptor, dialect.kind.kind)):
+            return found
+        pod = self.pod(interceptor, prefix=PREFIXES[dialect is EVACUATION])
+        made = self.admin.create(dialect.kind, new_request(pod, dialect)).ok()
+        (field,) = dialect.status_patch({"status": {"activeInterceptorName": None}})["status"]
 
         def turn() -> Obj | None:
-            found = self.requested(pod) or {}
-            return found if found.get("status", {}).get("activeInterceptorName") == interceptors[-1] else None
+            found = self.now(made)
+            return found if found.get("status", {}).get(field) == interceptor else None
 
         found = until(turn)
         assert found is not None
         return found
+
+    @contextlib.contextmanager
+    def without_webhook(self) -> Iterator[None]:
+        """Vacate's webhook is not asked: policies alone hold what they hold. Requests were made before."""
+        self._prepared = {
+            (name, dialect.kind.kind): self.active(name, dialect)
+            for dialect in DIALECTS.values()
+            for name in (PREPARE, BOUND)
+        }
+        with contextlib.ExitStack() as stack:
+            for plural, name in (
+                ("mutatingwebhookconfigurations", MUTATING),
+                ("validatingwebhookconfigurations", VALIDATING),
+            ):
+                stack.enter_context(self.without(f"/apis/{_ADMISSION}/v1/{plural}", name))
+            yield
+        self._prepared = {}
+
+    @contextlib.contextmanager
+    def without(self, collection: str, name: str) -> Iterator[None]:
+        """An object is not there for as long as the block runs."""
+        kept = self.cluster.admin.get(f"{collection}/{name}").ok()
+        for field in ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"):
+            kept["metadata"].pop(field, None)
+        self.cluster.admin.delete(f"{collection}/{name}")
+        try:
+            yield
+        finally:
+            self.cluster.admin.create(collection, kept)
 
     def vacate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command of the administrator."""
