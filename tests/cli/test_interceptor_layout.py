@@ -14,8 +14,15 @@ pytestmark = pytest.mark.unit
 T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 NOW = T0 + dt.timedelta(seconds=3)
 FOUND = [
-    InterceptorSummary("absent.example.com", pods=2, turns=1, unanswered=1),
-    InterceptorSummary("backup.example.com", pods=1, active=1, turns=4, last_answer=T0),
+    InterceptorSummary("absent.example.com", pods=2, turns=1, unanswered=1, accounts=()),
+    InterceptorSummary(
+        "backup.example.com",
+        pods=1,
+        active=1,
+        turns=4,
+        last_answer=T0,
+        accounts=("system:serviceaccount:shop:a",),
+    ),
 ]
 
 
@@ -31,7 +38,9 @@ def test_a_narrow_terminal_shows_a_block_for_each(width: int) -> None:
         "absent.example.com",
         "  NeverAnswered",
         "  pods 2, active 0, turns 1, unanswered 1",
+        "  not bound to an account",
         "backup.example.com",
         "  Answers; last answer 3s ago",
         "  pods 1, active 1, turns 4, unanswered 0",
+        "  bound to shop/a",
     ]

@@ -10,6 +10,7 @@ from vacate.api.types.evictionrequest import OWN_CONDITIONS
 from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
 from vacate.eviction.dialects.evacuation.translation import evacuation_path
 from vacate.install.manifests.policies import policies
+from vacate.install.policy_authority import bound_accounts
 from vacate.install.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -47,6 +48,20 @@ def test_accounts_are_in_it_where_interceptors_are_bound() -> None:
     reports = bound["validations"][-2]["expression"]
     assert all(f"object.?status.?{field} == " in reports for field in REPORTED_FIELDS)
     assert len(spec()["validations"]) == len(bound["validations"]) - 2
+
+
+def test_what_is_bound_can_be_read_from_it_again() -> None:
+    accounts = {"a.example.com": ("system:serviceaccount:shop:a", "it's"), "b.example.com": ("b\\c",)}
+    found = bound_accounts({"spec": spec(Settings(interceptor_accounts=accounts))})
+    assert found is not None
+    assert {name: tuple(users) for name, users in found.items()} == accounts
+    assert bound_accounts({"spec": spec()}) == {}
+
+
+@pytest.mark.parametrize("expression", ["", "{", "variables.x", "[1]", 7])
+def test_a_policy_of_others_binds_nobody_that_can_be_read(expression: object) -> None:
+    assert bound_accounts({"spec": {"variables": [{"name": "accounts", "expression": expression}]}}) is None
+    assert bound_accounts({}) is None
 
 
 def test_that_of_evacuations_speaks_of_the_same_in_its_own_names() -> None:

@@ -12,7 +12,13 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.testing import pod
-from vacate.views.interceptors import InterceptorSummary, interceptor_summaries, row
+from vacate.views.interceptors import (
+    InterceptorSummary,
+    as_object,
+    interceptor_summaries,
+    row,
+    unbound_notice,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -71,10 +77,24 @@ def test_registrations_and_turns_are_counted() -> None:
         "e.example.com": "NoTurnYet",
     }
     now = T0 + dt.timedelta(minutes=1)
-    assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "-", "NeverAnswered")
-    assert row(found[1], now) == ("b.example.com", "2", "1", "0", "0", "55s ago", "Answers")
+    assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "-", "NeverAnswered", "unknown")
+    assert row(found[1], now) == ("b.example.com", "2", "1", "0", "0", "55s ago", "Answers", "unknown")
 
 
 def test_a_turn_that_ended_with_the_pod_is_no_answer_and_no_silence() -> None:
     found = interceptor_summaries([], [request(past=(turn("a.example.com", TurnResult.POD_GONE),))])
     assert state(found) == {"a.example.com": "Unknown"}
+
+
+def test_which_account_reports_for_them_and_for_whom_anyone_may() -> None:
+    pods = [registering("a.example.com", "b.example.com", "c.example.com")]
+    bound = {"a.example.com": ("system:serviceaccount:shop:a", "system:serviceaccount:shop:b")}
+    found = interceptor_summaries(pods, [], bound)
+    assert [one.bound_to for one in found] == ["shop/a, shop/b", "-", "-"]
+    assert [as_object(one)["boundTo"] for one in found] == [list(bound["a.example.com"]), [], []]
+    notice = unbound_notice(found)
+    assert notice.startswith("2 interceptors are not bound to an account")
+    assert "b.example.com, c.example.com" in notice
+    assert "vacate install --interceptor NAME=NAMESPACE/SERVICEACCOUNT" in notice
+    assert not unbound_notice(found[:1])
+    assert not unbound_notice(interceptor_summaries(pods, []))  # where bindings cannot be read

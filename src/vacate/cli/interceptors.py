@@ -1,4 +1,4 @@
-"""`vacate interceptors`: who is registered, for how many pods, who answers, and who never has."""
+"""`vacate interceptors`: who is registered, for how many pods, who answers, and who may report for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from vacate.api.kinds import PODS
+from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
@@ -19,8 +20,18 @@ from vacate.cli.common.queries import list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import columns_of, safe
 from vacate.cli.status.layout import wrapped
-from vacate.errors import UnreadableObject
-from vacate.views.interceptors import HEADER, InterceptorSummary, as_object, interceptor_summaries, row
+from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.install.objectkinds import POLICIES
+from vacate.install.policy_authority import bound_accounts
+from vacate.views.interceptors import (
+    HEADER,
+    Bindings,
+    InterceptorSummary,
+    as_object,
+    interceptor_summaries,
+    row,
+    unbound_notice,
+)
 from vacate.views.phrases import NOTHING
 
 _PAGE = 500
@@ -35,7 +46,8 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
 
     PODS counts the pods that register the interceptor, ACTIVE the open requests in which it has the turn,
     TURNS those that have ended, and UNANSWERED those of them in which it never responded. Requests go with
-    their pods, so turns are those of requests that are still there.
+    their pods, so turns are those of requests that are still there. BOUND TO names the accounts that alone
+    may report for it. A warning lists those that are bound to none.
 
     Exit codes: 0 done, also without interceptors, 1 refused or failed, 2 usage.
     """
@@ -57,7 +69,7 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
             requests.append(typed_request(one))
         except UnreadableObject as error:
             terminal.error(error)
-    found = interceptor_summaries(await _pods(cluster, namespace), requests)
+    found = interceptor_summaries(await _pods(cluster, namespace), requests, await _bindings(cluster))
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:
@@ -66,6 +78,19 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
         terminal.echo(f"No pod {where} registers an interceptor.")
+    if notice := unbound_notice(found):
+        terminal.echo(f"Warning: {notice}", err=True)
+
+
+async def _bindings(cluster: Cluster) -> Bindings | None:
+    """As the API server enforces them; None where that cannot be read, as on clusters of `vacate up`."""
+    try:
+        return bound_accounts(await cluster.client.get(POLICIES, STATUS_AUTHORITY))
+    except NotFound:
+        return None
+    except Forbidden as error:
+        terminal.echo(f"Which interceptors are bound to accounts is not shown: {error}", err=True)
+        return None
 
 
 def interceptor_layout(
@@ -77,10 +102,13 @@ def interceptor_layout(
     if not width or max(map(columns_of, table)) <= width:
         return table
     lines: list[str] = []
-    for name, pods, active, turns, unanswered, answered, state in rows:
+    for name, pods, active, turns, unanswered, answered, state, bound in rows:
         counts = f"pods {pods}, active {active}, turns {turns}, unanswered {unanswered}"
         last = f"; last answer {answered}" if answered != NOTHING else ""
-        lines += [safe(name), *wrapped(f"{state}{last}", width), *wrapped(counts, width)]
+        account = f"bound to {bound}" if bound != NOTHING else "not bound to an account"
+        lines += [
+            safe(name), *wrapped(f"{state}{last}", width), *wrapped(counts, width), *wrapped(account, width)
+        ]  # fmt: skip
     return lines
 
 

@@ -6,13 +6,17 @@ the controller's conditions that a writer has left out of the list, the policy c
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 
+from vacate.api.lenient import mapping, maps
+from vacate.api.lenient import text as text_of
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
 from vacate.crds.cel import listed, text
 from vacate.crds.celfields import CelFields
 
+_ACCOUNTS = "accounts"
 # To the second: clients that know times as Kubernetes does cut them down to that.
 _SAME_CONDITION = (
     "a.type == b.type && a.status == b.status && a.?reason == b.?reason && a.?message == b.?message"
@@ -36,8 +40,20 @@ def variables(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> list[
     if accounts:
         bound = ", ".join(f"{text(name)}: {listed(users)}" for name, users in accounts.items())
         made["active"] = f"oldObject.?status.?{fields.active}.orValue('')"
-        made["accounts"] = f"{{{bound}}}"
+        made[_ACCOUNTS] = f"{{{bound}}}"
     return [{"name": name, "expression": expression} for name, expression in made.items()]
+
+
+def bound_accounts(policy: Obj) -> Mapping[str, Sequence[str]] | None:
+    """User names by interceptor, as a policy that was rendered here has them; None of another policy."""
+    made = {text_of(one.get("name")): one for one in maps(mapping(policy.get("spec")).get("variables"))}
+    if _ACCOUNTS not in made:
+        return {} if "own" in made else None
+    try:  # a map of lists of texts is written in CEL as in Python
+        found = ast.literal_eval(text_of(made[_ACCOUNTS].get("expression")))
+    except (SyntaxError, ValueError):
+        return None
+    return found if type(found) is dict else None
 
 
 def validations(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> list[Obj]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vacate.api.durations import human_duration
+from vacate.api.identity import split_service_account
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import past_turns
@@ -15,7 +16,10 @@ from vacate.eviction.records.reader import has_responded
 from vacate.eviction.registration import resolve
 from vacate.views.phrases import NOTHING
 
-HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE")
+HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE", "BOUND TO")
+UNKNOWN = "unknown"
+Bindings = Mapping[str, Sequence[str]]
+"""User names by interceptor, for those that are bound to accounts."""
 
 
 @dataclass(slots=True)
@@ -29,6 +33,14 @@ class InterceptorSummary:
     unanswered: int = 0  # of those: it never responded
     waiting: int = 0  # open turns in which it has not responded yet
     last_answer: dt.datetime | None = field(default=None)
+    accounts: tuple[str, ...] | None = None  # that alone may report for it; None where that is not known
+
+    @property
+    def bound_to(self) -> str:
+        """The accounts that it is bound to, as NAMESPACE/SERVICEACCOUNT."""
+        if self.accounts is None:
+            return UNKNOWN
+        return ", ".join(map(_short, self.accounts)) or NOTHING
 
     @property
     def state(self) -> str:
@@ -43,7 +55,7 @@ class InterceptorSummary:
 
 
 def interceptor_summaries(
-    pods: Iterable[Obj], requests: Iterable[EvictionRequest]
+    pods: Iterable[Obj], requests: Iterable[EvictionRequest], bindings: Bindings | None = None
 ) -> list[InterceptorSummary]:
     """One for each name that a pod registers or a request lists, those that never answered first."""
     found: dict[str, InterceptorSummary] = {}
@@ -72,7 +84,27 @@ def interceptor_summaries(
                 _answered(summary, request.status.heartbeat_time)
             else:
                 summary.waiting += 1
+    for summary in found.values():
+        summary.accounts = None if bindings is None else tuple(bindings.get(summary.name, ()))
     return sorted(found.values(), key=lambda one: (one.state != "NeverAnswered", one.name))
+
+
+def unbound_notice(summaries: Iterable[InterceptorSummary]) -> str:
+    """Which of them any account with the role may report for, and what to do; empty where all are bound."""
+    names = [one.name for one in summaries if one.accounts == ()]
+    if not names:
+        return ""
+    them = "interceptor is" if len(names) == 1 else "interceptors are"
+    return (
+        f"{len(names)} {them} not bound to an account, so that every account that may write the status of "
+        f"requests can report for them: {', '.join(names)}. Bind each of them with "
+        "vacate install --interceptor NAME=NAMESPACE/SERVICEACCOUNT, beside the options of the installation."
+    )
+
+
+def _short(user: str) -> str:
+    account = split_service_account(user)
+    return "/".join(account) if account else user
 
 
 _ANSWERS = (TurnResult.COMPLETED, TurnResult.DECLINED, TurnResult.FAILED, TurnResult.TIMED_OUT)
@@ -88,7 +120,7 @@ def row(summary: InterceptorSummary, now: dt.datetime) -> tuple[str, ...]:
     last = summary.last_answer
     answered = f"{human_duration(max(now - last, dt.timedelta()))} ago" if last is not None else NOTHING
     counts = (summary.pods, summary.active, summary.turns, summary.unanswered)
-    return summary.name, *map(str, counts), answered, summary.state
+    return summary.name, *map(str, counts), answered, summary.state, summary.bound_to
 
 
 def as_object(summary: InterceptorSummary) -> Obj:
@@ -101,4 +133,5 @@ def as_object(summary: InterceptorSummary) -> Obj:
         "unanswered": summary.unanswered,
         "lastAnswer": summary.last_answer.isoformat() if summary.last_answer else None,
         "state": summary.state,
+        "boundTo": None if summary.accounts is None else list(summary.accounts),
     }
