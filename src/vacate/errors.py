@@ -169,6 +169,15 @@ class ApiError(VacateError):
         seconds = self.details.get("retryAfterSeconds")
         return seconds if isinstance(seconds, int) and seconds > 0 else None
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the server, a policy, a quota or a webhook refuses the request for what it is.
+
+        Anything else says that the same may be answered otherwise at once: a newer version, a busy server.
+        A webhook may deny with any code, also with one that would mean something else from the server.
+        """
+        return _DENIED in self.message or not isinstance(self, _NOT_REFUSALS)
+
     def has_cause(self, kind: str) -> bool:
         """Whether the details name a cause of this kind (its `reason` field)."""
         causes = self.details.get("causes")
@@ -285,3 +294,16 @@ class Timeout(ApiError):
 
     code = 504
     default_reason = "Timeout"
+
+
+_DENIED = "denied the request"
+_NOT_REFUSALS = (
+    NotFound,
+    Conflict,
+    AlreadyExists,
+    Gone,
+    Unauthorized,
+    TooManyRequests,
+    ServiceUnavailable,
+    Timeout,
+)

@@ -103,6 +103,12 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.bypasses = Counter(
+            "vacate_bypasses",
+            "Pods that were removed past a disruption budget or an interceptor, by cause.",
+            ["cause"],
+            registry=self.registry,
+        )
         self.force_deletions = Counter(
             "vacate_pod_force_deletions",
             "Requests to remove a pod before its node confirmed the end of its processes, by result.",

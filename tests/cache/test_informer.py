@@ -210,7 +210,7 @@ def test_failures_are_spaced_out_and_retry_after_is_respected() -> None:
         one = informer(sim, server, Down())
         async with running(one):
             gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
-            floors = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
+            floors = [0.8, 1.6, 3.2, 6.4, 7.5, 7.5, 7.5, 7.5, 7.5]
             assert len(gaps) == len(floors)
             assert all(low <= gap <= 2 * low for gap, low in zip(gaps, floors, strict=True))
 

@@ -10,7 +10,7 @@ import pytest
 from vacate.api.selectors.labels import EVERYTHING, parse_selector
 from vacate.api.types import ObjectMeta, OwnerReference, Pod, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
-from vacate.api.types.nodemaintenance import EVICT, IGNORE, PodRules
+from vacate.api.types.nodemaintenance import EVICT, IGNORE, PARALLEL, PRIORITY, STRICT_PRIORITY, PodRules
 from vacate.maintenance.pods import Treatment, assess_pod, in_wave
 
 pytestmark = pytest.mark.unit
@@ -79,9 +79,34 @@ def test_waves_go_by_priority_and_daemon_pods_come_last() -> None:
     assessed = [(pod, assess_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
     waves = []
     while assessed:
-        wave = in_wave(assessed, by_priority=True)
+        wave = in_wave(assessed, PRIORITY)
         waves.append([pod.metadata.name for pod in wave])
         assessed = [one for one in assessed if one[0] not in wave]
     assert waves == [["low", "low2"], ["high"], ["agent"]]
     both = [(pod, assess_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
-    assert [pod.metadata.name for pod in in_wave(both, by_priority=False)] == ["low", "low2", "high"]
+    assert [pod.metadata.name for pod in in_wave(both, PARALLEL)] == ["low", "low2", "high"]
+
+
+@pytest.mark.parametrize(
+    ("order", "stuck", "wave"),
+    [
+        (PRIORITY, [], ["low", "low2"]),
+        (PRIORITY, ["low"], ["low", "low2"]),
+        (PRIORITY, ["low", "low2"], ["low", "low2", "high"]),
+        (PRIORITY, ["low", "low2", "high"], ["low", "low2", "high", "top"]),
+        (PRIORITY, ["low", "low2", "high", "top"], ["low", "low2", "high", "top"]),
+        (STRICT_PRIORITY, ["low", "low2"], ["low", "low2"]),
+        (PARALLEL, ["low"], ["low", "low2", "high", "top"]),
+    ],
+)
+def test_stuck_pods_hold_higher_priorities_only_in_strict_order(
+    order: str, stuck: list[str], wave: list[str]
+) -> None:
+    """DaemonSet pods wait for them in every order: those that are left may need them to end."""
+    pods = [
+        a_pod(name="low"), a_pod(name="low2"), a_pod(name="high", priority=5), a_pod(name="top", priority=9),
+        a_pod("DaemonSet", name="agent", priority=-9),
+    ]  # fmt: skip
+    assessed = [(pod, assess_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
+    uids = {pod.metadata.uid for pod in pods if pod.metadata.name in stuck}
+    assert [pod.metadata.name for pod in in_wave(assessed, order, uids)] == wave

@@ -35,7 +35,7 @@ class Tuning:
     watch_seconds: tuple[float, float] = (300.0, 600.0)  # a watch is asked for anew after this, at random
     overdue_seconds: float = 30.0  # a watch that lives so much longer than asked for has fallen silent
     first_pause: float = 0.8
-    max_pause: float = 30.0
+    max_pause: float = 7.5
 
 
 class Informer(Generic[T]):

@@ -17,6 +17,7 @@ from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.maintenance.pods import Verdict
 from vacate.views.budgets import allowance_of, covering
 from vacate.views.phrases import listed
+from vacate.views.refusals import refusal_of
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
 """An interceptor that has not responded for so long is reported: most often nobody of that name runs."""
@@ -32,22 +33,77 @@ def from_verdict(pod: Pod, verdict: Verdict) -> Blocker:
 
 def from_error(pod: Pod, message: str) -> Blocker:
     """A pod whose eviction could not even be requested."""
-    return blocker(
-        pod,
-        "RequestRefused",
-        f"its eviction could not be requested: {plain(message, 600)}",
-        "remove what refuses it; the request is tried again",
-    )
+    name, remedy = refusal_of(message)
+    text = f"its eviction could not be requested: {plain(message, 600)}"
+    return blocker(pod, "RequestRefused", text, remedy, name)
 
 
-def from_cordon(node: str, message: str) -> Blocker:
-    """A node that could not be cordoned: nothing is done to its pods."""
+def from_deletion(pod: Pod, message: str) -> Blocker:
+    """A pod that is to be deleted, and whose deletion was refused."""
+    name, remedy = refusal_of(message)
+    return blocker(pod, "DeletionRefused", f"it could not be deleted: {plain(message, 600)}", remedy, name)
+
+
+CORDON_REFUSED, RELEASE_REFUSED, CONDITIONS_REFUSED = "CordonRefused", "ReleaseRefused", "ConditionsRefused"
+_NODE_REFUSALS = {
+    CORDON_REFUSED: "the node could not be cordoned",
+    RELEASE_REFUSED: "the node could not be released",
+    CONDITIONS_REFUSED: "the conditions of the node could not be written",
+}
+
+
+def from_node(kind: str, node: str, message: str) -> Blocker:
+    """A node that could not be changed. Without its cordon nothing is done to its pods."""
+    name, remedy = refusal_of(message)
+    text = f"{_NODE_REFUSALS[kind]}: {plain(message, 600)}"
+    return Blocker(node=node, kind=kind, name=name, message=_cut(text), remedy=_cut(remedy))
+
+
+def from_withdrawal(pod: str, message: str) -> Blocker:
+    """A pod, given as namespace/name, that is to stay, and whose request could not be withdrawn."""
+    (namespace, _, own), (name, remedy) = pod.partition("/"), refusal_of(message)
+    text = f"the request of its eviction could not be withdrawn: {plain(message, 600)}"
     return Blocker(
-        node=node,
-        kind="CordonRefused",
-        message=_cut(f"the node could not be cordoned: {plain(message, 600)}"),
-        remedy="let the manager patch nodes, or remove the webhook that refuses it; it is tried again",
+        namespace=namespace,
+        pod=own,
+        kind="WithdrawalRefused",
+        name=name,
+        message=_cut(text),
+        remedy=_cut(remedy),
     )
+
+
+PINNED_DELAY = dt.timedelta(seconds=5)
+"""A request that is over and deleted has so long to go before the pod is evicted past it."""
+
+
+def pinned_since(request: EvictionRequest | None) -> dt.datetime | None:
+    """Since when a request that is over and deleted is there all the same; None where that is not so."""
+    over = request is not None and request.complete
+    return request.metadata.deletion_timestamp if over and request is not None else None
+
+
+def from_pin(
+    pod: Pod, request: EvictionRequest, refused: str | None, budgets: Sequence[PodDisruptionBudget]
+) -> Blocker:
+    """A pod whose request is over and cannot be replaced: what holds it, since when, and what happens."""
+    kind, meta = request.kind.kind, request.metadata
+    held = (
+        f"finalizers {listed([plain(one, 100) for one in meta.finalizers[:5]])}"
+        if meta.finalizers
+        else ("something that it does not name")
+    )
+    since = f" since {_clock(meta.deletion_timestamp)}" if meta.deletion_timestamp is not None else ""
+    text = f"its {kind} is over and deleted, and is held by {held}{since}; "
+    remedy = f"ask the owner of these finalizers to remove them: kubectl get {request.kind.plural} "
+    remedy += f"{meta.name} -n {meta.namespace} -o yaml; the drain goes on without it"
+    if refused is None:
+        return blocker(pod, "RequestPinned", f"{text}the pod is evicted without it", remedy, meta.name)
+    found = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
+    if len(found) == 1:
+        remedy = budget_remedy(found[0])
+    text += f"the eviction without it was refused: {plain(refused, 500)}"
+    return blocker(pod, "RequestPinned", text, remedy, meta.name)
 
 
 def blocking(

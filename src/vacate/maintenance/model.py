@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -20,6 +22,19 @@ ACTIVE = (DRAINING, BLOCKED)
 STARTED = (*ACTIVE, DRAINED)
 
 
+BlockerKey = tuple[str, str, str, str]
+
+
+def blocker_key(one: Blocker) -> BlockerKey:
+    """What makes two reports the same blocker."""
+    return one.kind, one.node, one.namespace, one.pod
+
+
+def known_since(blockers: Iterable[Blocker]) -> dict[BlockerKey, dt.datetime]:
+    """Since when each of these was reported."""
+    return {blocker_key(one): one.since for one in blockers if one.since is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What a maintenance can see."""
@@ -28,8 +43,21 @@ class Environment:
     pods: Callable[[str], Sequence[Pod]]  # of a node
     request: Callable[[Pod], EvictionRequest | None]
     budgets: Callable[[str], Sequence[PodDisruptionBudget]]  # of a namespace
-    refused: Mapping[str, str] = field(default_factory=dict)  # by pod UID: why a request was refused
+    # Why the API server refused what was asked for at the last try.
+    refused: Mapping[str, str] = field(default_factory=dict)  # requests, by the UID of the pod
+    undeleted: Mapping[str, str] = field(default_factory=dict)  # deletions, by the UID of the pod
+    unevicted: Mapping[str, str] = field(default_factory=dict)  # evictions past a request, likewise
+    unwithdrawn: Mapping[str, str] = field(default_factory=dict)  # withdrawals, by namespace/pod
+    refused_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
+
+    forced: Mapping[str, int] = field(default_factory=dict)  # by node: removed so, and not in the status yet
+    since: Mapping[BlockerKey, dt.datetime] = field(default_factory=dict)  # of what was reported last
+
+    def dated(self, blocker: Blocker, now: dt.datetime) -> Blocker:
+        """The blocker with the time since when it is reported."""
+        since = self.since.get(blocker_key(blocker), now)
+        return replace(blocker, since=min(since, now).replace(microsecond=0))
 
 
 @dataclass(slots=True)
@@ -43,6 +71,8 @@ class Plan:
     starts: list[str] = field(default_factory=list)  # nodes whose turn comes now: record this before acting
     request: list[Pod] = field(default_factory=list)
     delete: list[Pod] = field(default_factory=list)
+    overdue: set[str] = field(default_factory=set)  # UIDs of those that are deleted past budgets
+    evict: list[Pod] = field(default_factory=list)  # past a request that cannot be replaced
     wanted: set[str] = field(default_factory=set)  # UIDs of the pods whose requests are to stay
     until: dt.datetime | None = None  # when to look again, though nothing changes
 

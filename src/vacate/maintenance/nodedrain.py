@@ -22,13 +22,25 @@ from vacate.api.types.nodemaintenance import (
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import recorded_stage
-from vacate.maintenance.blockers import blocking, from_error, from_verdict, next_report
+from vacate.maintenance.blockers import (
+    PINNED_DELAY,
+    blocking,
+    from_deletion,
+    from_error,
+    from_pin,
+    from_verdict,
+    next_report,
+    pinned_since,
+)
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import Environment, Plan
 from vacate.maintenance.names import requester_of
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, in_wave, selector_from
 from vacate.maintenance.progress import counted, estimate, percent_of, steady
 from vacate.views.phrases import counted as counted_words
+
+TIER_DELAY = dt.timedelta(seconds=10)
+"""A pod that was blocked for so long does not hold the pods of higher priority any more."""
 
 
 def drain_node(
@@ -51,25 +63,24 @@ def drain_node(
     deadline = _deadline_of(row, spec.deadline_seconds)
     overdue = deadline is not None and now >= deadline
     claimed = maintenance.metadata.name in claims_of(node).by and node.spec.unschedulable
-    wave = {pod.metadata.uid for pod in in_wave(going, by_priority=spec.order == PRIORITY)}
+    held = {pod.metadata.uid: one for pod, _ in going if (one := _held(maintenance, pod, around, plan, now))}
+    stuck = {uid for uid, one in held.items() if one.since is not None and now - one.since >= TIER_DELAY}
+    wave = {pod.metadata.uid for pod in in_wave(going, spec.order, stuck)}
+    if spec.order == PRIORITY and len(wave) < len(going):
+        for one in held.values():
+            plan.wake(None if one.since is None else one.since + TIER_DELAY)
     estimates: list[dt.datetime] = []
     for pod, verdict in going:
         uid, request = pod.metadata.uid, around.request(pod)
         plan.wanted.add(uid)
         if claimed and not holding and uid in wave and not pod.terminating:
-            _leave(maintenance, pod, verdict, request, plan)
+            _leave(maintenance, pod, verdict, request, plan, now)
         if overdue and spec.on_deadline == DELETE and claimed and not pod.terminating:
             plan.delete.append(pod)
+            plan.overdue.add(uid)
         if request is not None and request.status.expected_interceptor_finish_time is not None:
             estimates.append(request.status.expected_interceptor_finish_time)
-        refused = around.refused.get(uid)
-        held = blocking(pod, request, around.budgets(pod.metadata.namespace), now, around.unscheduled)
-        if held is None:
-            plan.wake(next_report(pod, request))
-        if held is None and refused is not None and request is None:
-            held = from_error(pod, refused)
-        if held is not None:
-            found.append(held)
+    found += held.values()
     if going and not ready:
         found.append(
             Blocker(
@@ -100,6 +111,7 @@ def drain_node(
         pods_total=total,
         pods_evicted=gone,
         pods_ignored=len(staying),
+        pods_forced=row.pods_forced + around.forced.get(row.name, 0),
         percent=percent_of(gone, total),
         start_time=row.start_time,
         deadline_time=deadline,
@@ -109,16 +121,54 @@ def drain_node(
     )
 
 
+def _held(
+    maintenance: NodeMaintenance, pod: Pod, around: Environment, plan: Plan, now: dt.datetime
+) -> Blocker | None:
+    """What holds a pod that is to be evicted; None while it moves on."""
+    uid, request, budgets = pod.metadata.uid, around.request(pod), around.budgets(pod.metadata.namespace)
+    held = blocking(pod, request, budgets, now, around.unscheduled)
+    if held is None:
+        plan.wake(next_report(pod, request))
+    if pod.terminating:
+        return None if held is None else around.dated(held, now)
+    if held is None and request is not None and pinned_since(request) is not None:
+        held = from_pin(pod, request, around.unevicted.get(uid), budgets)
+    elif held is None and uid in around.refused and _lacks(maintenance, request):
+        held = from_error(pod, around.refused[uid])
+    if uid in around.undeleted:  # whatever else holds it: the deletion would go past that
+        held = from_deletion(pod, around.undeleted[uid])
+    return None if held is None else around.dated(held, now)
+
+
+def _lacks(maintenance: NodeMaintenance, request: EvictionRequest | None) -> bool:
+    """Whether the pod has no open request, or one that the maintenance has yet to join."""
+    return (
+        request is None
+        or request.complete
+        or not (dialect_of(request).fixes_requesters(request) or _is_on(maintenance, request))
+    )
+
+
 def _leave(
-    maintenance: NodeMaintenance, pod: Pod, verdict: Verdict, request: EvictionRequest | None, plan: Plan
+    maintenance: NodeMaintenance,
+    pod: Pod,
+    verdict: Verdict,
+    request: EvictionRequest | None,
+    plan: Plan,
+    now: dt.datetime,
 ) -> None:
-    """Request the eviction; delete a DaemonSet pod, which is not evicted, once its interceptors are done."""
+    """Request the eviction; delete a DaemonSet pod, which is not evicted, once its interceptors are done.
+
+    A request that is over and deleted, and that something holds, counts as none: no other can be made under
+    its name, so that the pod is evicted without one.
+    """
+    if (since := pinned_since(request)) is not None:
+        plan.wake(since + PINNED_DELAY)
+        if now >= since + PINNED_DELAY:
+            (plan.delete if verdict.treatment is Treatment.EVICT_LAST else plan.evict).append(pod)
+        return
     asked = request is not None and not request.complete
-    if not asked or (
-        request is not None
-        and not dialect_of(request).fixes_requesters(request)
-        and not _is_on(maintenance, request)
-    ):
+    if _lacks(maintenance, request):
         plan.request.append(pod)
     last = verdict.treatment is Treatment.EVICT_LAST
     if last and asked and request is not None and recorded_stage(request) is Stage.BLOCKED:

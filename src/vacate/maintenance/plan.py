@@ -19,11 +19,12 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
+from vacate.maintenance.blockers import CONDITIONS_REFUSED, from_node, from_withdrawal
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import ACTIVE, STARTED, Environment, Plan
 from vacate.maintenance.nodedrain import drain_node
 from vacate.maintenance.pods import selector_from
-from vacate.maintenance.progress import plausible
+from vacate.maintenance.progress import is_done, plausible
 from vacate.maintenance.turns import Candidate, next_turns
 
 
@@ -75,7 +76,18 @@ def plan_maintenance(
             plan.rows.append(drain_node(maintenance, row, node, around, plan, now))
         else:
             plan.rows.append(row)
+    _add_refusals(plan, around)
+    plan.blockers = [one if one.since else around.dated(one, now) for one in plan.blockers]
     return plan
+
+
+def _add_refusals(plan: Plan, around: Environment) -> None:
+    """What was refused of nodes, and of pods that stay. Where all is done, nothing is blocked any more."""
+    done = bool(plan.rows) and all(is_done(row) for row in plan.rows)
+    for (kind, node), message in sorted(around.refused_nodes.items()):
+        if kind != CONDITIONS_REFUSED or not done:
+            plan.blockers.append(from_node(kind, node, message))
+    plan.blockers += [from_withdrawal(pod, why) for pod, why in sorted(around.unwithdrawn.items())]
 
 
 def _present(row: NodeProgress | None, name: str, node: Node | None) -> NodeProgress:
@@ -102,6 +114,7 @@ def _row(row: NodeProgress, phase: str, *, message: str, drained: dt.datetime | 
         phase=phase,
         pods_total=row.pods_total,
         pods_evicted=row.pods_evicted,
+        pods_forced=row.pods_forced,
         percent=row.percent,
         drained_time=drained,
         message=message,

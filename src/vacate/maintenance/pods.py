@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +11,7 @@ import msgspec
 from vacate.api.selectors.labels import EVERYTHING, NOTHING, Selector, selector_of
 from vacate.api.types import Pod
 from vacate.api.types.labelselector import LabelSelectorSpec
-from vacate.api.types.nodemaintenance import EVICT, IGNORE, PodRules
+from vacate.api.types.nodemaintenance import EVICT, IGNORE, PARALLEL, PRIORITY, PodRules
 from vacate.errors import ApiError
 from vacate.kube.scheduling.taints import tolerated
 from vacate.maintenance.names import MIRROR, TAINT
@@ -103,13 +103,27 @@ def _by_policy(policy: str, kind: str, message: str, remedy: str) -> Verdict:
     return Verdict(treatment, kind, message, remedy)
 
 
-def in_wave(pods: Iterable[tuple[Pod, Verdict]], *, by_priority: bool) -> list[Pod]:
-    """The pods whose turn it is, of those that are evicted: lowest priority first, DaemonSet pods last."""
-    going = [(pod, verdict) for pod, verdict in pods if verdict.treatment in _EVICTED_TREATMENTS]
+def in_wave(
+    pods: Iterable[tuple[Pod, Verdict]], order: str, stuck: Container[str] = frozenset()
+) -> list[Pod]:
+    """The pods whose turn it is, of those that are evicted: lowest priority first, DaemonSet pods last.
+
+    Pods that are stuck, by UID, hold those of higher priority only where the order is strict. They always
+    hold DaemonSet pods, whose network and storage they may need to end.
+    """
+    going = [
+        (pod, order_of(pod, verdict, by_priority=order != PARALLEL))
+        for pod, verdict in pods
+        if verdict.treatment in _EVICTED_TREATMENTS
+    ]
     if not going:
         return []
-    rank = min(order_of(pod, verdict, by_priority=by_priority) for pod, verdict in going)
-    return [pod for pod, verdict in going if order_of(pod, verdict, by_priority=by_priority) == rank]
+    first = min(rank for _, rank in going)
+    if order == PRIORITY:
+        alike = [(pod, rank) for pod, rank in going if rank[0] == first[0]]
+        moving = [rank for pod, rank in alike if pod.metadata.uid not in stuck]
+        first = min(moving, default=max(rank for _, rank in alike))
+    return [pod for pod, rank in going if rank <= first]
 
 
 _EVICTED_TREATMENTS = (Treatment.EVICT, Treatment.EVICT_LAST)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from vacate.api.times import after
-from vacate.api.types.nodemaintenance import NodeProgress
+from vacate.api.types.nodemaintenance import DRAINED, NOT_FOUND, REPLACED, NodeProgress
 
 MIN_ESTIMATE_CHANGE = 0.1
 """Estimates that moved by less than this part of the time left are not worth a write."""
@@ -16,6 +16,11 @@ MIN_ESTIMATE_CHANGE = 0.1
 
 MAX_PODS = 1_000_000
 """More pods than any node has had: the sum over all nodes of a maintenance is still a number of 32 bits."""
+
+
+def is_done(row: NodeProgress) -> bool:
+    """Whether nothing is left to do for a node: also when the node that was meant is gone."""
+    return row.phase == DRAINED or (row.phase in (NOT_FOUND, REPLACED) and bool(row.uid))
 
 
 def plausible(row: NodeProgress, created: dt.datetime | None, now: dt.datetime) -> NodeProgress:
@@ -31,6 +36,7 @@ def plausible(row: NodeProgress, created: dt.datetime | None, now: dt.datetime) 
         row,
         pods_total=_within(row.pods_total, MAX_PODS),
         pods_evicted=_within(row.pods_evicted, MAX_PODS),
+        pods_forced=_within(row.pods_forced, MAX_PODS),
         percent=_within(row.percent, 100),
         start_time=start,
     )

@@ -19,9 +19,7 @@ from vacate.api.types.nodemaintenance import (
     MAX_BLOCKERS,
     MAX_CONDITIONS,
     MAX_NODES,
-    NOT_FOUND,
     PENDING,
-    REPLACED,
     UNDOING,
     NodeMaintenance,
     NodeMaintenanceStatus,
@@ -29,14 +27,10 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.kube.patches import guarded
 from vacate.maintenance.model import Plan
+from vacate.maintenance.progress import is_done
 from vacate.views.phrases import counted
 
 CONDITIONS = (DRAINING, DRAINED, BLOCKED)
-
-
-def is_done(row: NodeProgress) -> bool:
-    """Whether nothing is left to do for a node: also when the node that was meant is gone."""
-    return row.phase == DRAINED or (row.phase in (NOT_FOUND, REPLACED) and bool(row.uid))
 
 
 def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> NodeMaintenanceStatus:
@@ -54,6 +48,7 @@ def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> Nod
         nodes_drained=done,
         pods_total=sum(row.pods_total for row in rows),
         pods_evicted=sum(row.pods_evicted for row in rows),
+        pods_forced=sum(row.pods_forced for row in rows),
         percent=sum(100 if is_done(row) else row.percent for row in rows) // len(rows) if rows else 0,
         estimated_finish_time=max(finishes, default=None),
         nodes=rows,
@@ -98,6 +93,7 @@ def is_news(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus) -> bool
         or before.observed_generation != after.observed_generation
         or [(row.name, row.phase) for row in before.nodes] != [(row.name, row.phase) for row in after.nodes]
         or before.blockers_total != after.blockers_total
+        or before.pods_forced != after.pods_forced
     )
 
 

@@ -14,7 +14,7 @@ from vacate.errors import ApiError, Conflict, VacateError
 from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Later, Outcome, Reconciler, Terminal
+from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome, Reconciler, Terminal
 
 T = TypeVar("T")
 
@@ -52,7 +52,12 @@ class Controller:
     ) -> None:
         self.name = name
         self.sources = tuple(sources)
-        self.queue: Queue[Key] = Queue(deps.clock, name=name, metrics=deps.metrics, backoff=backoff)
+        self.queue: Queue[Key] = Queue(
+            deps.clock,
+            name=name,
+            metrics=deps.metrics,
+            backoff=backoff or Backoff(longest=MAX_RETRY_SECONDS),
+        )
         self._reconciler = reconciler
         self._clock = deps.clock
         self._workers = workers

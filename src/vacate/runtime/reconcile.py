@@ -38,6 +38,10 @@ class Later:
 
 Outcome = Done | Later
 
+MAX_RETRY_SECONDS = 15.0
+"""What failed or was refused is tried again after at most so long, though nothing has changed that a watch
+could show: the cause may have been removed where no watch looks, such as in a policy or a webhook."""
+
 EARLY_SECONDS = 0.001
 """By how much a key may come back before its moment, which has whole microseconds, and is still on time."""
 
@@ -53,6 +57,7 @@ class Reconciler(Protocol):
         """Look at the object and act.
 
         `Done` and `Later` end a row of failures. A `Conflict` is retried without a word, a `Terminal` never,
-        anything else with backoff and a line in the log.
+        anything else with backoff, up to `MAX_RETRY_SECONDS`, and a line in the log. What was refused and
+        caught is asked for again: such a reconciler returns `Later`, and never `Done`.
         """
         ...

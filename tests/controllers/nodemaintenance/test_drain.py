@@ -39,6 +39,8 @@ from vacate.wiring.controllers import enabled
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=8)]
 
+DELETED = ("vacate_bypasses_total", {"cause": "deadline"})
+
 
 def test_a_drain_evicts_and_undoing_it_uncordons() -> None:
     async def body(world: World) -> None:
@@ -136,7 +138,7 @@ def test_pods_leave_by_priority() -> None:
         low = await running_pod(world, "low", interceptors=[A], spec={"nodeName": "node-1"})
         critical = {"nodeName": "node-1", "priorityClassName": "system-cluster-critical"}
         await world.client.create(PODS, pod("high", namespace="kube-system", spec=critical), "kube-system")
-        await drain(world, "node-1")
+        await drain(world, "node-1", order="StrictPriority")
         await world.until(
             lambda: "1 waits for pods of lower priority" in row(world, "node-1").get("message", "")
         )
@@ -146,6 +148,26 @@ def test_pods_leave_by_priority() -> None:
         ]
         await as_interceptor(world, low["metadata"]["uid"], activeInterceptorCompleted=True)
         await world.until(lambda: phase(world) == "Drained")
+
+    in_world(body)
+
+
+def test_a_blocked_pod_holds_others_of_its_node_only_for_seconds() -> None:
+    """A pod of low priority behind a budget that never opens, and others of higher priority."""
+
+    async def body(world: World) -> None:
+        budget = pdb("web", min_available=1)
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        await web(world, 1, template={"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}})
+        critical = {"nodeName": "node-1", "priorityClassName": "system-cluster-critical"}
+        for number in range(3):
+            made = pod(f"high-{number}", namespace="kube-system", spec=critical)
+            await world.client.create(PODS, made, "kube-system")
+        await world.until(lambda: len(on_node(world, "node-1")) == 4)
+        await drain(world, "node-1")
+        await world.until(lambda: status(world).get("podsEvicted") == 3, 30.0)
+        (held,) = status(world)["blockers"]
+        assert (held["kind"], held["name"], bool(held["since"])) == ("DisruptionBudget", "web", True)
 
     in_world(body)
 
@@ -269,6 +291,9 @@ def test_pods_left_at_the_deadline_are_deleted_where_that_is_wanted() -> None:
         await drain(world, target["spec"]["nodeName"], deadlineSeconds=120, onDeadline="Delete")
         await world.until(lambda: phase(world) == "Drained", 200.0)
         assert world.find(PODS, "p", "default") is None
+        await world.until(lambda: events_of(world, target["metadata"]["name"], "DeletedAtDeadline"))
+        assert (status(world)["podsForced"], status(world)["nodes"][0]["podsForced"]) == (1, 1)
+        assert world.server.metrics.registry.get_sample_value(*DELETED) == 1
 
     in_world(body)
 

@@ -25,7 +25,7 @@ from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
 CORDON, DRAIN = "Cordon", "Drain"
 REFUSE, IGNORE, EVICT = "Refuse", "Ignore", "Evict"
-PRIORITY, PARALLEL = "Priority", "Parallel"
+PRIORITY, STRICT_PRIORITY, PARALLEL = "Priority", "StrictPriority", "Parallel"
 ALL_FIRST, IN_TURN = "AllFirst", "InTurn"
 REPORT, DELETE = "Report", "Delete"
 
@@ -126,8 +126,9 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         str,
         described(
             "Priority evicts pods of lower priority first, and those of the next priority when these are "
-            "gone. Parallel evicts all at once. DaemonSet pods come last in both cases.",
-            enum=[PRIORITY, PARALLEL],
+            "gone or have been blocked for ten seconds. StrictPriority waits until they are gone. Parallel "
+            "evicts all at once. DaemonSet pods come after all others in every case.",
+            enum=[PRIORITY, STRICT_PRIORITY, PARALLEL],
             default=PRIORITY,
         ),
     ] = PRIORITY
@@ -217,6 +218,13 @@ class NodeProgress(Projection, frozen=True):
     pods_ignored: Annotated[
         Int32, described("Number of pods that stay: static, terminated and ignored pods.")
     ] = 0
+    pods_forced: Annotated[
+        Int32,
+        described(
+            "Number of pods that were removed past a disruption budget or an interceptor: deleted at the "
+            "deadline, or evicted without a request that a finalizer holds."
+        ),
+    ] = 0
     percent: Annotated[Int32, described("Progress in percent, 0 to 100.")] = 0
     start_time: Annotated[dt.datetime | None, described("When the node's turn came.")] = None
     deadline_time: Annotated[dt.datetime | None, described("When the deadline of the node expires.")] = None
@@ -251,10 +259,18 @@ class Blocker(Projection, frozen=True):
         str, described("Kind of blocker, as one CamelCase word.", required=True, maxLength=63)
     ] = ""
     name: Annotated[
-        str, described("Name of the disruption budget or of the interceptor that blocks.", maxLength=317)
+        str,
+        described(
+            "Name of what blocks: a disruption budget, an interceptor, a webhook, a policy, a quota.",
+            maxLength=317,
+        ),
     ] = ""
     message: Annotated[str, described("What blocks, in one sentence.", maxLength=MAX_MESSAGE)] = ""
     remedy: Annotated[str, described("What to do about it, in one sentence.", maxLength=MAX_MESSAGE)] = ""
+    since: Annotated[dt.datetime | None, described("When the controller first reported it.")] = None
+
+    def __post_init__(self) -> None:
+        check_times(self.since)
 
 
 class NodeMaintenanceStatus(Projection, frozen=True):
@@ -270,6 +286,10 @@ class NodeMaintenanceStatus(Projection, frozen=True):
         Int32, described("Number of pods to evict on nodes whose turn has come.", default=0)
     ] = 0
     pods_evicted: Annotated[Int32, described("Number of pods that are evicted.", default=0)] = 0
+    pods_forced: Annotated[
+        Int32,
+        described("Number of pods that were removed past a disruption budget or an interceptor."),
+    ] = 0
     percent: Annotated[Int32, described("Progress in percent, 0 to 100.", default=0)] = 0
     estimated_finish_time: Annotated[
         dt.datetime | None, described("Estimated time at which the nodes whose turn has come are drained.")

@@ -13,7 +13,7 @@ import msgspec
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
-from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
+from vacate.api.types.nodemaintenance import PARALLEL, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node
 from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
@@ -83,7 +83,7 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     selector = selector_from(spec.pods.selector)
     dialect = dialect_for(maintenance)
     made = [_planned(pod, assess_pod(pod, spec.pods, selector), dialect) for pod in found.items]
-    by_priority = spec.order == PRIORITY
+    by_priority = spec.order != PARALLEL
 
     def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:
         meta = one.pod.metadata

@@ -21,11 +21,10 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.descheduling.names import policy_of, requester_of
 from vacate.descheduling.plan import Decision, plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of
-from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
+from vacate.errors import ApiError, NotFound
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.kube.patches import merge_status_patch
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
@@ -42,7 +41,6 @@ CACHE_LAG = 30.0
 WORKERS = 2
 _PAGE = 500
 _SIDE_BY_SIDE = 8
-_TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 _REQUESTED = "descheduling-requester"
 
 
@@ -59,7 +57,6 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
-        backoff=Backoff(longest=60.0),
     )
 
 
@@ -225,9 +222,9 @@ class Descheduling:
                     )
                 except NotFound:
                     return  # the pod is gone
-                except _TRANSIENT_ERRORS:
-                    raise
                 except (ApiError, HeldByFinalizers) as error:
+                    if isinstance(error, ApiError) and not error.is_refusal:
+                        raise
                     refused[pod.metadata.uid] = str(error)
                     return
             self._made.setdefault(name, {})[pod.metadata.uid] = now

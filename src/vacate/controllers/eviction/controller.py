@@ -13,7 +13,6 @@ from vacate.controllers.eviction.totals import RequestTotals
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 
@@ -23,7 +22,6 @@ class Settings:
     """How the controller works."""
 
     workers: int = 16  # requests that are looked at side by side
-    max_pause: float = 60.0  # seconds between two attempts when the server does not answer
 
 
 def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICTION_REQUEST) -> Controller:
@@ -40,7 +38,6 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
         (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
         deps,
         workers=chosen.workers,
-        backoff=Backoff(longest=chosen.max_pause),
     )
     watcher = BudgetWatcher(
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add

@@ -268,7 +268,8 @@ class EvictionRequests:
         reached = limit_patch(request, action.limit, now) if action.limit else None
         if reached is not None:
             await self._writer.write(request, reached)
-            self._writer.note(events.limit_reached(request, action.limit))
+            self._writer.note(*events.limit_reached(request, action.limit))
+            self._deps.metrics.bypasses.labels("limit").inc()
             return Done()  # the informer brings what was written
         pod, ref = self._cached_pod(request), request.spec.target.pod_ref
         if pod is None or ref is None or pod.metadata.uid != ref.uid:

@@ -24,7 +24,6 @@ from vacate.kube.exclusivevolumes import (
     attachment_patch,
     detached_of,
 )
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -52,7 +51,6 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
-        backoff=Backoff(longest=30.0),
     )
 
 

@@ -13,7 +13,6 @@ from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import GATE, attachment_of, detached_of, waits_at_gate
 from vacate.kube.patches import guarded
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -34,7 +33,6 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=2,
-        backoff=Backoff(longest=30.0),
     )
 
 

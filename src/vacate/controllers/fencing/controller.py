@@ -29,7 +29,6 @@ from vacate.fencing.decision import Decision, Environment, decide, latest_loss, 
 from vacate.fencing.marks import has_fenced
 from vacate.fencing.report import ATTENTION_PHASES, status_of
 from vacate.kube.patches import merge_status_patch
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
@@ -56,7 +55,6 @@ def build(deps: Deps, agents: Agents) -> Controller:
         ),
         deps,
         workers=WORKERS,
-        backoff=Backoff(longest=30.0),
     )
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from dataclasses import dataclass, field
 
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import Blocker
+from vacate.runtime.reconcile import MAX_RETRY_SECONDS
 
-CACHE_LAG = dt.timedelta(seconds=30)
+CACHE_LAG = dt.timedelta(seconds=MAX_RETRY_SECONDS)
 """A request that was made is taken as made for so long, though the cache does not show it."""
 
-FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
-"""Seconds between two requests for one pod, when another client deletes the first or it is refused."""
+FIRST_PAUSE = 1.0
+"""Seconds between two requests for one pod, when another client deletes the first or it is refused: doubled
+each time, up to `MAX_RETRY_SECONDS`."""
 
 
 @dataclass(slots=True)
@@ -21,7 +25,8 @@ class Attempt:
 
     at: dt.datetime
     count: int = 1
-    refused: str = ""
+    refused: str = ""  # the server's message
+    unclear: bool = False  # the answer may be another at once: it is reported only when it is given again
     request: EvictionRequest | None = None
 
 
@@ -30,28 +35,56 @@ class Attempts:
     """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
 
     by_pod: dict[str, Attempt] = field(default_factory=dict)
+    # What was refused at the last try, with the server's message: pods by UID, nodes by name.
+    deletions: dict[str, str] = field(default_factory=dict)
+    evictions: dict[str, Attempt] = field(default_factory=dict)  # past a request that cannot be replaced
+    withdrawals: dict[str, str] = field(default_factory=dict)  # by namespace/pod
+    nodes: dict[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
+    forced: Counter[str] = field(default_factory=Counter)  # by node: pods that no status counts yet
+    blockers: list[Blocker] | None = None  # all that were reported last; a status has only the first
     claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
     empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left
 
     def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
         """When the pod may be requested again; None where at once."""
-        found = self.by_pod.get(pod.metadata.uid)
-        if found is None:
-            return None
-        pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), MAX_PAUSE)
-        due = found.at + dt.timedelta(seconds=pause)
-        # A clock that was set back must not hold a drain.
-        return due if now < due <= now + dt.timedelta(seconds=MAX_PAUSE) else None
+        return _again(self.by_pod.get(pod.metadata.uid), now)
+
+    def eviction_due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
+        """When the eviction API may be asked again, past a request; None where at once."""
+        return _again(self.evictions.get(pod.metadata.uid), now)
 
     def made(self, pod: Pod, now: dt.datetime) -> EvictionRequest | None:
         """The request that was just made for the pod, which the cache may not show yet."""
         found = self.by_pod.get(pod.metadata.uid)
         return found.request if found is not None and abs(now - found.at) < CACHE_LAG else None
 
+    def seen(self, pod: Pod) -> None:
+        """The cache shows a request for the pod: from now on it is right, also when it shows none."""
+        if (found := self.by_pod.get(pod.metadata.uid)) is not None:
+            found.request = None
+
+    def unseen_until(self) -> dt.datetime | None:
+        """When the first request that the cache does not show is no longer taken as made."""
+        return min((one.at + CACHE_LAG for one in self.by_pod.values() if one.request), default=None)
+
     def refused(self) -> dict[str, str]:
         """By the UID of the pod: why its last request was refused."""
-        return {uid: one.refused for uid, one in self.by_pod.items() if one.refused}
+        return {
+            uid: one.refused
+            for uid, one in self.by_pod.items()
+            if one.refused and not (one.unclear and one.count < 2)
+        }
 
     def keep(self, uids: set[str]) -> None:
         """Forget all other pods."""
         self.by_pod = {uid: one for uid, one in self.by_pod.items() if uid in uids}
+        self.evictions = {uid: one for uid, one in self.evictions.items() if uid in uids}
+
+
+def _again(found: Attempt | None, now: dt.datetime) -> dt.datetime | None:
+    if found is None:
+        return None
+    pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), MAX_RETRY_SECONDS)
+    due = found.at + dt.timedelta(seconds=pause)
+    # A clock that was set back must not hold a drain.
+    return due if now < due <= now + dt.timedelta(seconds=MAX_RETRY_SECONDS) else None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping, Sequence
 from typing import TypeVar
+
+from vacate.errors import ApiError, NotFound
 
 SIDE_BY_SIDE = 8
 """Requests and withdrawals under way: more of them open more connections and end no sooner."""
 
 T = TypeVar("T")
 R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
 
 
 async def for_each(items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
@@ -26,3 +30,19 @@ async def for_each(items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[
         if isinstance(end, BaseException):
             raise end
     return [end for end in ends if not isinstance(end, BaseException)]
+
+
+@contextlib.contextmanager
+def remembered(refused: MutableMapping[K, str], key: K) -> Iterator[None]:
+    """A refusal of one harms only that one: the server's message is kept under its key, to be reported.
+
+    What does not exist any more needs nothing. Answers that say nothing about the request are raised.
+    """
+    try:
+        yield
+    except NotFound:
+        return
+    except ApiError as error:
+        if not error.is_refusal:
+            raise
+        refused[key] = str(error)

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import datetime as dt
 
+from vacate.api.events import EventNote
 from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.text import plain
 from vacate.api.times import EARLIEST
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
+from vacate.api.types.nodemaintenance import DRAINED, UNDOING, Blocker, NodeMaintenance, NodeMaintenanceStatus
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.attempts import Attempts
-from vacate.controllers.nodemaintenance.evictions import Evictions
+from vacate.controllers.nodemaintenance.events import deleted_at_deadline, evicted_past_request
+from vacate.controllers.nodemaintenance.evictions import Evictions, Withdrawn
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Writes
-from vacate.errors import NotFound
+from vacate.errors import ApiError, NotFound
 from vacate.kube.patches import merge_status_patch
-from vacate.maintenance.blockers import from_cordon
-from vacate.maintenance.model import Environment, Plan
+from vacate.maintenance.blockers import CONDITIONS_REFUSED, CORDON_REFUSED, RELEASE_REFUSED
+from vacate.maintenance.model import Environment, Plan, known_since
 from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import (
@@ -32,14 +35,14 @@ from vacate.maintenance.report import (
     status_of,
     undoing_status,
 )
-from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "nodemaintenances"
-CORDON_AGAIN = dt.timedelta(minutes=1)
-"""A node whose cordon was refused is tried again after so long."""
+REFUSED_AGAIN = dt.timedelta(seconds=10)
+"""What was refused of a node, a deletion or a withdrawal is tried again after so long: no watch shows that a
+policy, a webhook or a missing right is no longer in the way. Requests have a delay of their own."""
 
 CACHE_RECHECK_DELAY = dt.timedelta(seconds=5)
 """What the server knows otherwise than the cache is looked at again after so long."""
@@ -55,7 +58,6 @@ UNSPACED_NODES = 10
 """A maintenance of so many nodes is planned at every change."""
 
 WORKERS = 4
-MAX_PAUSE = 60.0
 
 
 def build(deps: Deps) -> Controller:
@@ -72,7 +74,6 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
-        backoff=Backoff(longest=MAX_PAUSE),
     )
 
 
@@ -95,7 +96,9 @@ class NodeMaintenances:
             if self._has_traces(key.name) and await self._writes.exists(key.name):
                 return self._look_again()  # another manager has heard of it before us
             # Its finalizer was removed by force, or all is undone and this finds nothing.
-            await self._take_back(key.name)
+            withdrawn, unreleased = await self._take_back(key.name)
+            if withdrawn.refused or unreleased:
+                return Later(self._deps.clock.now() + REFUSED_AGAIN)
             self._forget(key.name)
             return Done()
         if maintenance.metadata.deletion_timestamp is not None:
@@ -121,26 +124,38 @@ class NodeMaintenances:
         if (until := self._next_plan(name, len(names))) > now:
             return Later(until)
         self._planned[name] = now
-        plan = plan_maintenance(maintenance, names, self._around(names, attempts, now), now)
-        status = status_of(maintenance, plan, now)
+        plan = plan_maintenance(maintenance, names, self._around(maintenance, names, attempts, now), now)
         if plan.starts:
             # A node's turn is written down before anything is done to its pods: it is what limits others.
-            await self._write_status(maintenance, status, plan)
+            await self._write_status(maintenance, status_of(maintenance, plan, now), plan)
             return Done()
         claimed = {node.metadata.name for node in self._view.claimed(name)}
         lost = {node.metadata.name for node in plan.cordon} & attempts.claimed - claimed
         if lost and not await self._writes.goes_on(maintenance):
             return self._look_again()  # another manager has heard of its end before us
         attempts.claimed = claimed
-        if refused := await self._act(maintenance, plan, attempts, now):
-            plan.blockers += [from_cordon(node, why) for node, why in sorted(refused.items())]
-            plan.wake(now + CORDON_AGAIN)
-            status = status_of(maintenance, plan, now)
+        before = self._around(maintenance, names, attempts, now)
+        await self._act(maintenance, plan, attempts, now)
+        around = self._around(maintenance, names, attempts, now)
+        if _refusals(around) != _refusals(before):
+            # What was refused is reported at once, and so is that it is not refused any more.
+            plan = plan_maintenance(maintenance, names, around, now)
+        attempts.blockers = plan.blockers
+        self._wake_for_refused(plan, attempts, now)
         if left := await self._with_pods(maintenance, plan, attempts):
             keep_draining(maintenance, plan, left)
             plan.wake(now + CACHE_RECHECK_DELAY)
-            status = status_of(maintenance, plan, now)
-        return await self._report(maintenance, status, plan, now)
+        return await self._report(maintenance, status_of(maintenance, plan, now), plan, now)
+
+    def _wake_for_refused(self, plan: Plan, attempts: Attempts, now: dt.datetime) -> None:
+        """Whatever was refused is asked for again, though nothing changes that a watch shows."""
+        for pod in plan.request:
+            plan.wake(attempts.due(pod, now))
+        for pod in plan.evict:
+            plan.wake(attempts.eviction_due(pod, now))
+        plan.wake(attempts.unseen_until())
+        if attempts.nodes or attempts.deletions or attempts.withdrawals:
+            plan.wake(now + REFUSED_AGAIN)
 
     async def _with_pods(self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts) -> set[str]:
         """The nodes that only the cache shows empty. Each is asked for once, until its end is on record."""
@@ -159,9 +174,14 @@ class NodeMaintenances:
             return EARLIEST
         return last + nodes * PLAN_SPACING
 
-    def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Environment:
+    def _around(
+        self, maintenance: NodeMaintenance, names: list[str], attempts: Attempts, now: dt.datetime
+    ) -> Environment:
         def request(pod: Pod) -> EvictionRequest | None:
-            return self._view.request_for(pod) or attempts.made(pod, now)
+            found = self._view.request_for(pod)
+            if found is not None:
+                attempts.seen(pod)
+            return found or attempts.made(pod, now)
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
         return Environment(
@@ -169,30 +189,50 @@ class NodeMaintenances:
             self._view.pods_on,
             request,
             self._view.budgets.reader.list,
-            attempts.refused(),
-            self._view.unscheduled,
+            refused=attempts.refused(),
+            undeleted=dict(attempts.deletions),
+            unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},
+            unwithdrawn=dict(attempts.withdrawals),
+            refused_nodes=dict(attempts.nodes),
+            unscheduled=self._view.unscheduled,
+            forced=dict(attempts.forced),
+            since=known_since(
+                attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
+            ),
         )
 
     async def _act(
         self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime
-    ) -> dict[str, str]:
-        """Do what is planned; by node, why it could not be cordoned."""
+    ) -> None:
+        """Do what is planned, and remember what was refused."""
         name = maintenance.metadata.name
         attempts.keep(plan.wanted)
         refused = await self._writes.claim(maintenance, plan.cordon)
+        nodes = {(CORDON_REFUSED, node): why for node, why in refused.items()}
         meant = {node.metadata.name for node in plan.cordon}
         dropped = [node for node in self._view.claimed(name) if node.metadata.name not in meant]
-        await self._withdraw(maintenance, self._unwanted(maintenance, plan))
-        await self._writes.release(name, dropped)
-        due = []
-        for pod in plan.request:
-            again = attempts.due(pod, now)
-            if again is None:
-                due.append(pod)
-            plan.wake(again)
+        withdrawn = await self._evictions.withdraw(name, self._unwanted(maintenance, plan))
+        self._record_kept(maintenance, withdrawn)
+        attempts.withdrawals = withdrawn.refused
+        released = await self._writes.release(name, dropped)
+        nodes |= {(RELEASE_REFUSED, node): why for node, why in released.items()}
+        shown = {key: why for key, why in attempts.nodes.items() if key[0] == CONDITIONS_REFUSED}
+        attempts.nodes = shown | nodes
+        due = [pod for pod in plan.request if attempts.due(pod, now) is None]
         await self._evictions.request(maintenance, due, attempts)
-        await self._evictions.delete(plan.delete)
-        return refused
+        past = [pod for pod in plan.evict if attempts.eviction_due(pod, now) is None]
+        for pod in await self._evictions.evict(past, attempts):
+            held = next((one for one in plan.blockers if _is_about(one, pod)), None)
+            self._count_forced("pinned-request", pod, attempts, evicted_past_request(maintenance, pod, held))
+        for pod in await self._evictions.delete(plan.delete, attempts):
+            if pod.metadata.uid in plan.overdue:
+                self._count_forced("deadline", pod, attempts, deleted_at_deadline(maintenance, pod))
+
+    def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
+        """A pod was removed past what protects it: on record, in the status and in a metric."""
+        attempts.forced[pod.spec.node_name] += 1
+        self._deps.metrics.bypasses.labels(cause).inc()
+        self._deps.recorder.record(note)
 
     def _unwanted(self, maintenance: NodeMaintenance, plan: Plan) -> list[EvictionRequest]:
         """Requests in the maintenance's name for pods that it does not want gone any more."""
@@ -218,8 +258,24 @@ class NodeMaintenances:
         elif merge_status_patch(maintenance.metadata, maintenance.status, status) is not None:
             plan.wake(last + STATUS_INTERVAL)
         claimed = {node.metadata.name for node in self._view.claimed(name)}
-        await self._writes.show_on_nodes([node for node in plan.cordon if node.metadata.name in claimed])
+        shown = [node for node in plan.cordon if node.metadata.name in claimed]
+        self._note_conditions(maintenance, plan, await self._writes.show_on_nodes(shown), now)
         return Done() if plan.until is None else Later(plan.until)
+
+    def _note_conditions(
+        self, maintenance: NodeMaintenance, plan: Plan, refused: dict[str, str], now: dt.datetime
+    ) -> None:
+        """Conditions of nodes that could not be written: reported at the next look, which comes at once."""
+        attempts = self._attempts[maintenance.metadata.name]
+        before = {node for kind, node in attempts.nodes if kind == CONDITIONS_REFUSED}
+        others = {key: why for key, why in attempts.nodes.items() if key[0] != CONDITIONS_REFUSED}
+        attempts.nodes = others | {(CONDITIONS_REFUSED, node): why for node, why in refused.items()}
+        if refused:
+            plan.wake(now + REFUSED_AGAIN)
+        if before != set(refused):
+            plan.wake(now + STATUS_INTERVAL)
+            for node in sorted(set(refused) - before):
+                self._deps.recorder.record(events.conditions_refused(maintenance, node, refused[node]))
 
     async def _write_status(
         self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan
@@ -232,7 +288,12 @@ class NodeMaintenances:
             await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
         except NotFound:
             return  # it was removed meanwhile, and its informer will say so
+        except ApiError as error:
+            if error.is_refusal:  # it cannot be reported where the others are
+                self._deps.recorder.record(events.status_refused(maintenance, str(error)))
+            raise
         self._reported[name] = self._deps.clock.now()
+        self._attempts[name].forced.clear()
         self._record_events(maintenance, status, plan)
 
     def _record_events(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
@@ -250,38 +311,61 @@ class NodeMaintenances:
         if FINALIZER not in maintenance.metadata.finalizers:
             return Done()
         name = maintenance.metadata.name
-        kept = await self._take_back(name)
-        for pod, why in kept.items():
-            self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
+        withdrawn, unreleased = await self._take_back(name)
+        self._record_kept(maintenance, withdrawn)
+        if refused := (withdrawn.refused | unreleased):
+            what, why = sorted(refused.items())[0]
+            self._deps.recorder.record(events.undo_refused(maintenance, what, why))
+            message = f"{what} could not be taken back, and is tried again: {plain(why, 600)}"
+            await self._show_undoing(maintenance, message)
+            return Later(self._deps.clock.now() + REFUSED_AGAIN)
         if self._view.claimed(name):
             # The cache has yet to show what was written: only an observed release is one.
-            undoing = undoing_status(maintenance, "taking back what was done")
-            patch = merge_status_patch(maintenance.metadata, maintenance.status, undoing)
-            if patch is not None and maintenance.status.phase != UNDOING:
-                await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
+            if maintenance.status.phase != UNDOING:
+                await self._show_undoing(maintenance, "taking back what was done")
             return Done()
         await self._writes.remove_finalizer(maintenance)
         self._forget(name)
         return Done()
 
-    async def _withdraw(self, maintenance: NodeMaintenance, requests: list[EvictionRequest]) -> None:
-        kept = await self._evictions.withdraw(maintenance.metadata.name, requests)
-        for pod, why in kept.items():
+    async def _show_undoing(self, maintenance: NodeMaintenance, message: str) -> None:
+        undoing = undoing_status(maintenance, message)
+        patch = merge_status_patch(maintenance.metadata, maintenance.status, undoing)
+        if patch is not None:
+            name = maintenance.metadata.name
+            await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
+
+    def _record_kept(self, maintenance: NodeMaintenance, withdrawn: Withdrawn) -> None:
+        for pod, why in withdrawn.kept.items():
             self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
 
-    async def _take_back(self, name: str) -> dict[str, str]:
-        """Withdraw the requests and release the nodes; by pod, what could not be withdrawn."""
+    async def _take_back(self, name: str) -> tuple[Withdrawn, dict[str, str]]:
+        """Withdraw the requests and release the nodes; what could not be, the nodes by name."""
         attempts = self._attempts.get(name, Attempts())
         found = {(one.metadata.namespace, one.metadata.name): one for one in self._view.requested(name)}
         for attempt in attempts.by_pod.values():
             if (one := attempt.request) is not None:  # the cache may not show it yet
                 found.setdefault((one.metadata.namespace, one.metadata.name), one)
-        kept = await self._evictions.withdraw(name, list(found.values()))
-        nodes = self._view.claimed(name)
-        await self._writes.release(name, nodes)
-        return kept
+        withdrawn = await self._evictions.withdraw(name, list(found.values()))
+        refused = await self._writes.release(name, self._view.claimed(name))
+        return withdrawn, {f"node {node}": why for node, why in refused.items()}
 
     def _forget(self, name: str) -> None:
         self._attempts.pop(name, None)
         self._reported.pop(name, None)
         self._planned.pop(name, None)
+
+
+def _refusals(around: Environment) -> tuple[object, ...]:
+    return (
+        around.refused,
+        around.undeleted,
+        around.unevicted,
+        around.unwithdrawn,
+        around.refused_nodes,
+        around.forced,
+    )
+
+
+def _is_about(blocker: Blocker, pod: Pod) -> bool:
+    return (blocker.namespace, blocker.pod) == (pod.metadata.namespace, pod.metadata.name)

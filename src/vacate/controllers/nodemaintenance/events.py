@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
-from vacate.api.kinds import NODEMAINTENANCES, NODES
-from vacate.api.types import Node
+from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
+from vacate.api.text import plain
+from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
     DRAINED,
@@ -45,6 +46,44 @@ def node_released(node: Node, maintenance: str, *, uncordoned: bool) -> EventNot
 def cancellation_forbidden(maintenance: NodeMaintenance, pod: str, why: str) -> EventNote:
     """A request that cannot be cancelled any more."""
     return _about(maintenance, WARNING, "CancellationForbidden", f"Pod {pod} is evicted anyway: {why}")
+
+
+def deleted_at_deadline(maintenance: NodeMaintenance, pod: Pod) -> EventNote:
+    """A pod was deleted without regard to what protects it."""
+    text = (
+        f"NodeMaintenance {maintenance.metadata.name} deleted the pod past its disruption budgets and "
+        f"interceptors: the deadline of node {pod.spec.node_name} has passed (onDeadline: Delete)."
+    )
+    return EventNote(regarding(PODS, pod), WARNING, "DeletedAtDeadline", text)
+
+
+def evicted_past_request(maintenance: NodeMaintenance, pod: Pod, blocker: Blocker | None) -> EventNote:
+    """A pod was evicted without a request, and so without its interceptors."""
+    why = blocker.message if blocker is not None else "its request is over and cannot be replaced"
+    text = (
+        f"NodeMaintenance {maintenance.metadata.name} evicted the pod within its disruption budgets, without "
+        f"asking its interceptors: {why}."
+    )
+    return EventNote(regarding(PODS, pod), WARNING, "EvictedPastRequest", text[:MAX_MESSAGE])
+
+
+def conditions_refused(maintenance: NodeMaintenance, node: str, why: str) -> EventNote:
+    """The conditions of a node cannot be written; the drain goes on."""
+    text = f"The conditions of node {node} could not be written: {plain(why, 800)}"
+    return _about(maintenance, WARNING, "ConditionsRefused", text)
+
+
+def status_refused(maintenance: NodeMaintenance, why: str) -> EventNote:
+    """The status cannot be written, so that only this Event says how the drain is."""
+    return _about(
+        maintenance, WARNING, "StatusRefused", f"The status could not be written: {plain(why, 800)}"
+    )
+
+
+def undo_refused(maintenance: NodeMaintenance, what: str, why: str) -> EventNote:
+    """Something that the maintenance did cannot be taken back."""
+    text = f"{what} could not be taken back, and is tried again: {plain(why, 800)}"
+    return _about(maintenance, WARNING, "UndoRefused", text)
 
 
 def drained(maintenance: NodeMaintenance) -> EventNote:

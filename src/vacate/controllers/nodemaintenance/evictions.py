@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
@@ -16,7 +17,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client import requests
 from vacate.client.codec import codec_for
 from vacate.controllers.nodemaintenance.attempts import Attempt, Attempts
-from vacate.controllers.nodemaintenance.concurrency import for_each
+from vacate.controllers.nodemaintenance.concurrency import for_each, remembered
 from vacate.controllers.nodemaintenance.view import View
 from vacate.errors import (
     AlreadyExists,
@@ -25,10 +26,8 @@ from vacate.errors import (
     Conflict,
     Invalid,
     NotFound,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
 )
+from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.maintenance.names import dialect_for, requester_of
@@ -36,7 +35,13 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
-_TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What could not be taken back, by pod: what an interceptor forbids, and what the server refused."""
+
+    kept: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 class Evictions:
@@ -57,9 +62,9 @@ class Evictions:
                 attempt.request = await self._request(maintenance, pod)
             except NotFound:
                 return  # the pod is gone, and its informer will say so
-            except _TRANSIENT_ERRORS:
-                raise
-            except (ApiError, ConfigError, HeldByFinalizers) as error:
+            except ApiError as error:
+                attempt.refused, attempt.unclear = str(error), not error.is_refusal
+            except (ConfigError, HeldByFinalizers) as error:
                 attempt.refused = str(error)
             attempts.by_pod[pod.metadata.uid] = attempt
 
@@ -83,35 +88,67 @@ class Evictions:
         requester = self._requester(maintenance.metadata.name, dialect)
         if found is None:
             made = dialect.new_request(pod, requester.name, reason, seconds)
-            with contextlib.suppress(AlreadyExists, Conflict, Invalid, NotFound):
+            try:
                 answer = await self._deps.client.send(requests.create(dialect.kind, made))
                 return dialect.read(codec_for(dialect.wire).decode(answer))
+            except (AlreadyExists, Conflict, NotFound) as error:
+                if error.is_refusal:  # a webhook's, which may have any code
+                    raise
+            except Invalid:
+                pass  # the cache may be behind: the requester looks at the server
         return await requester.request(pod, reason=reason, deadline_seconds=seconds)
 
-    async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> dict[str, str]:
-        """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
-        kept: dict[str, str] = {}
+    async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> Withdrawn:
+        """Take the maintenance's name out of requests."""
+        result = Withdrawn()
 
         async def one(request: EvictionRequest) -> None:
             ref = request.spec.target.pod_ref
+            pod = f"{request.metadata.namespace}/{ref.name if ref else request.metadata.name}"
             try:
-                await self._requester(name, dialect_of(request)).withdraw(request)
+                with remembered(result.refused, pod):
+                    await self._requester(name, dialect_of(request)).withdraw(request)
             except CancellationForbidden as error:
-                pod = ref.name if ref else request.metadata.name
-                kept[f"{request.metadata.namespace}/{pod}"] = str(error)
+                result.kept[pod] = str(error)
 
         await for_each(made, one)
-        return kept
+        return result
 
-    async def delete(self, pods: Sequence[Pod]) -> None:
-        """Delete pods, these and no others of their names."""
+    async def delete(self, pods: Sequence[Pod], attempts: Attempts) -> list[Pod]:
+        """Delete pods, these and no others of their names; those that the API server has deleted now."""
+        refused: dict[str, str] = {}
+        deleted: list[Pod] = []
 
         async def one(pod: Pod) -> None:
             meta = pod.metadata
-            with contextlib.suppress(NotFound, Conflict):
+            with remembered(refused, meta.uid), contextlib.suppress(Conflict):
                 await self._deps.client.delete(PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
+                deleted.append(pod)
 
         await for_each(pods, one)
+        attempts.deletions = refused
+        return deleted
+
+    async def evict(self, pods: Sequence[Pod], attempts: Attempts) -> list[Pod]:
+        """Evict pods by the eviction API, within their budgets; those whose eviction was accepted now."""
+        now = self._deps.clock.now()
+        accepted: list[Pod] = []
+
+        async def one(pod: Pod) -> None:
+            meta = pod.metadata
+            before = attempts.evictions.get(meta.uid)
+            attempt = Attempt(now, before.count + 1 if before else 1)
+            try:
+                await self._deps.client.evict(meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
+                accepted.append(pod)
+            except (NotFound, Conflict):
+                pass  # another pod has the name, or it is just being changed
+            except ApiError as error:
+                attempt.refused = why_refused(error)
+            attempts.evictions[meta.uid] = attempt
+
+        await for_each(pods, one)
+        return accepted
 
     def _requester(self, maintenance: str, dialect: Dialect) -> Requester:
         deps, name = self._deps, requester_of(maintenance, dialect)

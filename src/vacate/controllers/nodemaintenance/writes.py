@@ -14,9 +14,9 @@ from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
-from vacate.controllers.nodemaintenance.concurrency import for_each
+from vacate.controllers.nodemaintenance.concurrency import for_each, remembered
 from vacate.controllers.nodemaintenance.view import View
-from vacate.errors import Forbidden, Invalid, NotFound
+from vacate.errors import NotFound
 from vacate.kube.patches import guarded
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
 from vacate.maintenance.names import FINALIZER
@@ -63,7 +63,7 @@ class Writes:
         return found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
 
     async def claim(self, maintenance: NodeMaintenance, nodes: Sequence[Node]) -> dict[str, str]:
-        """Cordon the nodes and record it; by node, why the API server refused that for good."""
+        """Cordon the nodes and record it; by node, why the API server refused that."""
         refused: dict[str, str] = {}
         meta, taint = maintenance.metadata, wants_taint(maintenance)
 
@@ -71,34 +71,32 @@ class Writes:
             patch = claim_patch(node, meta.name, meta.uid, taint=taint, known=self._view.exists)
             if patch is None:
                 return
-            try:
+            with remembered(refused, node.metadata.name):
                 await self._deps.client.patch(NODES, node.metadata.name, patch)
-            except (Forbidden, Invalid) as error:  # no right, or an admission webhook of others
-                refused[node.metadata.name] = str(error)
-                return
-            if not node.spec.unschedulable:
-                self._deps.recorder.record(events.node_cordoned(node, meta.name))
+                if not node.spec.unschedulable:
+                    self._deps.recorder.record(events.node_cordoned(node, meta.name))
 
         await for_each(nodes, one)
         return refused
 
-    async def release(self, name: str, nodes: Sequence[Node]) -> bool:
-        """Take back the claim; whether anything was written."""
+    async def release(self, name: str, nodes: Sequence[Node]) -> dict[str, str]:
+        """Take back the claim; by node, why the API server refused that."""
+        refused: dict[str, str] = {}
 
-        async def one(node: Node) -> bool:
+        async def one(node: Node) -> None:
             patch = release_patch(node, name, known=self._view.exists)
             if patch is None:
-                return False
-            with contextlib.suppress(NotFound):
+                return
+            with remembered(refused, node.metadata.name):
                 if not [one for one in claims_of(node).by if one != name]:
                     # Before the claim goes: after a crash in between, the claim has it done again.
                     await self._show(node, [])
                 await self._deps.client.patch(NODES, node.metadata.name, patch)
                 free = "unschedulable" in patch.get("spec", {})
                 self._deps.recorder.record(events.node_released(node, name, uncordoned=free))
-            return True
 
-        return any(await for_each(nodes, one))
+        await for_each(nodes, one)
+        return refused
 
     async def nodes_with_pods(self, maintenance: NodeMaintenance, nodes: Sequence[str]) -> set[str]:
         """Those of the nodes on which the API server itself has pods left that are to be evicted.
@@ -116,15 +114,20 @@ class Writes:
         left = await for_each(nodes, left_on)
         return {node for node, has_pods in zip(nodes, left, strict=True) if has_pods}
 
-    async def show_on_nodes(self, nodes: Sequence[Node]) -> None:
-        """Write the conditions of nodes, from what all maintenances that claim them report."""
+    async def show_on_nodes(self, nodes: Sequence[Node]) -> dict[str, str]:
+        """Write the conditions of nodes, from what all maintenances that claim them report.
+
+        By node, why the API server refused that.
+        """
+        refused: dict[str, str] = {}
 
         async def one(node: Node) -> None:
             newest = self._view.node(node.metadata.name) or node
-            with contextlib.suppress(NotFound):
+            with remembered(refused, node.metadata.name):
                 await self._show(newest, self._phases(newest))
 
         await for_each(nodes, one)
+        return refused
 
     async def _show(self, node: Node, phases: Sequence[str]) -> None:
         patch = node_conditions_patch(node, phases, self._deps.clock.now())

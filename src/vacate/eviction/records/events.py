@@ -116,9 +116,9 @@ def heartbeat_corrected(request: EvictionRequest) -> EventNote:
     return _about(request, WARNING, "HeartbeatInFuture", message)
 
 
-def limit_reached(request: EvictionRequest, limit: str) -> EventNote:
+def limit_reached(request: EvictionRequest, limit: str) -> Notes:
     """An administrator's limit ended the turns of interceptors."""
-    return _about(request, WARNING, "LimitReached", limit)
+    return _about(request, WARNING, "LimitReached", limit), _on_pod(request, WARNING, "LimitReached", limit)
 
 
 def registration_ignored(request: EvictionRequest) -> EventNote:

@@ -86,8 +86,11 @@ class Requester:
         where = await self._where(pod, namespace)
         for _ in range(_CONFLICTS):
             target = await self._api.pod(where)
-            with contextlib.suppress(AlreadyExists, Conflict):
+            try:
                 return await self._ask(target, reason, deadline_seconds)
+            except (AlreadyExists, Conflict) as error:
+                if error.is_refusal:  # a webhook's, which may have any code
+                    raise
         raise Conflict(f"the request for pod {where.pod} changes too quickly to be joined")
 
     async def find(self, ref: Ref, namespace: str = "") -> EvictionRequest | None:

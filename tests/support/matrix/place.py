@@ -1,0 +1,120 @@
+"""Where a case of the matrix runs: a cluster with nodes, a namespace, one drain, and ways to refuse."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from vacate.api.kinds import NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.errors import NotFound
+from vacate.eviction.registration import PREFIXES
+
+T = TypeVar("T")
+STOP = {"sim.vacate.dev/stop-seconds": "0.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the API server refuses of Vacate: which requests, and by what it refuses them."""
+
+    by: str  # policy, webhook, away, quota or rights
+    method: str  # POST, PATCH or DELETE
+    kind: Kind
+    subresource: str = ""
+
+
+class Place(ABC):
+    """One cluster, and in it a namespace and a drain of their own."""
+
+    def __init__(self, client: Client, namespace: str, nodes: list[str]) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.nodes = nodes  # the first is drained
+        self.drain_name = f"drain-{namespace}"
+
+    @property
+    def node(self) -> str:
+        """The node that is drained."""
+        return self.nodes[0]
+
+    @abstractmethod
+    async def until(self, look: Callable[[], Awaitable[T | None]], what: str, seconds: float) -> T:
+        """What it returns, as soon as that is something; fails where it is nothing in time."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds on the clock of the place."""
+
+    @abstractmethod
+    async def refuse(self, refusal: Refusal) -> None:
+        """From now on the API server refuses this."""
+
+    @abstractmethod
+    async def allow(self) -> None:
+        """Nothing is refused any more."""
+
+    # Objects
+
+    async def pod(self, name: str, *interceptors: str, node: str = "", **parts: Any) -> Obj:
+        """A pod on the node that is drained, once it is ready; nothing re-creates it."""
+        turns = {f"{PREFIXES[0]}/priority_{one}": str(10 * at) for at, one in enumerate(interceptors, 1)}
+        meta = {
+            "name": name,
+            "labels": {"app": self.namespace, **parts.pop("labels", {})},
+            "annotations": {**STOP, **turns, **parts.pop("annotations", {})},
+            **({"finalizers": parts.pop("finalizers")} if "finalizers" in parts else {}),
+        }
+        ready = parts.pop("ready", True)
+        spec = {"nodeName": node or self.node, "containers": [{"name": "main", "image": "app:1"}]}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **parts}}
+        await self.client.create(PODS, body, self.namespace)
+        return await self.until(lambda: self._if(name, ready=ready), f"pod {name} runs", 60.0)
+
+    async def _if(self, name: str, *, ready: bool) -> Obj | None:
+        found = await self.client.get(PODS, name, self.namespace)
+        conditions = found.get("status", {}).get("conditions", [])
+        shown = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        return found if shown is ready and found.get("status", {}).get("phase") == "Running" else None
+
+    async def budget(self, name: str, **spec: Any) -> None:
+        """A budget over the pods of the namespace, once its controller has looked at it."""
+        selector = {"selector": {"matchLabels": {"app": self.namespace}}}
+        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}}
+        await self.client.create(PODDISRUPTIONBUDGETS, {**body, "spec": {**selector, **spec}}, self.namespace)
+
+        async def counted() -> bool | None:
+            found = await self.client.get(PODDISRUPTIONBUDGETS, name, self.namespace)
+            return bool(found.get("status", {}).get("expectedPods")) or None
+
+        await self.until(counted, f"budget {name} is counted", 60.0)
+
+    async def drain(self, name: str = "", **spec: Any) -> None:
+        """Drain the node of the pods of this namespace alone; others may use it too."""
+        rules = {"unmanagedPods": "Evict", "localDataPods": "Evict", "daemonSetPods": "Ignore"}
+        pods = {**rules, **spec.pop("pods", {}), "selector": {"matchLabels": {"app": self.namespace}}}
+        body = {
+            "apiVersion": NODEMAINTENANCES.api_version,
+            "kind": NODEMAINTENANCES.kind,
+            "metadata": {"name": name or self.drain_name},
+            "spec": {"nodes": [self.node], **spec, "pods": pods},
+        }
+        await self.client.create(NODEMAINTENANCES, body)
+
+    async def status(self, name: str = "") -> Obj:
+        """The status of the drain."""
+        found = await self.client.get(NODEMAINTENANCES, name or self.drain_name)
+        return dict(found.get("status", {}))
+
+    async def is_drained(self) -> bool | None:
+        """Whether the drain has ended."""
+        return (await self.status()).get("phase") == "Drained" or None
+
+    async def delete(self, kind: Kind, name: str, namespace: str = "") -> None:
+        """Delete an object, if it is there."""
+        with contextlib.suppress(NotFound):
+            await self.client.delete(kind, name, namespace or (self.namespace if kind.namespaced else ""))

@@ -1,0 +1,206 @@
+"""The matrix in virtual time, with faults by seed: parts that crash, an API server that is away, requests and
+watches that go wrong, until the cause is removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from support.matrix.place import Place, Refusal
+from support.matrix.table import CASES, Case, run_case
+from vacate.api.objects import encode
+from vacate.api.status import to_status
+from vacate.embedded.apiserver.inprocess import Handler
+from vacate.errors import ApiError, Forbidden, InternalError, Invalid, OutOfTime, VacateError
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.plan import FaultPlan, FaultRates
+from vacate.sim.process import Process
+from vacate.sim.run import Sim, run_sim
+from vacate.wire.message import Request, Response
+
+T = TypeVar("T")
+MANAGER = "evictions"
+"""The name of the link by which Vacate's own controllers speak to the API server."""
+
+RATES = FaultRates(requests=0.1, watches=0.2, delay=3.0, lag=10.0, late=10.0)
+
+
+ACCOUNT = "system:serviceaccount:vacate-system:vacate-manager"
+HELD_SECONDS = 50.0
+"""How long a cause lasts without faults."""
+
+
+class Refusals:
+    """Stands before the server and refuses what a policy, a webhook, a quota or a missing right would."""
+
+    def __init__(self) -> None:
+        self.active: list[Refusal] = []
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer, unless it would not come to it."""
+        for one in self.active if link == MANAGER else ():
+            if _meets(one, request):
+                error = _error(one)
+                return Response(error.status_code, encode(to_status(error)))
+        return await server.handle(request)
+
+
+def _meets(one: Refusal, request: Request) -> bool:
+    parts = request.path.strip("/").split("/")
+    where = parts.index(one.kind.plural) if one.kind.plural in parts else -1
+    rest = parts[where + 1 :]
+    subresource = rest[1] if len(rest) > 1 else ""
+    return where >= 0 and request.method == one.method and subresource == one.subresource
+
+
+def _error(one: Refusal) -> ApiError:
+    """In the words of kube-apiserver 1.36."""
+    what = f'{one.kind.resource} "x" is forbidden: '
+    return {
+        "policy": Invalid(
+            f"{what}ValidatingAdmissionPolicy 'company' with binding 'company' denied request: not now"
+        ),
+        "webhook": ApiError('admission webhook "company.example.com" denied the request: no', code=409),
+        "away": InternalError(
+            'Internal error occurred: failed calling webhook "requests.vacate.dev": failed to call webhook: '
+            "dial tcp 10.0.0.1:443: connect: connection refused"
+        ),
+        "quota": Forbidden(f"{what}exceeded quota: tight, requested: 1, used: 0, limited: 0"),
+        "rights": Forbidden(f'{what}User "{ACCOUNT}" cannot create resource'),
+    }[one.by]
+
+
+class SimulatedPlace(Place):
+    """A world of its own."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.client, "default", ["node-1", "node-2", "node-3"])
+        self.world = world
+        self.refusals = Refusals()
+        world.network.audit = self.refusals
+
+    async def until(self, look: Callable[[], Awaitable[T | None]], what: str, seconds: float) -> T:
+        """Look every 100 ms of virtual time."""
+        end = self.now() + seconds
+        while not (found := await look()):
+            if self.now() >= end:
+                raise OutOfTime(f"{what}: not within {seconds:g} s; {await self.status()}")
+            await self.world.sim.clock.sleep(0.1)
+            self.world.check()
+        return found
+
+    def now(self) -> float:
+        """Virtual seconds."""
+        return self.world.sim.loop.time()
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Vacate's controllers are refused this; its own users are not."""
+        self.refusals.active.append(refusal)
+
+    async def allow(self) -> None:
+        """Nothing is refused any more."""
+        self.refusals.active.clear()
+
+
+def run_plain(case: Case) -> float:
+    """A case without faults; the seconds from the removal of its cause until the drain has ended."""
+
+    async def main(sim: Sim) -> float:
+        async with World(sim) as world:
+            # Long enough for several tries: the last of them must not be the last of all.
+            return await run_case(SimulatedPlace(world), case, lambda: sim.clock.sleep(HELD_SECONDS))
+
+    return run_sim(main, limit=86400.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SeedOutcome:
+    """How a seed went."""
+
+    case: str
+    problem: str = ""
+    seconds: float = 0.0
+
+
+class Trouble:
+    """What goes wrong in a seed until the cause is removed, drawn from it."""
+
+    def __init__(self, sim: Sim) -> None:
+        self._sim = sim
+        self._draw = sim.stream("trouble")
+        self._watches = self._draw.uniform(0, 1) < 0.5
+        self._plans: list[FaultPlan] = []
+        self._requests = self._draw.uniform(0, 1) < 0.7
+
+    def settings(self) -> WorldSettings:
+        """A world in which requests and watches of all parts may go wrong."""
+
+        def plan(name: str) -> FaultPlan:
+            rates = replace(
+                RATES,
+                requests=RATES.requests if self._requests else 0.0,
+                watches=RATES.watches if self._watches else 0.0,
+            )
+            made = FaultPlan(rates, self._sim.stream(f"faults of {name} {len(self._plans)}"))
+            self._plans.append(made)
+            return made
+
+        return WorldSettings(plans=plan)
+
+    @property
+    def allowance(self) -> float:
+        """Seconds more than without faults. A watch that fell silent is asked for anew after ten minutes."""
+        return 900.0 if self._watches else 60.0
+
+    async def disturb(self, world: World) -> None:
+        """Crash the manager, its neighbours and the API server, each at a random moment or not at all."""
+        async with asyncio.TaskGroup() as group:
+            for process in (world.evictions, world.controllers):
+                if self._draw.uniform(0, 1) < 0.4:
+                    group.create_task(self._restart(world, process))
+            if self._draw.uniform(0, 1) < 0.3:
+                group.create_task(self._restart_server(world))
+
+    async def _restart(self, world: World, process: Process) -> None:
+        await self._sim.clock.sleep(self._draw.uniform(0, 60))
+        await world.restart(process, self._draw.uniform(0.1, 60))
+
+    async def _restart_server(self, world: World) -> None:
+        await self._sim.clock.sleep(self._draw.uniform(0, 60))
+        await world.restart_server(self._draw.uniform(0.1, 60))
+
+    def end(self) -> None:
+        """From now on nothing goes wrong any more."""
+        for plan in self._plans:
+            plan.active = False
+
+
+def run_seed(seed: int) -> SeedOutcome:
+    """One case, its cause removed at a random moment, with the faults of the seed until then."""
+    case = CASES[seed % len(CASES)]
+
+    async def main(sim: Sim) -> SeedOutcome:
+        trouble = Trouble(sim)
+        draw = sim.stream("moments")
+        async with World(sim, trouble.settings()) as world:
+            place = SimulatedPlace(world)
+
+            async def pause() -> None:
+                disturbing = sim.loop.create_task(trouble.disturb(world))
+                await sim.clock.sleep(draw.uniform(0, 120))
+                await disturbing
+                trouble.end()
+
+            patient = replace(
+                case,
+                reports=(),  # what is reported is checked without faults
+                ends_within=case.ends_within + trouble.allowance,
+            )
+            try:
+                return SeedOutcome(case.name, seconds=await run_case(place, patient, pause))
+            except (VacateError, AssertionError, KeyError) as error:
+                return SeedOutcome(case.name, f"{case.name}: {type(error).__name__}: {error}")
+
+    return run_sim(main, seed, limit=86400.0, shuffle=seed % 2 == 1)

@@ -1,0 +1,357 @@
+"""The cases, and the one body that runs each of them.
+
+Each case holds a drain in one way. The drain must say so, with a remedy; then the cause is removed where
+somebody would remove it, and the drain must end by itself within the time that the case states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.matrix.place import Place, Refusal
+from vacate.api.kinds import (
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+)
+from vacate.api.objects import Obj
+from vacate.runtime.reconcile import MAX_RETRY_SECONDS
+
+Step = Callable[[Place], Awaitable[None]]
+
+REPORTED_WITHIN = 20.0
+"""Seconds from the start of a drain until it reports what holds it."""
+ENDS_WITHIN = MAX_RETRY_SECONDS + 10.0
+"""Seconds from the removal of a cause until the drain has ended: until it is tried again, and for the end of
+one pod, the requests and reports about it."""
+SILENT = "silent.example.com"
+FINALIZER = "example.com/held"
+
+
+async def nothing(_place: Place) -> None:
+    """Nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which a drain is held."""
+
+    name: str
+    appear: Step
+    remove: Step
+    reports: tuple[
+        str, ...
+    ] = ()  # the kinds of blockers, one of which is reported; none where nothing can be
+    names: str = ""  # what the blocker's message or name must have
+    reported_within: float = REPORTED_WITHIN
+    ends_within: float = ENDS_WITHIN
+    spec: dict[str, Any] = field(default_factory=dict)  # of the NodeMaintenance
+    after: Step = nothing  # a step after the drain was begun
+    places: frozenset[str] = frozenset({"simulated", "embedded", "real"})
+
+
+async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]] | None = None) -> float:
+    """The cause appears, is reported, and goes; returns the seconds from then until the drain has ended."""
+    await case.appear(place)
+    await place.drain(**case.spec)
+    await case.after(place)
+    if case.reports:
+        await place.until(
+            lambda: _reported(place, case), f"{case.name}: {case.reports}", case.reported_within
+        )
+    if pause is not None:
+        await pause()
+    await case.remove(place)
+    began = place.now()
+    await place.until(place.is_drained, f"{case.name}: the drain ends", case.ends_within)
+    return place.now() - began
+
+
+async def _reported(place: Place, case: Case) -> Obj | None:
+    """The blocker that the case causes. All that are shown have a remedy, and say since when."""
+    shown = (await place.status()).get("blockers", [])
+    for one in shown:
+        assert one["message"], one
+        assert one["remedy"], one
+        assert one["since"], one
+    text = case.names.replace("NAMESPACE", place.namespace)
+    return next(
+        (
+            one
+            for one in shown
+            if one["kind"] in case.reports
+            and text in f"{one.get('name', '')} {one['message']} {one['remedy']}"
+        ),
+        None,
+    )
+
+
+# Budgets
+
+
+async def _one_pod(place: Place) -> None:
+    await place.pod("p")
+
+
+async def _strict_budget(place: Place) -> None:
+    await place.pod("p")
+    await place.budget("strict", minAvailable=1)
+
+
+async def _open_budget(place: Place) -> None:
+    change = {"spec": {"minAvailable": 0}}
+    await place.client.patch(PODDISRUPTIONBUDGETS, "strict", change, place.namespace)
+
+
+async def _delete_budget(place: Place) -> None:
+    await place.delete(PODDISRUPTIONBUDGETS, "strict")
+
+
+async def _two_budgets(place: Place) -> None:
+    await place.pod("p")
+    await place.budget("strict", minAvailable=1)
+    await place.budget("other", minAvailable=0)
+
+
+async def _unready_peer(place: Place) -> None:
+    """Two pods, of which one must be healthy; the one that would be left is not."""
+    await place.pod("p")
+    never = {"sim.vacate.dev/ready-seconds": "never"}
+    await place.pod("peer", node=place.nodes[1], annotations=never, ready=False)
+    await place.budget("strict", minAvailable=1)
+
+
+async def _ready_peer(place: Place) -> None:
+    """The peer is replaced by one that becomes ready."""
+    await place.client.delete(PODS, "peer", place.namespace)
+    await place.pod("peer-2", node=place.nodes[1])
+
+
+# Requests
+
+
+async def _silent_interceptor(place: Place) -> None:
+    await place.pod("p", SILENT)
+
+
+async def _complete_turn(place: Place) -> None:
+    """The interceptor is there after all, and completes."""
+    uid = (await place.client.get(PODS, "p", place.namespace))["metadata"]["uid"]
+    done = {"status": {"activeInterceptorCompleted": True}}
+    await place.client.patch(EVICTIONREQUESTS, uid, done, place.namespace, subresource="status")
+
+
+async def _pinned_request(place: Place) -> None:
+    """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name."""
+    pod = await place.pod("p")
+    uid = pod["metadata"]["uid"]
+    body = {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": EVICTIONREQUESTS.kind,
+        "metadata": {"name": uid, "finalizers": [FINALIZER]},
+        "spec": {
+            "target": {"podRef": {"name": "p", "uid": uid}},
+            "requesters": [{"name": "tenant.example.com"}],
+        },
+    }
+    await place.client.create(EVICTIONREQUESTS, body, place.namespace)
+    await place.client.delete(EVICTIONREQUESTS, uid, place.namespace)
+
+
+async def _unpin_request(place: Place) -> None:
+    uids = [
+        one["metadata"]["name"] for one in (await place.client.list(EVICTIONREQUESTS, place.namespace)).items
+    ]
+    for uid in uids:
+        change = {"metadata": {"finalizers": None}}
+        await place.client.patch(EVICTIONREQUESTS, uid, change, place.namespace)
+
+
+# Pods and nodes
+
+
+async def _finalizer_of_pod(place: Place) -> None:
+    await place.pod("p", finalizers=[FINALIZER], terminationGracePeriodSeconds=1)
+
+
+async def _release_pod(place: Place) -> None:
+    await place.client.patch(PODS, "p", {"metadata": {"finalizers": None}}, place.namespace)
+
+
+async def _delete_pod(place: Place) -> None:
+    await place.client.delete(PODS, "p", place.namespace)
+
+
+async def _local_data(place: Place) -> None:
+    await place.pod("p", volumes=[{"name": "data", "emptyDir": {}}])
+
+
+def _pods_may_go(**rules: str) -> Step:
+    async def change(place: Place) -> None:
+        patch = {"spec": {"pods": rules}}
+        await place.client.patch(NODEMAINTENANCES, place.drain_name, patch)
+
+    return change
+
+
+async def _other_zone(place: Place) -> None:
+    """Another drain, of a node in another zone, that a budget holds."""
+    await place.pod("p")
+    await place.pod("held", node=place.nodes[1], labels={"app": f"{place.namespace}-other"})
+    selector = {"matchLabels": {"app": f"{place.namespace}-other"}}
+    await place.budget("strict", minAvailable=1, selector=selector)
+    pods = {"unmanagedPods": "Evict", "selector": selector}
+    body = {
+        "apiVersion": NODEMAINTENANCES.api_version,
+        "kind": NODEMAINTENANCES.kind,
+        "metadata": {"name": f"other-{place.namespace}"},
+        "spec": {"nodes": [place.nodes[1]], "topologyKey": "kubernetes.io/hostname", "pods": pods},
+    }
+    await place.client.create(NODEMAINTENANCES, body)
+
+    async def begun() -> bool | None:
+        rows = (await place.status(f"other-{place.namespace}")).get("nodes", [])
+        return bool(rows and rows[0].get("startTime")) or None
+
+    await place.until(begun, "the other drain has begun", 30.0)
+
+
+def _refusing(by: str, method: str, kind: Any, subresource: str = "", pods: Step = _one_pod) -> Step:
+    async def appear(place: Place) -> None:
+        await pods(place)
+        await place.refuse(Refusal(by, method, kind, subresource))
+
+    return appear
+
+
+async def _allow(place: Place) -> None:
+    await place.allow()
+
+
+BY = {
+    "policy": "ValidatingAdmissionPolicy",
+    "webhook": "denied the request",
+    "away": "failed calling webhook",
+    "quota": "exceeded quota",
+    "rights": "cannot",
+}
+SIMULATED = frozenset({"simulated"})
+LIVE = frozenset({"simulated", "real"})
+
+CASES = (
+    Case("a budget that is opened", _strict_budget, _open_budget, ("DisruptionBudget",), "strict"),
+    Case("a budget that is deleted", _strict_budget, _delete_budget, ("DisruptionBudget",), "strict"),
+    Case("several budgets", _two_budgets, _delete_budget, ("DisruptionBudget",), "several"),
+    Case("an unready pod of the budget", _unready_peer, _ready_peer, ("DisruptionBudget",), "strict"),
+    Case(
+        "an interceptor that is silent",
+        _silent_interceptor,
+        _complete_turn,
+        ("Interceptor",),
+        SILENT,
+        reported_within=80.0,
+    ),
+    Case("a finalizer of the request", _pinned_request, _unpin_request, (), FINALIZER),
+    Case("a finalizer of the request, which stays", _pinned_request, nothing, (), FINALIZER),
+    Case(
+        "a finalizer of the pod",
+        _finalizer_of_pod,
+        _release_pod,
+        ("Terminating",),
+        FINALIZER,
+        reported_within=80.0,
+    ),
+    Case(
+        "an unmanaged pod that is deleted",
+        _one_pod,
+        _delete_pod,
+        ("UnmanagedPod",),
+        "--force",
+        spec={"pods": {"unmanagedPods": "Refuse"}},
+    ),
+    Case(
+        "an unmanaged pod that is allowed to go",
+        _one_pod,
+        _pods_may_go(unmanagedPods="Evict"),
+        ("UnmanagedPod",),
+        "--force",
+        spec={"pods": {"unmanagedPods": "Refuse"}},
+    ),
+    Case(
+        "local data",
+        _local_data,
+        _pods_may_go(localDataPods="Evict"),
+        ("LocalData",),
+        "--delete-emptydir-data",
+        spec={"pods": {"localDataPods": "Refuse"}},
+    ),
+    *(
+        Case(
+            f"requests refused by {by}",
+            _refusing(by, "POST", EVICTIONREQUESTS),
+            _allow,
+            ("RequestRefused",),
+            BY[by],
+            places=SIMULATED if by in ("webhook", "rights") else LIVE,
+        )
+        for by in BY
+    ),
+    Case(
+        "evictions refused by a webhook",
+        _refusing("webhook", "POST", PODS, "eviction"),
+        _allow,
+        ("EvictionRefused",),
+        BY["webhook"],
+        places=SIMULATED,
+    ),
+    Case(
+        "evictions refused by a policy",
+        _refusing("policy", "POST", PODS, "eviction"),
+        _allow,
+        ("EvictionRefused",),
+        BY["policy"],
+        places=LIVE,
+    ),
+    Case(
+        "a cordon that is refused",
+        _refusing("policy", "PATCH", NODES),
+        _allow,
+        ("CordonRefused",),
+        BY["policy"],
+        places=LIVE,
+    ),
+    Case(
+        "conditions of nodes that are refused",
+        _refusing("policy", "PATCH", NODES, "status", _strict_budget),
+        _open_budget,
+        ("ConditionsRefused",),
+        BY["policy"],
+        places=SIMULATED,
+    ),
+    Case(
+        "a status that is refused",
+        _refusing("rights", "PATCH", NODEMAINTENANCES, "status"),
+        _allow,
+        places=SIMULATED,
+    ),
+    Case(
+        "a finalizer of the maintenance that is refused",
+        _refusing("webhook", "PATCH", NODEMAINTENANCES),
+        _allow,
+        places=SIMULATED,
+    ),
+    Case(
+        "deletions refused at the deadline",
+        _refusing("policy", "DELETE", PODS, pods=_strict_budget),
+        _allow,
+        ("DeletionRefused",),
+        BY["policy"],
+        spec={"deadlineSeconds": 1, "onDeadline": "Delete"},
+        places=SIMULATED,
+    ),
+)
+BY_NAME = {case.name: case for case in CASES}
