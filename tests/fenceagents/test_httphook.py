@@ -18,9 +18,11 @@ from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fenceagents.configured import ConfiguredAgents
 from vacate.fenceagents.httphook import HttpHook
 from vacate.fencing.agentprotocol import PowerState
+from vacate.httpclient.addresses import read_networks
 
 pytestmark = pytest.mark.process
 
+HERE = read_networks(["127.0.0.1"], "")
 Answering = Callable[[dict[str, Any], web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -63,8 +65,8 @@ async def service() -> AsyncIterator[Service]:
         await runner.cleanup()
 
 
-def hook(service: Service, timeout: float = 60.0) -> HttpHook:
-    return HttpHook(f"{service.url}/fence", "worker-3", "u-3", timeout, "t0ken")
+def hook(service: Service, timeout: float = 60.0, listed: Any = HERE) -> HttpHook:
+    return HttpHook(f"{service.url}/fence", "worker-3", "u-3", timeout, "t0ken", listed=listed)
 
 
 async def test_an_answer_about_this_node_counts(service: Service) -> None:
@@ -79,8 +81,8 @@ async def test_an_answer_about_this_node_counts(service: Service) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"node": "worker-4", "uid": "u-3", "state": "off"}, "about node 'worker-4'"),
-        ({"node": "worker-3", "uid": "u-9", "state": "off"}, "about node 'worker-3'"),
+        ({"node": "worker-4", "uid": "u-3", "state": "off"}, "about another node"),
+        ({"node": "worker-3", "uid": "u-9", "state": "off"}, "about another node"),
         ({"node": "worker-3", "uid": "u-3", "state": "probably"}, "unknown"),
         ({"node": "worker-3", "uid": "u-3"}, "not the answer of a fence agent"),
         ({"node": "worker-3", "uid": "u-3", "state": True}, "not the answer of a fence agent"),
@@ -101,7 +103,17 @@ async def test_other_statuses_and_redirects_are_unclear(service: Service, status
     found = await hook(service).off()
     assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
     assert len(service.asked) == 1
-    assert f"HTTP status {status}" in found.message
+    assert found.message == f"HTTP status {status}"  # and nothing of what was answered
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f.1"])
+async def test_a_policy_does_not_reach_this_machine(service: Service, host: str) -> None:
+    service.answer = {"node": "worker-3", "uid": "u-3", "state": "off"}
+    service.url = service.url.replace("127.0.0.1", host)
+    found = await hook(service, listed=()).off()
+    assert (found.ok, found.state, service.asked) == (False, PowerState.UNKNOWN, [])
+    assert "is not one of another machine" in found.message
+    assert "--fencing-allow-address" in found.message
 
 
 @pytest.mark.parametrize("status", [200, 403])
@@ -116,7 +128,7 @@ async def test_a_token_that_the_service_repeats_is_not_shown(
     found = await hook(service).off()
     assert found.ok is (status == 200 and node == "worker-3")
     assert "t0" not in found.message
-    assert "x" * 20 in found.message or node != "worker-3"
+    assert "x" * 20 in found.message or not found.ok
 
 
 async def test_a_service_that_hangs_or_is_not_there_is_unclear(service: Service) -> None:
@@ -152,6 +164,10 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
     assert (made.url, made.node, made.uid, made.timeout, made.token) == (
         "https://pdu/worker-3", "worker-3", "u-3", 7, "t0ken",
     )  # fmt: skip
+    with pytest.raises(ConfigError, match="a token is sent over https only"):
+        await agents.for_node(
+            AgentSpec(http=HttpAgent(url="http://pdu/$(NODE)", secret_ref=ref)), node(), "step"
+        )
     missing = SecretReference(namespace="bmc", name="of-nobody")
     with pytest.raises(FencingFailed, match="Secret bmc/of-nobody cannot be read"):
         await agents.for_node(

@@ -30,7 +30,7 @@ from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.configured import SECRETS, options_of_secret
 from vacate.fenceagents.fence import Fencing
-from vacate.fencing.agentprotocol import PowerState, check_options, read_options
+from vacate.fencing.agentprotocol import PowerState, check_allowed, check_options, read_options
 from vacate.fencing.decision import is_meant
 from vacate.fencing.limits import FencingLimits
 from vacate.fencing.marks import approval_patch, request_patch
@@ -141,7 +141,9 @@ def fence(
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            options = await _from_secret(cluster, secret) if secret else _from_file(file or Path("-"))
+            options = (
+                await _from_secret(cluster, program, secret) if secret else _from_file(file or Path("-"))
+            )
             await read_node(cluster, node)  # the agent is asked only about a node that exists
             user = await cluster_user(cluster) or "a user of vacate fence"
             hidden = frozenset(options) if secret else frozenset()
@@ -241,7 +243,7 @@ async def _note(cluster: Cluster, node: str, reason: str, message: str, *, warni
     await note_node(cluster, found, reason, message, warning=warning)
 
 
-async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
+async def _from_secret(cluster: Cluster, program: str, secret: str) -> dict[str, str]:
     namespace, _, name = secret.partition("/")
     if not namespace or not name or "/" in name:
         raise ConfigError(f"--secret: {secret[:80]!r} is not a Secret; write NAMESPACE/NAME")
@@ -254,6 +256,8 @@ async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
         raise ConfigError(message) from None
     options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
+    # Others may have written it, and the agent runs as the person who runs this command.
+    check_allowed(Path(program).name, {}, options, "", f"--secret: {secret}")
     return options
 
 

@@ -10,6 +10,7 @@ from vacate.cli.common.controllers import serve_controllers
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.serveroptions import (
     election_options,
+    fencing_addresses_option,
     gates_option,
     health_options,
     kubeconfig_options,
@@ -23,6 +24,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
 from vacate.runtime.ratelimit import RateLimit
@@ -74,6 +76,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     metavar="NAME",
     help="Run the Jobs of FencingPolicies in this namespace. Without it, policies with Jobs fence nothing.",
 )
+@fencing_addresses_option
 @click.option(
     "--metrics-per-request",
     "per_request",
@@ -95,6 +98,7 @@ def manager(
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
     fencing_job_namespace: str | None,
+    fencing_addresses: tuple[Network, ...],
     per_request: bool,
     verbose: bool,
 ) -> None:
@@ -113,6 +117,7 @@ def manager(
         pace=RateLimit(qps, burst),
         limits=limits,
         fencing_job_namespace=fencing_job_namespace or "",
+        fencing_addresses=fencing_addresses,
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     around = Environment(SystemClock(), system_entropy(), Metrics(per_request=per_request), gates)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import PODTEMPLATES, Kind
@@ -17,13 +18,15 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, ConfigError, FencingFailed
 from vacate.fenceagents.agent import FenceAgent, find_program
-from vacate.fenceagents.httphook import HttpHook
+from vacate.fenceagents.httphook import LIST_IT, HttpHook
 from vacate.fenceagents.jobagent import JobAgent
-from vacate.fencing.agentprotocol import check_options
+from vacate.fencing.agentprotocol import check_allowed, check_options
 from vacate.fencing.agents import MachineAgent
+from vacate.httpclient.addresses import REFUSED, Network, unusual_address
 
 SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
 _NODE = "$(NODE)"
+_ADDRESSES = ("ip", "ipaddr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class ConfiguredAgents:
     clock: Clock
     entropy: Entropy
     job_namespace: str = ""  # where Jobs of policies may run; nowhere where it is empty
+    listed: Sequence[Network] = ()  # addresses that agents may call although they are not of another machine
 
     async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
         """The agent of one node; FencingFailed or ConfigError says what is missing."""
@@ -46,18 +50,37 @@ class ConfiguredAgents:
         raise ConfigError("spec.agent: name an agent: command, http or job")
 
     async def _command(self, spec: CommandAgent, seconds: int, node: str) -> MachineAgent:
-        options = {key: value.replace(_NODE, node) for key, value in spec.options.items()}
-        secret = await self._secret(spec.secret_ref, node) if spec.secret_ref is not None else {}
-        options |= secret
+        ref = spec.secret_ref
+        secret = await self._secret(ref, node) if ref is not None else {}
+        source = "spec.agent.command.options"
+        check_allowed(spec.program, spec.options, secret, source, f"Secret {_shown(ref, node)}")
+        options = {key: value.replace(_NODE, node) for key, value in spec.options.items()} | secret
         check_options(options, "spec.agent.command")
         program = find_program(spec.program, field="spec.agent.command.program")
+        await self._check_addresses(options, seconds)
         return FenceAgent(program, options, seconds, frozenset(secret))
+
+    async def _check_addresses(self, options: Mapping[str, str], seconds: int) -> None:
+        """ConfigError for addresses that are not of another machine. The agent looks a name up once more."""
+        for name, value in options.items():
+            if name.lower() not in _ADDRESSES:
+                continue
+            host = value.removeprefix("[").removesuffix("]")
+            try:
+                async with asyncio.timeout(seconds):
+                    found = await unusual_address(host, self.listed)
+            except (OSError, UnicodeError) as error:  # a TimeoutError is one of them
+                raise FencingFailed(f"option {name}: {host!r} cannot be looked up: {error}") from None
+            if found:
+                raise ConfigError(f"option {name}: address {found} of {host!r} {REFUSED}. {LIST_IT}")
 
     async def _http(self, spec: HttpAgent, seconds: int, node: Node) -> MachineAgent:
         name = node.metadata.name
         secret = await self._secret(spec.secret_ref, name) if spec.secret_ref is not None else {}
         if spec.secret_ref is not None:
-            _check_service_secret(secret, f"{spec.secret_ref.namespace}/{_named(spec.secret_ref, name)}")
+            _check_service_secret(secret, _shown(spec.secret_ref, name))
+        if secret.get("token") and not spec.url.startswith("https://"):
+            raise ConfigError("spec.agent.http.url: a token is sent over https only")
         return HttpHook(
             spec.url.replace(_NODE, name),
             name,
@@ -65,6 +88,7 @@ class ConfiguredAgents:
             seconds,
             secret.get("token", ""),
             secret.get("ca.crt", ""),
+            self.listed,
         )
 
     async def _job(self, spec: JobAgentSpec, seconds: int, node: Node, step: str) -> MachineAgent:
@@ -92,6 +116,10 @@ class ConfiguredAgents:
 
 def _named(ref: SecretReference, node: str) -> str:
     return ref.name.replace(_NODE, node)
+
+
+def _shown(ref: SecretReference | None, node: str) -> str:
+    return "" if ref is None else f"{ref.namespace}/{_named(ref, node)}"
 
 
 def _check_service_secret(secret: Mapping[str, str], name: str) -> None:

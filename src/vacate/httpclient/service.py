@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from vacate.api.text import plain
 from vacate.errors import TransportError
-from vacate.httpclient.addresses import is_ordinary
+from vacate.httpclient.addresses import REFUSED, Network, is_ordinary
 from vacate.wire.failures import failure_reason
 
 MAX_ANSWER_BYTES = 65_536
@@ -39,14 +40,13 @@ async def post_json(
     seconds: float,
     headers: Mapping[str, str] | None = None,
     authorities: str = "",
-    ordinary_addresses_only: bool = False,
+    listed: Sequence[Network] = (),
 ) -> Answer:
     """Send it on a connection of its own; CallFailed says why there is no answer.
 
     A redirect is an answer like any other: it is not followed, since it could lead a token and what is asked
-    to somewhere else. `authorities` are certificates in PEM; the system's where it is empty. With
-    `ordinary_addresses_only` a name must not lead to this machine or to a link-local address; an address in
-    the URL itself was chosen by its author. The name is looked up once: what was checked is connected to.
+    to somewhere else. `authorities` are certificates in PEM; the system's where it is empty. Each address is
+    checked as it is connected to, whatever name or number led to it: other machines, and what is listed.
     """
     import aiohttp  # noqa: PLC0415  only those who call services pay for it
 
@@ -54,7 +54,7 @@ async def post_json(
         async with (
             asyncio.timeout(seconds),
             aiohttp.ClientSession(
-                connector=_connector(ordinary_addresses_only),
+                connector=_connector(listed),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,  # a short answer can become a very long one
                 trust_env=False,
@@ -85,22 +85,13 @@ async def _read(content: Any) -> bytes:
     return bytes(read)
 
 
-def _connector(ordinary_only: bool) -> Any:
+def _connector(listed: Sequence[Network]) -> Any:
     import aiohttp  # noqa: PLC0415
 
-    class OrdinaryAddresses(aiohttp.ThreadedResolver):
-        """Leaves out the addresses that no service of another machine has."""
+    def make_socket(found: Any) -> socket.socket:
+        family, kind, protocol, _, (address, *_) = found
+        if not is_ordinary(str(address), listed):
+            raise OSError(errno.EADDRNOTAVAIL, f"address {address} {REFUSED}")
+        return socket.socket(family, kind, protocol)
 
-        async def resolve(self, *args: Any, **kwargs: Any) -> Any:
-            found = await super().resolve(*args, **kwargs)
-            kept = [one for one in found if is_ordinary(one["host"])]
-            if found and not kept:
-                raise OSError(
-                    errno.EADDRNOTAVAIL,
-                    f"{args[0] if args else kwargs.get('host')} leads to {found[0]['host']}, which is an "
-                    "address of this machine or a link-local one",
-                )
-            return kept
-
-    resolver = OrdinaryAddresses() if ordinary_only else None
-    return aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True)
+    return aiohttp.TCPConnector(socket_factory=make_socket, use_dns_cache=False, force_close=True)

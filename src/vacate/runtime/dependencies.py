@@ -18,6 +18,7 @@ from vacate.entropy import Entropy
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 from vacate.metrics import Metrics
 from vacate.runtime.events import Recorder
 
@@ -176,6 +177,8 @@ class Deps:
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
+    # Addresses that fence agents may call although they are not of another machine, such as 127.0.0.1.
+    fencing_addresses: tuple[Network, ...] = ()
     # Whether pods under request are deleted in the turn of replicaset.apps.k8s.io only, as the proposal says.
     # A stock ReplicaSet controller deletes at once: there, scaling back has to await the turn.
     replicasets_await_turns: bool = False

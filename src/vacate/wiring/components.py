@@ -15,6 +15,7 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 from vacate.metrics import Metrics
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps, InformerFactory
@@ -49,6 +50,7 @@ class Environment:
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
+    fencing_addresses: tuple[Network, ...] = ()  # see Deps
     replicasets_await_turns: bool = False  # see Deps
 
 
@@ -79,6 +81,7 @@ def component_dependencies(
         around.gates,
         around.limits,
         around.fencing_job_namespace,
+        around.fencing_addresses,
         around.replicasets_await_turns,
     )
     return deps, recorder

@@ -18,5 +18,7 @@ FENCING_JOB_RULES: tuple[Rule, ...] = (
 
 def build(deps: Deps) -> Controller:
     """The controller: agents run beside it, with credentials that are read from Secrets."""
-    agents = ConfiguredAgents(deps.client, deps.clock, deps.entropy, deps.fencing_job_namespace)
+    agents = ConfiguredAgents(
+        deps.client, deps.clock, deps.entropy, deps.fencing_job_namespace, deps.fencing_addresses
+    )
     return build_controller(deps, agents)

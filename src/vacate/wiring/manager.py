@@ -17,6 +17,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 from vacate.runtime.deniedrights import DeniedRights
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
@@ -53,6 +54,7 @@ class ManagerSettings:
     pace: RateLimit = field(default_factory=RateLimit)
     limits: Limits = field(default_factory=Limits)
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
+    fencing_addresses: tuple[Network, ...] = ()  # see Deps
 
 
 class ManagerParts:
@@ -88,6 +90,7 @@ class ManagerParts:
             clock=server_clock,
             limits=settings.limits,
             fencing_job_namespace=settings.fencing_job_namespace,
+            fencing_addresses=settings.fencing_addresses,
         )
         self._deps, _ = component_dependencies(paced, component, around, PROJECTIONS)
         running, recorders = component_controllers(self._deps, self._rows, around)

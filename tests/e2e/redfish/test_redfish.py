@@ -41,6 +41,7 @@ SUSHY_EMULATOR_FAKE_SYSTEMS = [
     {{"uuid": "{system}", "name": "{node}", "power_state": "On", "external_notifier": True, "nics": []}}
 ]
 """
+HERE = ("--fencing-allow-address", "127.0.0.1")  # where the service is
 MARKER = "the-pod-lives"
 
 
@@ -118,7 +119,7 @@ def phases(https: Https) -> list[tuple[str, str]]:
 
 def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
     with (
-        running_cluster(tmp_path / "dir", "--nodes", "2", *FAST_PODS) as cluster,
+        running_cluster(tmp_path / "dir", "--nodes", "2", *HERE, *FAST_PODS) as cluster,
         node_process(cluster, tmp_path / "node") as node,
     ):
         machine = Machine(node)

@@ -13,6 +13,7 @@ from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.features import FeatureGates, parse_feature_gates
+from vacate.httpclient.addresses import Network, read_networks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -147,6 +148,21 @@ bridge_wait_option = click.option(
     metavar="SPAN",
     help="With the eviction bridge: how long after its last attempt a caller of the eviction API counts "
     "as waiting. Then its requester is withdrawn.",
+)
+
+
+def _networks(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[Network, ...]:
+    return read_networks(value, "--fencing-allow-address")
+
+
+fencing_addresses_option = click.option(
+    "--fencing-allow-address",
+    "fencing_addresses",
+    multiple=True,
+    callback=_networks,
+    metavar="ADDRESS|NETWORK",
+    help="Let the agents of FencingPolicies call this address, although it is loopback, link-local or of a "
+    "cloud's metadata service. Others, such as private ones, need no permission. May be repeated.",
 )
 
 

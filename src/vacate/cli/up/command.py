@@ -16,6 +16,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import (
     allowed_option,
     bridge_wait_option,
+    fencing_addresses_option,
     gates_option,
     interceptor_accounts_option,
     log_to_stderr,
@@ -26,6 +27,7 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 
 DEFAULT_FOLDER = "~/.vacate"
 
@@ -115,6 +117,7 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     metavar="FILE",
     help="Run the interceptor hooks.vacate.dev as well, with this allow-list of services.",
 )
+@fencing_addresses_option
 @bridge_wait_option
 @allowed_option
 @interceptor_accounts_option
@@ -132,6 +135,7 @@ def up(
     guard: bool,
     storage_quota: int,
     hooks: Path | None,
+    fencing_addresses: tuple[Network, ...],
     bridge_wait: dt.timedelta,
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
@@ -158,6 +162,7 @@ def up(
         interceptor_accounts=interceptors,
         bridge_wait=bridge_wait,
         storage_quota=storage_quota,
+        fencing_addresses=fencing_addresses,
         hooks=hooks,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))

@@ -6,40 +6,40 @@ import re
 from typing import Any
 
 from vacate.api.objects import Obj
+from vacate.api.types.fenceoptions import (
+    ALLOWED,
+    CREDENTIAL,
+    VALUE,
+    is_credential,
+    refused_names,
+    refused_values,
+)
 from vacate.crds.declaration import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
 _CREDENTIALS = re.compile("^https?://[^/?#]*@")
 _SCHEME = re.compile("^https?://.")
 _HOST_AND_PORT = re.compile(r"^https?://([^/?#]*@)?([^/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#]|$)")
-_OPTION = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
 def _names_one_agent(agent: Obj) -> bool:
     return sum(kind in agent for kind in ("command", "http", "job")) == 1
 
 
-def _are_options(options: dict[str, Any]) -> bool:
-    return all(_is_option(name) for name in options)
+def _are_allowed(agent: Obj) -> bool:
+    return not refused_names(agent.get("program", ""), agent.get("options") or {}, of_secret=True)
 
 
-def _is_option(name: str) -> bool:
-    plain = name.replace("_", "a").replace("-", "a")
-    return (
-        0 < len(name) <= 64
-        and plain.isascii()
-        and plain.isalnum()
-        and name[0] not in "_-"
-        and name not in ("action", "option")
-    )
+def _are_no_credentials(options: dict[str, Any]) -> bool:
+    return not any(map(is_credential, options))
 
 
-def _are_single_lines(options: dict[str, Any]) -> bool:
-    return not any("\n" in str(value) or "\r" in str(value) for value in options.values())
+def _are_plain(options: dict[str, Any]) -> bool:
+    return not refused_values({name: str(value) for name, value in options.items()})
 
 
-def _are_no_secrets(options: dict[str, Any]) -> bool:
-    return not any(name.lower().startswith("passw") for name in options)
+def _is_encrypted(agent: Obj) -> bool:
+    return "secretRef" not in agent or agent.get("url", "").startswith("https://")
 
 
 def _has_no_credentials(url: str) -> bool:
@@ -60,22 +60,33 @@ RULES = (
         field="command",
     ),
     CelRule(
-        "spec.agent.command.options",
-        f"self.all(key, key.matches('{_OPTION}') && key != 'action' && key != 'option')",
-        "an option is a name of letters, digits, _ and -; leave action out, it is set for each call",
-        _are_options,
+        "spec.agent.command",
+        f"!has(self.options) || self.options.all(key, (self.program + ' ' + key).matches('{ALLOWED}') || "
+        f"key.matches('{CREDENTIAL}'))",
+        "options address and select a machine, such as ip, plug, username and ssl_insecure; this agent is "
+        "given no others, least of all those that name programs or files. Run one that needs more as a Job",
+        _are_allowed,
+        field="options",
     ),
     CelRule(
         "spec.agent.command.options",
-        "self.all(key, !self[key].contains('\\n') && !self[key].contains('\\r'))",
-        "the value of an option must be one line",
-        _are_single_lines,
+        f"self.all(key, !key.matches('{CREDENTIAL}'))",
+        "a policy can be read by many: put passwords, keys and tokens into the Secret that secretRef names",
+        _are_no_credentials,
     ),
     CelRule(
         "spec.agent.command.options",
-        "self.all(key, !key.matches('^(?i)passw'))",
-        "a policy can be read by many: put passwords into the Secret that secretRef names",
-        _are_no_secrets,
+        f"self.all(key, self[key].matches(r'{VALUE}'))",
+        "a value is one word of letters, digits and _./:@,+=%[]- that does not begin with -; $(NODE) stands "
+        "for the node",
+        _are_plain,
+    ),
+    CelRule(
+        "spec.agent.http",
+        "!has(self.secretRef) || self.url.startsWith('https://')",
+        "a token is sent over https only",
+        _is_encrypted,
+        field="url",
     ),
     CelRule(
         "spec.agent.http.url",

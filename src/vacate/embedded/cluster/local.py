@@ -32,6 +32,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
+from vacate.httpclient.addresses import Network
 from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
 from vacate.interceptors.hooks.allowlistfile import AllowListFile
@@ -77,6 +78,7 @@ class LocalSettings:
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
     storage_quota: int = STORAGE_QUOTA  # bytes of objects that the store takes
+    fencing_addresses: tuple[Network, ...] = ()  # see Deps
     hooks: Path | None = None  # the allow-list of the hooks interceptor, which runs inside where there is one
 
     @property
@@ -197,6 +199,7 @@ class LocalCluster:
             self._metrics,
             self.settings.gates,
             fencing_job_namespace=FENCING_JOB_NAMESPACE,
+            fencing_addresses=self.settings.fencing_addresses,
             replicasets_await_turns=self.evictions,
         )
         self._plane = ControlPlane(
