@@ -6,6 +6,8 @@ import string
 
 from support.realcluster.adversary import PREPARE, ROWS, TENANTS, Site
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.times import format_exact_time
+from vacate.clock import SystemClock
 
 pytestmark = ROWS
 FORGED = "FORGED"
@@ -25,7 +27,8 @@ class TestContent:
     def test_steers_no_terminal(self, site: Site) -> None:
         request = site.active(PREPARE)
         name, pod = request["metadata"]["name"], request["spec"]["target"]["podRef"]["name"]
-        change = {"status": {"message": "saved " + " ".join(ODD.values())}}
+        beat = format_exact_time(SystemClock().now())
+        change = {"status": {"message": "saved " + " ".join(ODD.values()), "heartbeatTime": beat}}
         site.interceptor.change(EVICTIONREQUESTS, name, change, sub="status").ok()
         for command in ("explain", "status"):
             shown = site.vacate(command, pod, "-n", TENANTS)
