@@ -15,11 +15,11 @@ pytestmark = ROWS
 STRANGER = {"username": "stranger", "groups": ["system:authenticated"]}
 
 
-def _review(kind: Kind, obj: Obj, sub: str = "", **more: object) -> bytes:
+def _review(of: Kind, obj: Obj, sub: str = "", **more: object) -> bytes:
     request = {
         "uid": "4b5c7b1e-5e2f-4c38-9d8a-000000000001",
-        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
+        "kind": {"group": of.group, "version": of.version, "kind": of.kind},
+        "resource": {"group": of.group, "version": of.version, "resource": of.plural},
         "subResource": sub,
         "operation": "CREATE",
         "namespace": TENANTS,
