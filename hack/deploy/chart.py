@@ -43,6 +43,7 @@ _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-n
 _HOOKS = "mark-hooks"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
+_BRIDGE_UNVERIFIED = "mark-bridge-unverified"
 _SOURCES = {
     "mark-webhook-from": "networkPolicySources.webhook",
     "mark-metrics-from": "networkPolicySources.metrics",
@@ -60,6 +61,7 @@ _VALUES = {
     str(_MAX_INTERCEPTORS): ".Values.limits.interceptors",
     str(_MAX_SECONDS): ".Values.limits.requestSeconds",
     str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
+    _BRIDGE_UNVERIFIED: ".Values.evictionBridge.unverifiedCallers",
 }
 _MARKED = Settings(
     image="mark-image",
@@ -119,6 +121,7 @@ SWITCHES = (
                 "eviction_bridge": True,
                 "bridge_namespaces": f"{_BRIDGE_LABEL}={_BRIDGE_VALUE}",
                 "bridge_wait_seconds": _BRIDGE_SECONDS,
+                "unverified_callers": _BRIDGE_UNVERIFIED,
             },
         ),
     ),
@@ -428,6 +431,9 @@ evictionBridge:
     matchExpressions: []
   # How many seconds after its last attempt a caller counts as waiting; then its request is withdrawn.
   waitSeconds: 600
+  # On API servers without constrained impersonation: "refuse" evictions of callers who may not create
+  # EvictionRequests and delete pods, or "request" them all the same, even if another webhook refuses them.
+  unverifiedCallers: refuse
 
 # Annotate pods with the reason when they are deleted or evicted. The webhook then gets the right to patch
 # pods, which an admission policy narrows to that annotation.

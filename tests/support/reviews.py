@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from multidict import CIMultiDict, MultiDict
 
 from support.embedded import ADMIN, Embedded
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -23,13 +23,24 @@ from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.reviewer import Reviewer, WebhookConfig
+from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import Reviewer
 from vacate.wire.message import Request
 
 ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}
 MUTATE, VALIDATE = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 MUTATE_WORKLOAD_PODS = "/mutate/workloadpods"
+
+
+async def let_evict(server: Embedded, *users: str, more: Sequence[Obj] = (), name: str = "evicts") -> None:
+    """Let the users evict pods, and whatever else the rules say."""
+    rules = [{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}, *more]
+    await server.seed(CLUSTERROLES, {"metadata": {"name": name}, "rules": rules})
+    subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user} for user in users]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    binding = {"metadata": {"name": name}, "roleRef": role, "subjects": subjects}
+    await server.seed(CLUSTERROLEBINDINGS, binding)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
-from support.reviews import Hook, ReviewAnswer, review
+from support.reviews import Hook, ReviewAnswer, let_evict, review
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS
 from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
+from vacate.api.types.evacuation import INSTIGATOR
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
@@ -20,7 +21,7 @@ from vacate.eviction.callers import CALLERS
 from vacate.eviction.registration import PREFIXES
 from vacate.features import parse_feature_gates
 from vacate.webhook import evictionbridge
-from vacate.webhook.reviewer import WebhookConfig
+from vacate.webhook.paths import WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -35,6 +36,7 @@ ALICE = {"username": "alice", "groups": ["system:authenticated"]}
 async def server() -> AsyncIterator[Embedded]:
     async with embedded() as server:
         await server.seed(PODS, a_pod(meta=TURNS))
+        await let_evict(server, "alice")
         yield server
 
 
@@ -206,7 +208,7 @@ async def test_a_busy_cluster_lets_nobody_past_and_one_that_is_away_does(
 async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(server: Embedded) -> None:
     class Refusing(InProcessTransport):
         async def send(self, request: Request) -> Response:
-            if request.method == "POST":
+            if request.method == "POST" and "evictionrequests" in request.path:
                 body = b'{"kind":"Status","status":"Failure","code":403,"reason":"Forbidden","message":"no"}'
                 return Response(403, body)
             return await super().send(request)
@@ -215,7 +217,7 @@ async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(s
     reply = await evict(hook)
     assert reply.allowed
     assert reply.response["warnings"] == [
-        "pod/p is evicted past its interceptors: no EvictionRequest could be made for it: no"
+        "pod/p is evicted past its interceptors: it could not be requested for them: no"
     ]
 
 
@@ -227,7 +229,8 @@ class Failing(InProcessTransport):
         self.method, self.code, self.times = method, code, 10_000
 
     async def send(self, request: Request) -> Response:
-        if request.method == self.method and self.times > 0:
+        checks = request.path.endswith("/eviction")
+        if request.method == self.method and self.times > 0 and not checks:
             self.times -= 1
             return Response(self.code, b'{"kind":"Status","status":"Failure","message":"failed calling"}')
         return await super().send(request)
@@ -276,7 +279,7 @@ async def test_a_request_that_is_never_made_does_not_block_a_drain_for_ever(
 
     class Late(InProcessTransport):
         async def send(self, request: Request) -> Response:
-            if request.method == "POST":
+            if request.method == "POST" and "evictionrequests" in request.path:
                 await asyncio.sleep(0.03)
                 raise TransportError("no answer")
             return await super().send(request)
@@ -287,36 +290,91 @@ async def test_a_request_that_is_never_made_does_not_block_a_drain_for_ever(
         while not (reply := await evict(hook)).allowed:
             await asyncio.sleep(0.01)
             server.clock.move(31)
-    assert "no EvictionRequest could be made" in reply.response["warnings"][0]
+    assert "it could not be requested for them" in reply.response["warnings"][0]
 
 
-async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() -> None:
+async def test_a_direct_eviction_makes_and_joins_evacuations_of_pods_with_evacuators() -> None:
+    """Evacuators never see an EvictionRequest: the pod would wait out their deadline unprepared."""
     gates = parse_feature_gates("EvacuationAPI=true")
     async with embedded(gates=gates) as server:
         await server.seed(PODS, a_pod(meta={"annotations": {f"{PREFIXES[1]}/priority_{FLUSH}": "10"}}))
+        await let_evict(server, "alice")
         hook = Hook.beside(server, WebhookConfig(gates=gates, bridge=True))
-        instigator = f"{EVACUATIONS.group}/instigator_drain.example.com"
+        path, ours = EVACUATIONS.object_path("uid-p-p", "d"), f"{INSTIGATOR}alice.bridge.vacate.dev"
+
+        async def asked(wanted: str) -> Obj:
+            refused = (await evict(hook)).refusal
+            assert refused["code"] == 429
+            assert wanted in refused["message"]
+            assert server.stored(EVICTIONREQUESTS, "uid-p") is None
+            return server.stored(EVACUATIONS, "uid-p-p") or {}
+
+        made = await asked(f"evacuator {FLUSH} (1 of 1) prepares it first")
+        assert made["metadata"]["finalizers"] == [ours]
+        assert "alice.bridge.vacate.dev" in made["metadata"]["annotations"][CALLERS]
+        await asked(f"pod/p is waiting for evacuator {FLUSH} (1 of 1)")
+        theirs = f"{INSTIGATOR}drain.example.com"
+        change = {"metadata": {"finalizers": [theirs], "annotations": {CALLERS: None}}}
+        await server.ask("PATCH", path, change, content_type="application/merge-patch+json")
+        joined = await asked("is waiting for evacuator")
+        assert joined["metadata"]["finalizers"] == [theirs, ours]
+
+
+async def test_an_open_evacuation_of_a_pod_with_interceptors_is_joined() -> None:
+    gates = parse_feature_gates("EvacuationAPI=true")
+    async with embedded(gates=gates) as server:
+        await server.seed(PODS, a_pod(meta=TURNS))
+        await let_evict(server, "alice")
+        hook = Hook.beside(server, WebhookConfig(gates=gates, bridge=True))
         wanted = {
             "apiVersion": EVACUATIONS.api_version,
             "kind": EVACUATIONS.kind,
-            "metadata": {"name": "uid-p-p", "finalizers": [instigator]},
+            "metadata": {"name": "uid-p-p", "finalizers": [f"{INSTIGATOR}drain.example.com"]},
             "spec": {"podRef": {"name": "p", "uid": "uid-p"}},
         }
         assert (await server.ask("POST", EVACUATIONS.collection_path("d"), wanted)).code == 201
-        refused = (await evict(hook)).refusal
-        assert refused["code"] == 429
-        assert f"pod/p is waiting for evacuator {FLUSH} (1 of 1)" in refused["message"]
+        assert "waiting for evacuator" in (await evict(hook)).refusal["message"]
         assert server.stored(EVICTIONREQUESTS, "uid-p") is None
         kept = server.stored(EVACUATIONS, "uid-p-p")
         assert kept is not None
-        assert kept["metadata"]["finalizers"] == [instigator]
-        withdrawn = {**kept, "metadata": {**kept["metadata"], "finalizers": []}}
-        path = EVACUATIONS.object_path("uid-p-p", "d")
-        await server.ask("PUT", path, withdrawn)
-        assert "was cancelled and is about to be removed" in (await evict(hook)).refusal["message"]
-        await server.ask("DELETE", path)
-        assert "the eviction of pod/p is requested" in (await evict(hook)).refusal["message"]
-        assert server.stored(EVICTIONREQUESTS, "uid-p") is not None
+        assert kept["metadata"]["finalizers"][1:] == [f"{INSTIGATOR}alice.bridge.vacate.dev"]
+
+
+@pytest.mark.parametrize("complete", [True, False])
+async def test_a_request_that_is_kept_by_a_finalizer_counts_as_none(
+    server: Embedded, hook: Hook, complete: bool
+) -> None:
+    """Its name is the pod's UID, so that there can be no other: a drain would wait without end."""
+    since = "2026-03-01T12:00:00Z"
+    over = {"type": "Complete", "status": "True", "reason": "Cancelled", "lastTransitionTime": since}
+    held = {
+        "metadata": {
+            "name": "uid-p",
+            "namespace": "d",
+            "annotations": {"vacate.dev/admitted": "true"},
+            "deletionTimestamp": since,
+            "finalizers": ["mallory.example.com/hold"],
+        },
+        "spec": {
+            "target": {"podRef": {"name": "p", "uid": "uid-p"}},
+            "requesters": [{"name": "mallory.example.com"}],
+            "interceptors": [{"name": FLUSH}],
+        },
+        "status": {"conditions": [over] if complete else []},
+    }
+    await server.seed(EVICTIONREQUESTS, held)
+    waits = (await evict(hook)).refusal
+    assert waits["code"] == 429
+    assert "held by mallory.example.com/hold" in waits["message"]
+    server.clock.move(10)
+    reply = await evict(hook)
+    assert reply.allowed
+    (warning,) = reply.response["warnings"]
+    assert warning == (
+        "pod/p is evicted past its interceptors: EvictionRequest uid-p was deleted 10s ago and is held by "
+        "the finalizers mallory.example.com/hold, and no other can be made for the pod. "
+        "`kubectl get evictionrequest/uid-p -n d -o yaml` shows it"
+    )
 
 
 async def test_an_answer_says_since_when_no_manager_works_and_stops_when_one_does(

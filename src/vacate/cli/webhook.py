@@ -26,11 +26,13 @@ from vacate.cli.common.serveroptions import (
     kubeconfig_options,
     limit_options,
     log_to_stderr,
+    unverified_callers_option,
 )
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
+from vacate.eviction.callers import UnverifiedCallers
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
@@ -105,6 +107,7 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     help="Answer direct evictions of pods that have interceptors with 429 until the interceptors are done.",
 )
 @bridge_wait_option
+@unverified_callers_option
 @click.option(
     "--termination-reasons",
     "reasons",
@@ -194,6 +197,7 @@ def _settings(
     reviews: int,
     bridge: bool,
     bridge_wait: dt.timedelta,
+    unverified_callers: str,
     reasons: bool,
     wrapper_image: str | None,
     reasons_port: int,
@@ -208,7 +212,8 @@ def _settings(
         address, port, cert_dir, rules, allowed, authority, gates,
         delay.total_seconds(), grace.total_seconds(),
         client_ca=client_ca, client_names=client_names, reviews=reviews,
-        bridge=bridge, bridge_wait=bridge_wait, reasons=reasons,
+        bridge=bridge, bridge_wait=bridge_wait,
+        unverified_callers=UnverifiedCallers(unverified_callers), reasons=reasons,
         wrapping=_wrapping(wrapper_image, reasons_host, reasons_port),
         limits=Limits(max_interceptors, max_request_duration),
     )  # fmt: skip

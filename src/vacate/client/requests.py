@@ -113,6 +113,13 @@ def evict(
     return _request("POST", _object_path(PODS, name, namespace, "eviction"), body=encode(body))
 
 
+def evict_again(name: str, namespace: str, eviction: Obj) -> Request:
+    """A dry run of an eviction that someone has sent."""
+    body = {**eviction, "apiVersion": "policy/v1", "kind": "Eviction"}
+    query = _query(dryRun=_all_if(True))
+    return _request("POST", _object_path(PODS, name, namespace, "eviction"), query, encode(body))
+
+
 def bind(name: str, namespace: str, node: str, *, uid: str = "") -> Request:
     """Put a pod on a node."""
     metadata = {"name": name, "namespace": namespace}

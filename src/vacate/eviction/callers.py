@@ -16,6 +16,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 import msgspec
 
@@ -40,6 +41,13 @@ _DIGEST_AT_END = re.compile(rf"-[0-9a-f]{{{_DIGEST}}}$")
 _ACCOUNT = "system:serviceaccount:"
 _MAX_CALLERS = 100
 _SHARE = 10  # one write for each tenth of the waiting time
+
+
+class UnverifiedCallers(StrEnum):
+    """What becomes of callers of whom it cannot be learnt whether they may evict."""
+
+    REFUSE = "refuse"  # their evictions are refused
+    REQUEST = "request"  # their evictions are requested all the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
+from vacate.eviction.callers import UnverifiedCallers
 
 DEFAULT_IMAGE = f"vacate:{__version__}"
 DEFAULT_NAMESPACE = "vacate-system"
@@ -121,6 +122,8 @@ class Settings:
     # Of the namespaces where they do, as a label selector; empty for all but the system's and our own.
     bridge_namespaces: str = ""
     bridge_wait_seconds: int = 600
+    # What becomes of its callers where the API server cannot tell whether they may evict.
+    unverified_callers: UnverifiedCallers = UnverifiedCallers.REFUSE
     # Whether pods are annotated with the reason when others than Vacate delete or evict them.
     termination_reasons: bool = False
     # Whether preStop hooks are wrapped, in namespaces that are labelled for it, to be given the reason.

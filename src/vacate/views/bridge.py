@@ -10,10 +10,13 @@ from vacate.api.types.meta import condition
 from vacate.eviction.deadlines import deadline_of
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.pins import PIN_AFTER, Pin
 from vacate.eviction.records.reader import has_responded, process_of
-from vacate.views.phrases import ago, ahead, command_line, sentence, span
+from vacate.views.phrases import ago, ahead, command_line, listed, sentence, span
 
 _MAX_MESSAGE = 300
+FOREGROUND = "foregroundDeletion"
+"""The finalizer of an object that waits for those that it owns."""
 
 
 def waiting_message(
@@ -70,9 +73,47 @@ def unmade_message(pod: str, error: str) -> str:
     return f"the eviction of pod/{pod} could not be requested for its interceptors yet: {why}; try again"
 
 
-def terminating_message(pod: str) -> str:
-    """The same for an evacuation that is over and about to be removed, while its pod is still there."""
-    return f"the evacuation of pod/{pod} was cancelled and is about to be removed: try again"
+def unchecked_message(pod: str, user: str, why: str) -> str:
+    """The same where it is not known yet whether the caller may evict the pod."""
+    return (
+        f"pod/{pod} has interceptors, and whether {plain(user)} may evict it is not known yet: "
+        f"{plain(why)}; try again"
+    )
+
+
+def terminating_message(request: EvictionRequest, now: dt.datetime) -> str:
+    """The same for a request that is over and is being deleted, while its pod is still there."""
+    ref, meta = request.spec.target.pod_ref, request.metadata
+    held = f", and is held by {listed(meta.finalizers)}" if meta.finalizers else ""
+    since = f" {ago(meta.deletion_timestamp, now)}" if meta.deletion_timestamp is not None else ""
+    return (
+        f"{request.kind.kind} {meta.name} of pod/{ref.name if ref else ''} was deleted{since}{held}: "
+        f"try again, the pod is evicted past it after {span(PIN_AFTER)}"
+    )
+
+
+def pinned_message(namespace: str, pod: str, pin: Pin, now: dt.datetime) -> str:
+    """To a caller whose eviction goes past a request that cannot be removed."""
+    return (
+        f"pod/{pod} is evicted past its interceptors: {pin_text(pin, now)}, and no other can be made for the "
+        f"pod. `{pin_command(pin)}` shows it"
+    )
+
+
+def pin_text(pin: Pin, now: dt.datetime) -> str:
+    """Which request is kept, by what, and since when."""
+    names = listed(pin.finalizers) if pin.finalizers else "nothing that it names"
+    why = " (by objects that it owns)" if FOREGROUND in pin.finalizers else ""
+    return (
+        f"{pin.kind.kind} {pin.name} was deleted {ago(pin.since, now)} and is held by the finalizers "
+        f"{names}{why}"
+    )
+
+
+def pin_command(pin: Pin) -> str:
+    """How to look at it."""
+    resource = f"{pin.kind.singular}/{pin.name}"
+    return command_line("kubectl", "get", resource, "-n", pin.namespace, "-o", "yaml")
 
 
 def another_pod_message(pod: str, uid: str) -> str:

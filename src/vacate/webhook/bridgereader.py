@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, Lookup, LookupResults, Unread
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
-from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.callers import POD_LABEL, pod_label
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.registry import DIALECTS
 
 
 class BridgeReader:
@@ -33,7 +33,8 @@ class BridgeReader:
                 uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
                 request = await self.request(review.namespace, uid)
                 if config.evacuations and (request is None or request.complete):
-                    request = await self._evacuation(review, uid) or request
+                    name = EVACUATION.request_name(review.name, uid)
+                    request = await self.request(review.namespace, name, EVACUATIONS) or request
                 return replace(known, request=request)
             case Lookup.NAMESAKES:
                 found = await self._client.list(
@@ -59,18 +60,12 @@ class BridgeReader:
         except (NotFound, Forbidden, ConfigError):
             return None
 
-    async def request(self, namespace: str, name: str) -> EvictionRequest | None:
-        """The request of that name; None where there is none."""
+    async def request(
+        self, namespace: str, name: str, kind: Kind = EVICTIONREQUESTS
+    ) -> EvictionRequest | None:
+        """The record of the request of that name; None where there is none."""
+        dialect = DIALECTS[kind]
         try:
-            return await self._client.get(EVICTIONREQUESTS, name, namespace, into=EvictionRequest)
+            return dialect.read(await self._client.get(kind, name, namespace, into=dialect.wire))
         except NotFound:
             return None
-
-    async def _evacuation(self, review: EvictionReview, uid: str) -> EvictionRequest | None:
-        """The record of the pod's Evacuation. It is waited for and never joined: its instigators decide."""
-        name = EVACUATION.request_name(review.name, uid)
-        try:
-            found = await self._client.get(EVACUATIONS, name, review.namespace, into=Evacuation)
-        except NotFound:
-            return None
-        return EVACUATION.read(found)

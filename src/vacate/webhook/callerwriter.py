@@ -8,6 +8,8 @@ import datetime as dt
 import logging
 from dataclasses import replace
 
+import msgspec
+
 from vacate.admission.pods.bridge import (
     BridgeConfig,
     EvictionReview,
@@ -23,10 +25,20 @@ from vacate.errors import (
     NotFound,
     TransportError,
 )
+from vacate.eviction.callers import (
+    CALLERS,
+    POD_LABEL,
+    Caller,
+    callers_of,
+    needs_write,
+    pod_label,
+    written_callers,
+)
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.kube.eviction import check_eviction, selects
+from vacate.kube.patches import guarded
 from vacate.sdk.requesters.requests import has_requester, joined
 from vacate.webhook.bridgereader import BridgeReader
-from vacate.webhook.callerrecord import merged_patch, recording_patch
 
 _log = logging.getLogger(__name__)
 
@@ -65,8 +77,9 @@ class CallerWriter:
     ) -> None:
         """Add the caller where it is missing. Interceptors are at work, with or without its name."""
         change = recording_patch(request, review, review.attempted(now, config.wait), config)
-        if not request.forbids_cancellation and not has_requester(request, review.requester):
-            change = merged_patch(change, joined(request, review.requester))
+        requester = review.requester(request.kind)
+        if not dialect_of(request).fixes_requesters(request) and not has_requester(request, requester):
+            change = merged_patch(change, joined(request, requester))
         if change is None:
             return
         try:
@@ -139,11 +152,38 @@ class CallerWriter:
         meta = request.metadata
         with contextlib.suppress(ApiError, TransportError, TimeoutError):
             async with asyncio.timeout(WRITE_SECONDS):
-                found = await self._reader.request(meta.namespace, meta.name)
+                found = await self._reader.request(meta.namespace, meta.name, request.kind)
                 return found if found is not None and found.metadata.uid == meta.uid else None
         return None
 
     async def _patch(self, request: EvictionRequest, change: Obj, limit: float = WRITE_SECONDS) -> None:
         meta = request.metadata
         async with asyncio.timeout(limit):
-            await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
+            await self._client.patch(request.kind, meta.name, change, meta.namespace)
+
+
+def recording_patch(
+    request: EvictionRequest, review: EvictionReview, caller: Caller, config: BridgeConfig
+) -> Obj | None:
+    """The change that records the caller; None where the record says as much already."""
+    meta, callers = request.metadata, callers_of(request.metadata.annotations)
+    requester = review.requester(request.kind)
+    if not needs_write(callers.get(requester), caller, config.wait):
+        return None
+    ref = request.spec.target.pod_ref
+    kept = [msgspec.to_builtins(one) for one in meta.owner_references if ref is None or one.uid != ref.uid]
+    change: Obj = {"annotations": {CALLERS: written_callers({**callers, requester: caller})}}
+    if request.kind != EVICTIONREQUESTS:  # an Evacuation ends with its pod
+        return guarded(meta, {"metadata": change})
+    if ref is not None and meta.labels.get(POD_LABEL) != pod_label(ref.name):
+        change["labels"] = {POD_LABEL: pod_label(ref.name)}
+    if len(kept) != len(meta.owner_references):
+        change["ownerReferences"] = kept
+    return guarded(meta, {"metadata": change})
+
+
+def merged_patch(change: Obj | None, other: Obj) -> Obj:
+    """Both changes in one."""
+    if change is None:
+        return other
+    return {**other, **change, "metadata": {**other["metadata"], **change["metadata"]}}

@@ -1,5 +1,8 @@
 """The eviction bridge at work: reads what a decision needs, makes or joins the request, records the caller.
 
+Nothing is written for a caller before the API server is known to let that caller evict. The check for that is
+made before the first write for a pod and a caller, and not for retries.
+
 The answer never depends on a write that is slow: a request that takes long to create is still created, and
 the caller is asked to try again. So it is where a request to the cluster is lost or fails for the moment. A
 write that is refused for good, or fails for minutes, must not block a drain for ever: then the eviction
@@ -12,6 +15,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -28,7 +32,7 @@ from vacate.admission.pods.bridge import (
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
@@ -42,24 +46,29 @@ from vacate.errors import (
     NotFound,
     ServiceUnavailable,
     TransportError,
+    Unauthorized,
 )
 from vacate.eviction.callers import (
     CALLERS,
     POD_LABEL,
+    callers_of,
     pod_label,
     written_callers,
 )
-from vacate.eviction.registration import resolve
+from vacate.eviction.pins import Pin
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
     another_pod_message,
+    pinned_message,
     requested_message,
     terminating_message,
+    unchecked_message,
     unmade_message,
     waiting_message,
 )
 from vacate.webhook.bridgehealth import BridgeHealth, ManagerWatch, is_passing
 from vacate.webhook.bridgereader import BridgeReader
+from vacate.webhook.callercheck import PendingChecks
 from vacate.webhook.callerwriter import WRITE_SECONDS, CallerWriter
 
 _log = logging.getLogger(__name__)
@@ -73,6 +82,9 @@ LOOKUP_SECONDS = 1.1
 ANSWER_SECONDS = 1.6
 """After how long nothing is tried again; API servers wait two seconds for the answer. The rest is for what
 the webhook cannot see: connections, handshakes, and reviews that wait for the event loop."""
+
+Check = Callable[[Kind], Awaitable[None]]
+"""Returns where the caller may have a request of this kind made; else raises what the caller is answered."""
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
@@ -101,8 +113,9 @@ class EvictionBridge:
         self._manager = ManagerWatch(client, clock, embedded=embedded)
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
         self._callers = CallerWriter(client, self._reader, clock)
+        self._checks = PendingChecks(clock)
 
-    async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
+    async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
         """The answer. An ApiError or TransportError where the cluster has not answered for a while.
 
         A drain asks for all pods of a node at once. None may slip past its interceptors because that takes
@@ -126,7 +139,9 @@ class EvictionBridge:
                 continue  # one of many that succeed
             self._health.answered()
             try:
-                return await self._carried_out(review, known, decision, config)
+                end = began + ANSWER_SECONDS - WRITE_SECONDS
+                answer = await self._checked(review, known, decision, config, check, end)
+                return answer or await self._carried_out(review, known, decision, config)
             except (AlreadyExists, Conflict, NotFound):
                 continue  # another writer was faster: its result is read
         return self._busy(review)
@@ -134,6 +149,7 @@ class EvictionBridge:
     async def aclose(self) -> None:
         """Record what callers have heard, for a moment; then drop what is under way."""
         await self._callers.aclose()
+        await self._checks.aclose()
         tasks = [*self._making.values()]
         for task in tasks:
             task.cancel()
@@ -154,6 +170,53 @@ class EvictionBridge:
                 return known, decision
             known = await self._reader.more(known, decision, review, config)
 
+    async def _checked(
+        self,
+        review: EvictionReview,
+        known: LookupResults,
+        decision: Decision,
+        config: BridgeConfig,
+        check: Check,
+        end: float,
+    ) -> BridgeAnswer | None:
+        """What the caller hears before anything is written for it; None where it may evict.
+
+        Only the bridge writes the record of callers: whoever is in it has been checked.
+        """
+        pod = known.pod
+        if not isinstance(decision, Wait) or not isinstance(pod, dict):
+            return None
+        request = decision.request
+        kind = request.kind if request is not None else config.dialect_for(pod).kind
+        requester = review.requester(kind)
+        if request is not None and requester in callers_of(request.metadata.annotations):
+            return None
+        key = pod["metadata"]["uid"], requester
+        if key in self._making:
+            return None
+        try:
+            if await self._checks.result(key, lambda: check(kind), end - self._clock.monotonic()):
+                return None
+            return self._unchecked(review, key, None)
+        except ApiError as error:
+            if _is_final(error):
+                self._health.made(key)  # nothing is left to be made
+                return BridgeAnswer(_without_time(error))
+            return self._unchecked(review, key, error)
+        except (TransportError, TimeoutError) as error:
+            return self._unchecked(review, key, error)
+
+    def _unchecked(
+        self, review: EvictionReview, key: tuple[str, str], error: Exception | None
+    ) -> BridgeAnswer:
+        """It is not known for the moment whether the caller may evict."""
+        if error is not None:
+            self._health.unmade(key)
+        why = str(error or "") or "the API server, or a webhook that it asks, has not answered yet"
+        if self._health.may_be_made_later(key, error):
+            return BridgeAnswer(refusal(unchecked_message(review.name, review.user.name, why)))
+        return self._given_up(review, why)
+
     async def _carried_out(
         self, review: EvictionReview, known: LookupResults, decision: Decision, config: BridgeConfig
     ) -> BridgeAnswer:
@@ -167,13 +230,14 @@ class EvictionBridge:
             case Gone(request):
                 await self._callers.record(review, request, config, answered=True)
                 return BridgeAnswer(_gone(review, request))
+            case Pass(pin=Pin() as pin):
+                return BridgeAnswer(warning=pinned_message(review.namespace, review.name, pin, now))
             case Wait(request=EvictionRequest() as request):
-                if request.kind == EVICTIONREQUESTS:
-                    await self._callers.join(review, request, config, now)
+                await self._callers.join(review, request, config, now)
                 manager = await self._manager.health(request, now)
                 return BridgeAnswer(refusal(waiting_message(request, now, manager=manager.line)))
-            case Wait(replaced=EvictionRequest() as over) if over.kind == EVACUATIONS:
-                return BridgeAnswer(refusal(terminating_message(review.name)))
+            case Wait(replaced=EvictionRequest() as over) if over.metadata.deletion_timestamp is not None:
+                return BridgeAnswer(refusal(terminating_message(over, now)))
             case Wait(replaced=old) if pod is not None:
                 return await self._make(review, pod, old, config, now)
             case _:
@@ -188,7 +252,8 @@ class EvictionBridge:
         now: dt.datetime,
     ) -> BridgeAnswer:
         """Make the request, as long as the caller can wait; the rest of it goes on behind the answer."""
-        key = pod["metadata"]["uid"], review.requester
+        dialect = config.dialect_for(pod)
+        key = pod["metadata"]["uid"], review.requester(dialect.kind)
         task = self._making.get(key)
         if task is None:
             task = asyncio.create_task(self._made(review, pod, old, config, now))
@@ -205,8 +270,9 @@ class EvictionBridge:
             raise error
         if not task.done() and not self._health.may_be_made_later(key):
             return self._given_up(review, "the cluster has not answered for a while")
-        names = resolve(pod, config.allowed_interceptors).interceptors
-        return BridgeAnswer(refusal(requested_message(review.namespace, review.name, names)))
+        names = dialect.registration(pod, config.allowed_interceptors).interceptors
+        message = dialect.phrase(requested_message(review.namespace, review.name, names))
+        return BridgeAnswer(refusal(message))
 
     async def _made(
         self,
@@ -219,18 +285,19 @@ class EvictionBridge:
         if old is not None:
             meta = old.metadata
             with contextlib.suppress(NotFound):
-                await self._client.delete(
-                    EVICTIONREQUESTS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid)
-                )
+                await self._client.delete(old.kind, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
+        dialect = config.dialect_for(pod)
+        requester = review.requester(dialect.kind)
         reason = f"eviction through the API by {review.user.name}"
-        made = new_request(msgspec.convert(pod, Pod), review.requester, reason)
-        # No owner: it outlives the pod for as long as its callers may ask for it.
-        made["metadata"].pop("ownerReferences", None)
-        made["metadata"]["labels"] = {POD_LABEL: pod_label(review.name)}
-        callers = {review.requester: review.attempted(now, config.wait)}
+        made = new_request(msgspec.convert(pod, Pod), requester, reason, dialect=dialect)
+        if dialect.kind == EVICTIONREQUESTS:
+            # No owner: it outlives the pod for as long as its callers may ask for it.
+            made["metadata"].pop("ownerReferences", None)
+            made["metadata"]["labels"] = {POD_LABEL: pod_label(review.name)}
+        callers = {requester: review.attempted(now, config.wait)}
         made["metadata"].setdefault("annotations", {})[CALLERS] = written_callers(callers)
         async with self._makes:
-            await self._client.create(EVICTIONREQUESTS, made, review.namespace)
+            await self._client.create(dialect.kind, made, review.namespace)
 
     def _forget(self, key: tuple[str, str], done: asyncio.Task[None]) -> None:
         self._making.pop(key, None)
@@ -247,8 +314,19 @@ class EvictionBridge:
         _log.warning("pod %s is evicted past its interceptors: %s", review.name, error)
         return BridgeAnswer(
             warning=f"pod/{review.name} is evicted past its interceptors: "
-            f"no EvictionRequest could be made for it: {error}"
+            f"it could not be requested for them: {error}"
         )
+
+
+def _is_final(error: ApiError) -> bool:
+    """Whether it is an answer to the caller; 401 is one to us."""
+    return 400 <= error.status_code < 500 and not isinstance(error, Unauthorized)
+
+
+def _without_time(error: ApiError) -> ApiError:
+    """The same, without the time after which client libraries would try again without a word."""
+    details = {key: value for key, value in error.details.items() if key != "retryAfterSeconds"}
+    return type(error)(error.message, reason=error.reason, details=details, code=error.status_code)
 
 
 def _gone(review: EvictionReview, request: EvictionRequest) -> NotFound:

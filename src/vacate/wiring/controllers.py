@@ -20,6 +20,7 @@ from vacate.controllers.descheduling.controller import build as descheduling
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
+from vacate.controllers.evictionbridge.controller import build_evacuation as eviction_bridge_evacuation
 from vacate.controllers.exclusivevolumes.controller import build as exclusive_volumes
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
@@ -82,6 +83,17 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule(f"{READ} patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             # A client that changes requesters needs the right to delete the pod.
+            rule("delete", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "evictionbridge-evacuation-controller",
+        eviction_bridge_evacuation,
+        gate="EvacuationAPI",
+        kinds=(EVACUATIONS,),
+        rules=(
+            rule(f"{READ} patch", EVACUATIONS.group, EVACUATIONS.plural),
+            # A client that changes instigators needs the right to delete the pod.
             rule("delete", CORE, "pods"),
         ),
     ),

@@ -15,7 +15,7 @@ from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.errors import ApiError, TransportError
-from vacate.eviction.callers import DEFAULT_WAIT
+from vacate.eviction.callers import DEFAULT_WAIT, UnverifiedCallers
 from vacate.eviction.model import Limits as RequestLimits
 from vacate.features import FeatureGates
 from vacate.httpserver.certificate import ServedCertificate
@@ -33,7 +33,8 @@ from vacate.webhook.connectivity import Connectivity
 from vacate.webhook.evictionbridge import BRIDGE_GATE
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.reviewer import Reviewer, WebhookConfig
+from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import Reviewer
 from vacate.wiring.components import Environment
 from vacate.wiring.reasonlistener import ReasonListener, ReasonSettings
 
@@ -65,6 +66,7 @@ class WebhookSettings:
     connections: int = 500
     bridge: bool = False  # whether direct evictions wait for interceptors
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
+    unverified_callers: UnverifiedCallers = UnverifiedCallers.REFUSE  # of whom it is not known what they may
     reasons: bool = False  # whether pods are annotated with the reason of their deletion
     wrapping: ReasonSettings | None = None  # how preStop hooks are wrapped, if they are
     limits: RequestLimits = field(default_factory=RequestLimits)  # those of the manager, for the bridge
@@ -206,6 +208,7 @@ class WebhookParts:
             self._authority,
             self._bridges,
             chosen.bridge_wait,
+            chosen.unverified_callers,
             chosen.reasons,
             self._reasons.wrapper if self._reasons is not None else None,
             chosen.limits,

@@ -23,7 +23,7 @@ from vacate.eviction.registration import resolve
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 from vacate.webhook.bridgehealth import BUSY_SECONDS
-from vacate.webhook.evictionbridge import BridgeAnswer, EvictionBridge
+from vacate.webhook.evictionbridge import BridgeAnswer, Check, EvictionBridge
 
 REVIEW_SECONDS = 2.0  # of the webhook configuration
 DOWN, NO_ANSWER, PASSED, WARNED = 0, 1, 200, 299
@@ -89,7 +89,7 @@ class Replicas:
         for number in range(len(self._bridges)):
             await self.stop(number)
 
-    async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
+    async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
         """The answer of one replica; TransportError where the API server has none in time."""
         if config.authority.is_controller(review.user):
             return BridgeAnswer()
@@ -102,7 +102,7 @@ class Replicas:
             raise TransportError("connection refused")
         try:
             async with asyncio.timeout(REVIEW_SECONDS):
-                answer = await bridge.answer(review, config)
+                answer = await bridge.answer(review, config, check)
         except (ApiError, TransportError, TimeoutError) as error:
             now = self._world.sim.loop.time()
             lost = self._bridges[number] is not bridge or last is None or now - last > BUSY_SECONDS

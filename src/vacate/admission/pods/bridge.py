@@ -15,6 +15,7 @@ from enum import Enum
 import msgspec
 
 from vacate.api.identity import StatusAuthority, User
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.times import EARLIEST, after, parse_time
@@ -23,7 +24,8 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
-from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECTS, dialect_for, dialect_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
@@ -35,6 +37,7 @@ from vacate.eviction.model import (
     Settled,
     Stage,
 )
+from vacate.eviction.pins import Pin, pin_of
 from vacate.eviction.registration import resolve
 from vacate.kube.scheduling.taints import tolerated
 
@@ -60,11 +63,11 @@ class EvictionReview:
     grace: int | None = None
     dry_run: bool = False
     interceptor: str = ""  # who evicts, where it is an interceptor
+    body: Obj = field(default_factory=dict, compare=False)  # the Eviction as it came
 
-    @property
-    def requester(self) -> str:
-        """The caller as a requester."""
-        return caller_name(self.user.name)
+    def requester(self, kind: Kind = EVICTIONREQUESTS) -> str:
+        """The caller as a requester of requests of the kind, whose names may be shorter."""
+        return caller_name(self.user.name, DIALECTS[kind].max_requester)
 
     def attempted(self, now: dt.datetime, wait: dt.timedelta) -> Caller:
         """The caller as it is recorded."""
@@ -83,6 +86,7 @@ def read_eviction(user: User, namespace: str, name: str, body: Obj, *, dry_run: 
         grace if isinstance(grace, int) and not isinstance(grace, bool) and grace >= 0 else None,
         dry_run or bool(options.get("dryRun")),
         text(mapping(dig(body, "metadata", "annotations")).get(INTERCEPTOR)),
+        body,
     )
 
 
@@ -95,6 +99,11 @@ class BridgeConfig:
     wait: dt.timedelta = dt.timedelta(minutes=10)
     limits: Limits = field(default_factory=Limits)
     evacuations: bool = False  # whether the cluster has Evacuations, which a direct eviction waits for too
+
+    def dialect_for(self, pod: Obj) -> Dialect:
+        """The API in which an eviction of the pod is requested."""
+        served = DIALECTS.values()
+        return dialect_for(pod, [one for one in served if one.kind != EVACUATIONS or self.evacuations])
 
 
 class Lookup(Enum):
@@ -131,6 +140,7 @@ class Pass:
 
     request: EvictionRequest | None = None
     final: bool = True  # whether the caller will hear that the pod is evicted or gone; a budget may refuse
+    pin: Pin | None = None  # what keeps a request that is over, which the eviction goes past
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +152,10 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """429: interceptors come first. Without a request, or with one that is over, a new one is to be made."""
+    """429: interceptors come first. Without a request, or with one that is over, a new one is to be made.
+
+    One that is over and is being deleted is waited for, for a moment.
+    """
 
     request: EvictionRequest | None = None
     replaced: EvictionRequest | None = None  # over, and in the way of a new one
@@ -201,7 +214,7 @@ def _decide_on_request(
     if _is_interceptor(review, request, config.authority):
         return Pass()
     if request.complete:
-        return Wait(replaced=request)
+        return _past(request, now)
     dialect = dialect_of(request)
     process, target = dialect.process(request), dialect.target(request, msgspec.convert(pod, Pod), live=True)
     action = decide(process, target, DecisionContext(now, EARLIEST, limits=config.limits))
@@ -209,10 +222,16 @@ def _decide_on_request(
         case Assign() | CorrectHeartbeat() | Hold(stage=Stage.INTERCEPTING):
             return Wait(request)
         case Settled() | Finish():  # cancelled, and not yet written down
-            return Wait(replaced=request)
+            return _past(request, now)
         case _:
             # Evicting, blocked by a budget, or not admitted and never processed: the API server decides.
             return Pass(request if _is_recorded(review, request) else None, final=False)
+
+
+def _past(request: EvictionRequest, now: dt.datetime) -> Decision:
+    """One that is over is replaced; where it cannot be removed there can be no other, and it is none."""
+    pin = pin_of(request, now)
+    return Wait(replaced=request) if pin is None else Pass(pin=pin)
 
 
 def _is_interceptor(review: EvictionReview, request: EvictionRequest, authority: StatusAuthority) -> bool:
@@ -224,7 +243,7 @@ def _is_interceptor(review: EvictionReview, request: EvictionRequest, authority:
 
 
 def _is_recorded(review: EvictionReview, request: EvictionRequest) -> bool:
-    return review.requester in callers_of(request.metadata.annotations)
+    return review.requester(request.kind) in callers_of(request.metadata.annotations)
 
 
 def _may_be_another(pod: Obj, now: dt.datetime, wait: dt.timedelta) -> bool:
@@ -270,7 +289,7 @@ def _earlier(
         # Of one that is being deleted the record may be anybody's: admission leaves it to its finalizers.
         if request.metadata.deletion_timestamp is not None:
             continue
-        caller = callers_of(request.metadata.annotations).get(review.requester)
+        caller = callers_of(request.metadata.annotations).get(review.requester())
         if caller is not None and not caller.by_uid and not caller.answered and caller.until > now:
             return request
     return None

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from vacate.cli.common import terminal
-from vacate.cli.common.remedies import with_webhook_remedy
-from vacate.errors import InternalError, TransportError, VacateError
+from vacate.errors import TransportError, VacateError
 
 T = TypeVar("T")
 
@@ -31,8 +30,7 @@ def interrupted() -> NoReturn:
 
 def complain(pod: str, error: VacateError | str) -> int:
     """One line about one pod; the code of a failure."""
-    shown = with_webhook_remedy(error) if isinstance(error, InternalError) else error
-    terminal.error(f"pod/{pod}: {shown}")
+    terminal.error(f"pod/{pod}: {error}")
     return FAILED
 
 

@@ -12,6 +12,7 @@ from vacate.api.identity import service_account_user, split_service_account
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
+from vacate.eviction.callers import UnverifiedCallers
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.httpclient.addresses import Network, read_networks
 
@@ -163,6 +164,18 @@ fencing_addresses_option = click.option(
     metavar="ADDRESS|NETWORK",
     help="Let the agents of FencingPolicies call this address, although it is loopback, link-local or of a "
     "cloud's metadata service. Others, such as private ones, need no permission. May be repeated.",
+)
+
+
+unverified_callers_option = click.option(
+    "--bridge-unverified-callers",
+    "unverified_callers",
+    type=click.Choice([one.value for one in UnverifiedCallers]),
+    default=UnverifiedCallers.REFUSE.value,
+    show_default=True,
+    help="With the eviction bridge, on API servers without constrained impersonation: whether the evictions "
+    "of callers who may not create eviction requests and delete pods themselves are refused, or requested "
+    "all the same, even if another admission webhook refuses them.",
 )
 
 

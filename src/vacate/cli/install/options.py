@@ -12,7 +12,7 @@ import click
 
 from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
-from vacate.cli.common.serveroptions import interceptor_accounts_option
+from vacate.cli.common.serveroptions import interceptor_accounts_option, unverified_callers_option
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
@@ -140,6 +140,7 @@ _OPTIONS = (
                       "system's."),
     click.option("--bridge-wait", type=span_between(1.0, 86_400.0), default="10m", show_default=True,
                  metavar="SPAN", help="How long a caller counts as waiting after its last attempt."),
+    unverified_callers_option,
     click.option("--termination-reasons", is_flag=True,
                  help="Annotate pods with the reason when they are deleted or evicted, so that they can "
                       "read it from a downward API file."),

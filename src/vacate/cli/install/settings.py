@@ -14,6 +14,7 @@ from cryptography import x509
 from vacate.admission.pods.registrationrules import read_rules
 from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.errors import ConfigError
+from vacate.eviction.callers import UnverifiedCallers
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.settings import (
@@ -55,6 +56,7 @@ def settings_of(
     eviction_bridge: bool,
     bridge_namespaces: str,
     bridge_wait: dt.timedelta,
+    unverified_callers: str,
     termination_reasons: bool,
     prestop_wrapper: bool,
     fencing_jobs: bool,
@@ -114,6 +116,7 @@ def settings_of(
         eviction_bridge=eviction_bridge,
         bridge_namespaces=bridge_namespaces,
         bridge_wait_seconds=max(1, int(bridge_wait.total_seconds())),
+        unverified_callers=UnverifiedCallers(unverified_callers),
         termination_reasons=termination_reasons,
         prestop_wrapper=prestop_wrapper,
         fencing_jobs=fencing_jobs,

@@ -7,10 +7,12 @@ does not matter which replica of the webhook wrote it, nor when this controller 
 from __future__ import annotations
 
 from vacate.api.events import NORMAL, EventNote, regarding
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.evictionbridge.withdrawals import due_withdrawal, is_bridged, withdrawal_patch
 from vacate.errors import NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -18,18 +20,25 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 QUEUE = "evictionbridge"
 
 
-def build(deps: Deps) -> Controller:
-    """The controller, woken by requests that the bridge has written into."""
-    informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
-    return Controller(QUEUE, BridgedRequests(deps), (Source(informer, when=_matters),), deps)
+def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+    """The controller of a dialect, woken by requests that the bridge has written into."""
+    name = QUEUE if dialect is EVICTION_REQUEST else f"{QUEUE}-{dialect.kind.plural}"
+    source = Source(deps.informers.requests(dialect), when=_matters)
+    return Controller(name, BridgedRequests(deps, dialect), (source,), deps)
+
+
+def build_evacuation(deps: Deps) -> Controller:
+    """The controller of Evacuations."""
+    return build(deps, EVACUATION)
 
 
 class BridgedRequests:
     """Reconciles the requesters of a request with the callers that still ask."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Deps, dialect: Dialect) -> None:
         self._deps = deps
-        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self._dialect = dialect
+        self._requests = deps.informers.requests(dialect)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Withdraw whose time is over, or come back when it is."""
@@ -46,15 +55,13 @@ class BridgedRequests:
 
     async def _withdraw(self, key: Key) -> Outcome:
         """The request itself is read once more: an attempt may be on its way to the cache."""
-        client, now = self._deps.client, self._deps.clock.now()
+        client, now, dialect = self._deps.client, self._deps.clock.now(), self._dialect
         try:
-            request = await client.get(EVICTIONREQUESTS, key.name, key.namespace, into=EvictionRequest)
+            request = dialect.read(await client.get(dialect.kind, key.name, key.namespace, into=dialect.wire))
             due = due_withdrawal(request, now)
             if not is_bridged(request) or due.forbidden or (not due.names and due.until is not None):
                 return Done() if due.until is None else Later(due.until)
-            await client.patch(
-                EVICTIONREQUESTS, key.name, withdrawal_patch(request, due.names), key.namespace
-            )
+            await client.patch(dialect.kind, key.name, withdrawal_patch(request, due.names), key.namespace)
         except NotFound:
             return Done()
         if not request.complete:
@@ -69,4 +76,4 @@ def _matters(before: EvictionRequest | None, after: EvictionRequest | None) -> b
 
 def _withdrawn(request: EvictionRequest, name: str) -> EventNote:
     text = f"{name} is withdrawn: it has not asked for the eviction of the pod any more."
-    return EventNote(regarding(EVICTIONREQUESTS, request), NORMAL, "CallerWithdrawn", text)
+    return EventNote(regarding(request.kind, request), NORMAL, "CallerWithdrawn", text)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.callers import CALLERS, POD_LABEL, callers_of, pod_owner, written_callers
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.kube.patches import guarded
 
 
@@ -23,11 +25,13 @@ class Withdrawal:
 
 
 def due_withdrawal(request: EvictionRequest, now: dt.datetime) -> Withdrawal:
-    """Whose time is over."""
-    callers = callers_of(request.metadata.annotations)
+    """Whose time is over. From an Evacuation that is being deleted all are withdrawn: they would hold it."""
+    callers, dialect = callers_of(request.metadata.annotations), dialect_of(request)
+    if dialect.requesters_hold and request.metadata.deletion_timestamp is not None:
+        return Withdrawal(tuple(callers))
     gone = tuple(name for name, one in callers.items() if one.until <= now)
     until = min((one.until for one in callers.values() if one.until > now), default=None)
-    return Withdrawal(gone, until, bool(gone) and request.forbids_cancellation and not request.complete)
+    return Withdrawal(gone, until, bool(gone) and dialect.fixes_requesters(request) and not request.complete)
 
 
 def is_bridged(request: EvictionRequest) -> bool:
@@ -44,13 +48,14 @@ def withdrawal_patch(request: EvictionRequest, names: tuple[str, ...]) -> Obj:
     meta, ref = request.metadata, request.spec.target.pod_ref
     left = {name: one for name, one in callers_of(meta.annotations).items() if name not in names}
     changed: Obj = {"annotations": {CALLERS: written_callers(left)}}
-    if not left:
+    if not left and request.kind == EVICTIONREQUESTS:
         changed["labels"] = {POD_LABEL: None}
         if ref is not None and all(one.uid != ref.uid for one in meta.owner_references):
             kept = [msgspec.to_builtins(one) for one in meta.owner_references]
             changed["ownerReferences"] = [*kept, pod_owner(ref.name, ref.uid)]
-    patch = guarded(meta, {"metadata": changed})
     requesters = [one.name for one in request.spec.requesters]
-    if not request.complete and any(name in names for name in requesters):
-        patch["spec"] = {"requesters": [{"name": name} for name in requesters if name not in names]}
-    return patch
+    dialect = dialect_of(request)
+    if not any(name in names for name in requesters) or (request.complete and not dialect.requesters_hold):
+        return guarded(meta, {"metadata": changed})
+    patch = dialect.requesters_patch(request, [name for name in requesters if name not in names])
+    return {**patch, "metadata": {**patch["metadata"], **changed}}

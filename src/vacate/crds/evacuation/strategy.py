@@ -15,7 +15,12 @@ from vacate.crds.evacuation.spec import change_errors, creation_errors, merged_e
 from vacate.crds.evictionrequest import status
 from vacate.crds.evictionrequest.authority import keep_controller_conditions
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
-from vacate.crds.evictionrequest.strategy import ignored_registration, set_annotation, take_labels
+from vacate.crds.evictionrequest.strategy import (
+    ignored_registration,
+    keep_callers,
+    set_annotation,
+    take_labels,
+)
 from vacate.crds.evictionrequest.target import live_pod, named_pod, require_right_to_delete
 from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.dialects.evacuation.dialect import COMPLETION_REASONS
@@ -40,6 +45,7 @@ class EvacuationStrategy(DeclaredStrategy):
         pod = live_pod(record, ctx)
         take_labels(obj, pod)
         set_annotation(obj, ADMITTED_STAMP, "true")
+        keep_callers(obj, {}, ctx)
         found = registration_of(pod, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
         if evacuators := merged_evacuators(obj, found):
@@ -52,6 +58,7 @@ class EvacuationStrategy(DeclaredStrategy):
         super().prepare_spec(new, old, ctx)
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
+        keep_callers(new, old, ctx)
         if not is_complete(old) and named_pod(record_object(new)) == named_pod(record):
             take_labels(new, live_pod(record, ctx))
 

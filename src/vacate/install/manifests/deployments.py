@@ -138,7 +138,8 @@ def _bridge(settings: Settings) -> list[str]:
     if not settings.eviction_bridge:
         return []
     wait = f"--bridge-wait={settings.bridge_wait_seconds}s"
-    return ["--eviction-bridge", wait, "--max-reviews=1000", *_limits(settings)]
+    unverified = f"--bridge-unverified-callers={settings.unverified_callers}"
+    return ["--eviction-bridge", wait, unverified, "--max-reviews=1000", *_limits(settings)]
 
 
 def _wrapping(settings: Settings) -> list[str]:

@@ -30,6 +30,7 @@ from vacate.embedded.apiserver.subresources.body import read_posted
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
 from vacate.errors import ApiError, BadRequest, TransportError
+from vacate.eviction.attempts import is_held_by_budget
 from vacate.kube.eviction import bypasses_budgets, selects
 from vacate.wire.message import Response
 
@@ -67,12 +68,25 @@ async def _ask_bridge(storage: Storage, call: Call, body: Obj, options: DeleteOp
         evacuations=storage.gates.enabled(EVACUATIONS.gate),
     )
     try:
-        answer = await storage.bridge.answer(review, config)
+
+        async def check(_: Kind) -> None:
+            _check_dry_run(storage, call, options, body)
+
+        answer = await storage.bridge.answer(review, config, check)
     except (ApiError, TransportError, TimeoutError) as error:
         _log.warning("the eviction bridge did not answer: %s", str(error) or "in time")
         return
     if answer.refusal is not None:
         raise answer.refusal
+
+
+def _check_dry_run(storage: Storage, call: Call, options: DeleteOptions, body: Obj) -> None:
+    """Raise what the caller would be answered, but for budgets, which a request waits for."""
+    try:
+        _stage(storage, call, replace(options, dry_run=("All",)), body, [])
+    except ApiError as error:
+        if not is_held_by_budget(error):
+            raise
 
 
 def _read_options(storage: Storage, call: Call, body: Obj) -> DeleteOptions:
