@@ -124,7 +124,8 @@ async def test_the_dry_run_of_a_drain_that_is_refused_announces_none(
         "node/n1 would not be drained: 1 pod may not be evicted (dry run):",
         "  1. pod d/p: refused",
     ]
-    assert output[-1] == "node/n2 would not be drained: pods of another node may not be evicted (dry run):"
+    not_drained = "node/n2 would not be drained: pods of another node may not be evicted (dry run)"
+    assert output[-1] == f"{not_drained}; no pod runs on it."
 
 
 async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(

@@ -35,7 +35,7 @@ from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
 from vacate.install.settings import DEFAULT_HOOKS, FailurePolicy, ShutdownAgent
 from vacate.webhook import evictionbridge, handler
-from vacate.webhook.paths import PATHS
+from vacate.webhook.reviewer import PATHS
 
 pytestmark = pytest.mark.unit
 

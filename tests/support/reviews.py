@@ -23,8 +23,7 @@ from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import WebhookConfig
-from vacate.webhook.reviewer import Reviewer
+from vacate.webhook.reviewer import Reviewer, WebhookConfig
 from vacate.wire.message import Request
 
 ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from support.simulated.request import SimRequest
+from vacate.api.objects import Obj
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.sections.unrequested import explain_unrequested
-from views.explanation_inputs import EXPLANATION_INPUTS, SPENT, UNASKED
+from views.explanation_inputs import BACKUP, DRAIN, EXPLANATION_INPUTS, SPENT, UNASKED
 
 pytestmark = pytest.mark.unit
 
@@ -113,6 +116,26 @@ def test_commands_are_those_of_the_program_that_explains() -> None:
     explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, program="kubectl vacate")
     cancel = "kubectl vacate cancel web-1 -n default --requester drain.example.com"
     assert cancel in [one.command for one in explanation.remedies]
+
+
+@pytest.mark.parametrize(
+    ("there", "command"),
+    [
+        (None, "vacate drain --cancel drain-node-1"),
+        ({"name": "drain-node-1"}, "vacate drain --cancel drain-node-1"),
+        ({"name": "drain-node-2"}, f"vacate cancel web-1 -n default --requester {DRAIN}"),
+        (
+            {"name": "drain-node-1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "kubectl get nodemaintenance drain-node-1",
+        ),
+    ],
+)
+def test_a_drain_is_cancelled_only_as_long_as_it_is_there(there: Obj | None, command: str) -> None:
+    sim = SimRequest(BACKUP, requesters=(DRAIN,)).after(seconds=0.2)
+    found = None if there is None else [msgspec.convert({"metadata": there}, NodeMaintenance)]
+    explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, maintenances=found)
+    assert command in [one.command for one in explanation.remedies]
+    assert ("drain --cancel" in str(explanation.remedies)) == ("drain --cancel" in command)
 
 
 def test_budgets_of_other_namespaces_and_of_other_pods_do_not_count() -> None:

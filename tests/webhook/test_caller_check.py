@@ -21,7 +21,7 @@ from vacate.eviction.registration import PREFIXES
 from vacate.webhook import evictionbridge
 from vacate.webhook.callercheck import UNSUPPORTED_SECONDS, impersonation_headers
 from vacate.webhook.callerwriter import WRITE_SECONDS
-from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

@@ -17,7 +17,7 @@ from vacate.api.kinds import EVACUATIONS as KIND
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.features import parse_feature_gates
-from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import WebhookConfig
 
 pytestmark = pytest.mark.unit
 

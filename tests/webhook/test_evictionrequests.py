@@ -14,13 +14,15 @@ from support.arms import objects as make
 from support.embedded import Embedded, embedded, namespace
 from support.oddversions import ABSENT, CONFLICT, VERSIONS
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, ReviewAnswer, review
+from vacate.api.kinds import EVACUATIONS, NAMESPACES, PODS, ROLEBINDINGS, ROLES, Kind
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj, encode
 from vacate.features import parse_feature_gates
+from vacate.webhook import reviewer
 from vacate.webhook.admissionreview import ReviewResult, read_review
+from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
-from vacate.webhook.paths import PATHS, WebhookConfig, review_at
+from vacate.webhook.reviewer import Review, WebhookConfig, review_with
 
 pytestmark = pytest.mark.unit
 
@@ -71,18 +73,55 @@ async def test_who_may_not_delete_the_pod_learns_nothing_about_it(stage: Stage) 
 
 def test_rights_are_asked_for_before_the_pod() -> None:
     asked = read_review(encode(review("CREATE", new=wanted(), user=OPS)))
-    path = PATHS[MUTATE]
-    first = review_at(path, asked, LookupResults(), WebhookConfig(), NOW)
+    mutate: Review = lambda ask, ctx, _: EVICTION_REQUEST_REVIEWS.mutate(ask, ctx)  # noqa: E731
+    first = review_with(mutate, asked, LookupResults(), WebhookConfig(), NOW)
     assert first == AccessCheck("delete", "", "v1", "pods", "", "shop", "web")
-    answer = review_at(path, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW)
+    answer = review_with(
+        mutate, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW
+    )
     assert isinstance(answer, ReviewResult)
     assert not answer.allowed
     allowed = LookupResults().with_right(first, allowed=True)
-    second = review_at(path, asked, allowed, WebhookConfig(), NOW)
+    second = review_with(mutate, asked, allowed, WebhookConfig(), NOW)
     assert second == ObjectLookup(PODS, "shop", "web")
-    verdict = review_at(path, asked, allowed.with_object(second, RUNNING["web"]), WebhookConfig(), NOW)
+    verdict = review_with(mutate, asked, allowed.with_object(second, RUNNING["web"]), WebhookConfig(), NOW)
     assert isinstance(verdict, ReviewResult)
     assert verdict.allowed
+
+
+GATES = parse_feature_gates("EvacuationAPI=true")
+
+
+@pytest.mark.parametrize(
+    ("path", "step", "looked_up"),
+    [
+        (MUTATE, "CREATE", [PODS, EVACUATIONS]),
+        (MUTATE, "UPDATE", [PODS]),
+        (MUTATE, "UPDATE of status", []),
+        (MUTATE, "DELETE", []),
+        (VALIDATE, "CREATE", [PODS]),
+        (VALIDATE, "UPDATE", []),
+        (VALIDATE, "UPDATE of status", []),
+        (VALIDATE, "DELETE", [PODS]),
+    ],
+)
+async def test_a_review_runs_once(
+    stage: Stage, path: str, step: str, looked_up: list[Kind], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it asks is looked up before it begins."""
+    runs: list[LookupResults] = []
+
+    def spy(*given: Any) -> Any:
+        runs.append(given[2])
+        return review_with(*given)
+
+    monkeypatch.setattr(reviewer, "review_with", spy)
+    stage.hook.terms = WebhookConfig(GATES)
+    operation, _, sub = step.partition(" of ")
+    old = None if operation == "CREATE" else kept(**FORBIDS)
+    answer = await stage.hook.ask(path, review(operation, new=kept(), old=old, subresource=sub))
+    assert answer.code == 200
+    assert [[one.kind for one in known.objects] for known in runs] == [looked_up]
 
 
 async def test_groups_count(stage: Stage) -> None:

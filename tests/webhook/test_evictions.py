@@ -21,7 +21,7 @@ from vacate.eviction.callers import CALLERS
 from vacate.eviction.registration import PREFIXES
 from vacate.features import parse_feature_gates
 from vacate.webhook import evictionbridge
-from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

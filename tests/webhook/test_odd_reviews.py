@@ -11,7 +11,7 @@ from support.embedded import a_pod, embedded
 from support.reviews import Hook, review
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
-from vacate.webhook.paths import PATHS, WebhookConfig
+from vacate.webhook.reviewer import PATHS, WebhookConfig
 
 pytestmark = pytest.mark.unit
 

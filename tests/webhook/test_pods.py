@@ -21,7 +21,7 @@ from vacate.eviction.registration import PREFIXES, resolve
 from vacate.features import parse_feature_gates
 from vacate.kube.ownership import controller_reference
 from vacate.testing import deployment
-from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import WebhookConfig
 
 pytestmark = pytest.mark.unit
 

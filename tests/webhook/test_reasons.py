@@ -16,7 +16,7 @@ from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
 from vacate.testing import pod
-from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

@@ -23,7 +23,7 @@ from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import TransportError
-from vacate.webhook.paths import PATHS, WebhookConfig
+from vacate.webhook.reviewer import PATHS, WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

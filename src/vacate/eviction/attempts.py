@@ -9,6 +9,8 @@ from vacate.errors import ApiError, Conflict, NotFound, TooManyRequests, Unautho
 
 FIRST_DELAY = dt.timedelta(seconds=5)
 MAX_DELAY = dt.timedelta(minutes=15)
+MAX_UNWATCHED_DELAY = dt.timedelta(seconds=15)
+"""The same where no watch shows that the cause is gone: a policy or a webhook refused, and not a budget."""
 _SPREAD = 0.2
 _BUDGET_CAUSE = "DisruptionBudget"
 _NAMESPACE_CAUSE = "NamespaceTerminating"
@@ -39,15 +41,10 @@ def answer_of(error: ApiError) -> Answer:
     return Answer.REFUSED if refused else Answer.TRY_AGAIN
 
 
-def is_held_by_budget(error: ApiError) -> bool:
-    """Whether nothing but disruption budgets refuses an eviction: admission has let it pass before.
-
-    A webhook that denies may name any code and cause; the API server says that it was one.
-    """
-    if _DENIED in error.message:
-        return False
-    several = error.status_code >= 500 and _SEVERAL_BUDGETS in error.message
-    return several or (isinstance(error, TooManyRequests) and _BUDGET_CAUSE in _causes(error))
+def is_by_budget(error: ApiError) -> bool:
+    """Whether disruption budgets refused: a watch shows when they open, change or go."""
+    denied = _DENIED in error.message
+    return not denied and (_BUDGET_CAUSE in _causes(error) or _SEVERAL_BUDGETS in error.message)
 
 
 def why_refused(error: ApiError) -> str:
@@ -57,24 +54,28 @@ def why_refused(error: ApiError) -> str:
     return " ".join([error.message, *messages])
 
 
-def delay(failed: int) -> dt.timedelta:
+def delay(failed: int, longest: dt.timedelta = MAX_DELAY) -> dt.timedelta:
     """How long to wait after so many refusals: five seconds, doubled each time, to a quarter of an hour."""
     doublings = min(max(failed, 1) - 1, 16)
-    return min(FIRST_DELAY * (1 << doublings), MAX_DELAY)
+    return min(FIRST_DELAY * (1 << doublings), longest)
 
 
-def after_refusal(failed: int, now: dt.datetime, chance: float) -> dt.datetime:
+def after_refusal(
+    failed: int, now: dt.datetime, chance: float, longest: dt.timedelta = MAX_DELAY
+) -> dt.datetime:
     """When to try again; `chance` in [0, 1) keeps requests that were refused together apart."""
-    return now + delay(failed) * (1 - _SPREAD * chance)
+    return now + delay(failed, longest) * (1 - _SPREAD * chance)
 
 
-def after_restart(failed: int, now: dt.datetime, chance: float) -> dt.datetime | None:
+def after_restart(
+    failed: int, now: dt.datetime, chance: float, longest: dt.timedelta = MAX_DELAY
+) -> dt.datetime | None:
     """When a controller that has just started tries again: at once where nothing was refused yet.
 
     Otherwise at a random point within the present delay, so that a thousand blocked requests are not all
     attempted at the same time.
     """
-    return now + delay(failed) * chance if failed else None
+    return now + delay(failed, longest) * chance if failed else None
 
 
 def _causes(error: ApiError) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import recorded_turn
@@ -55,11 +56,17 @@ def explanation_of(
     now: dt.datetime,
     refused_at: dt.datetime | None = None,
     program: str = "vacate",
+    maintenances: Sequence[NodeMaintenance] | None = None,
 ) -> Explanation:
-    """Explain a request. `pod` is what the server has under the name now, or None."""
+    """Explain a request. `pod` is what the server has under the name now, or None.
+
+    `maintenances` are those of the cluster, None where they are not known.
+    """
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
-    inputs = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
+    known = None if maintenances is None else tuple(maintenances)
+    last = refused_at or _first_refusal(request)
+    inputs = ExplanationInput(request, pod, around, last, now, program, known)
     section = with_shutdown(inputs, _section(inputs))
     made = Explanation(
         namespace=inputs.namespace,

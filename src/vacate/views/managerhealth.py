@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vacate.api.objectnames import MANAGER, TROUBLE, VIEWER
@@ -17,7 +17,8 @@ from vacate.api.times import EARLIEST
 from vacate.api.types import Lease
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
-from vacate.views.model import Remedy
+from vacate.eviction.model import Stage
+from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ago, command_line, sentence, span
 
 SILENT_AFTER = dt.timedelta(seconds=10)
@@ -102,6 +103,21 @@ def manager_health(
         )
         return ManagerHealth(ManagerState.SILENT, silent, _look(where, embedded, program))
     return WORKS
+
+
+def with_manager(explanation: Explanation, health: ManagerHealth) -> Explanation:
+    """The explanation with what is wrong about the manager, where the eviction waits for it."""
+    over = explanation.stage in (Stage.COMPLETE, Stage.CANCELLED) or not (
+        explanation.stage or explanation.next
+    )
+    if over or not health.text:
+        return explanation
+    remedies = tuple(Remedy(sentence(one.text), one.command) for one in health.remedies)
+    return replace(
+        explanation,
+        awaited=(health.text, *explanation.awaited),
+        remedies=(*remedies, *explanation.remedies),
+    )
 
 
 def unattended_maintenance(maintenance: NodeMaintenance) -> Unattended | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Process, Stage, Target
@@ -89,6 +90,7 @@ class ExplanationInput:
     refused_at: dt.datetime | None  # when an eviction was last refused, where that is known
     now: dt.datetime
     program: str  # the name under which the reader runs the CLI
+    maintenances: tuple[NodeMaintenance, ...] | None = None  # of the cluster; None where they are not known
 
     @property
     def process(self) -> Process:

@@ -9,7 +9,12 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.requesternames import is_maintenance, maintenance_of
+from vacate.eviction.requesternames import (
+    MAINTENANCE_SUFFIX,
+    fitted_requester,
+    is_maintenance,
+    maintenance_of,
+)
 from vacate.views.model import ExplanationInput, Remedy
 from vacate.views.phrases import command_line
 
@@ -46,7 +51,23 @@ def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 
 def _cancel_drain(inputs: ExplanationInput, requester: str) -> Remedy:
     """A drain would request the eviction again, so that only the whole drain can be cancelled."""
-    name = maintenance_of(requester, dialect_of(inputs.request).max_requester)
+    limit = dialect_of(inputs.request).max_requester
+    name = maintenance_of(requester, limit)
+    if inputs.maintenances is not None:
+        named = {
+            fitted_requester(one.metadata.name, MAINTENANCE_SUFFIX, limit): one.metadata
+            for one in inputs.maintenances
+        }
+        own = named.get(requester)
+        if own is None:
+            gone = f"Withdraw {requester}: its NodeMaintenance no longer exists."
+            return Remedy(gone, inputs.command("cancel", "--requester", requester))
+        name = own.name
+        if own.deletion_timestamp is not None:
+            ends = (
+                f"NodeMaintenance {name} is being cancelled and withdraws its request; see whether it does."
+            )
+            return Remedy(ends, command_line("kubectl", "get", "nodemaintenance", name))
     if name is None:
         how = f"{inputs.program} drain --cancel NAME"
         return Remedy(f"Cancel the whole drain with {how}; find its name.", "kubectl get nodemaintenances")

@@ -28,7 +28,7 @@ from vacate.client import requests
 from vacate.client.client import Client
 from vacate.clock import Clock, PassiveClock
 from vacate.errors import ApiError, Forbidden
-from vacate.eviction.attempts import is_held_by_budget
+from vacate.eviction.attempts import is_by_budget
 from vacate.eviction.callers import UnverifiedCallers
 from vacate.webhook.accessreviews import AccessReviews
 
@@ -133,7 +133,7 @@ class CallerCheck:
         try:
             await self._client.send(request)
         except ApiError as error:
-            if not is_held_by_budget(error):
+            if not is_by_budget(error):
                 raise
 
     async def _check_rights(self, review: EvictionReview, kind: Kind, unverified: UnverifiedCallers) -> None:

@@ -22,8 +22,7 @@ from vacate.errors import (
 from vacate.httpserver.responses import refusal
 from vacate.webhook.admissionreview import AdmissionRequest, ReviewResult, read_review, write_review
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import PATHS, Path, WebhookConfig, check_kind
-from vacate.webhook.reviewer import Reviewer
+from vacate.webhook.reviewer import PATHS, Path, Reviewer, WebhookConfig, check_kind
 from vacate.wire.mediatypes import JSON, media_type
 from vacate.wire.message import Request, Response
 
@@ -91,7 +90,7 @@ class Service:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
             async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds, waits)):
-                return await self._reviewer.review(path, review, self._config())
+                return await path.answer(self._reviewer, review, self._config())
         except TimeoutError:
             raise ServiceUnavailable("the API server did not answer the webhook's requests in time") from None
         except (ApiError, TransportError) as error:

@@ -1,9 +1,9 @@
 """What a strategy asks about the cluster, and how it is answered without waiting.
 
-Strategies ask in plain calls and know nothing of networks. So a review is begun with what is known, and
-where a strategy asks for more it is broken off with the `Question`. The caller finds the answer and begins
-anew. The order of the questions is the strategy's own: rights come before anything that would reveal
-the pod.
+Strategies ask in plain calls and know nothing of networks. So a review is begun with what it will surely
+ask looked up. Where a strategy asks for more, it is broken off with the `Question`; the caller finds the
+answer and begins anew. The order of the questions is the strategy's own: rights come before anything that
+would reveal the pod.
 """
 
 from __future__ import annotations

@@ -30,16 +30,19 @@ from vacate.api import status
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.integers import parse_version
 from vacate.api.jsonpatch import json_patch
-from vacate.api.kinds import Kind
+from vacate.api.kinds import PODS, Kind
 from vacate.api.lenient import attempted_name, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata
 from vacate.api.types import ObjectMeta
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
-from vacate.api.types.readable import decodes, readable_status
-from vacate.crds.evictionrequest.target import live_pod, require_right_to_delete
+from vacate.api.types.readable import decodes, is_complete, readable_status
+from vacate.crds.evictionrequest.exclusion import requests_by_others
+from vacate.crds.evictionrequest.target import deletion_of, live_pod, named_pod, require_right_to_delete
 from vacate.crds.schema import structure
 from vacate.errors import BadRequest
+from vacate.features import FeatureGates
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
+from vacate.webhook.lookups import AccessCheck, ObjectLookup
 
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
 _GENERATED = "xxxxx"  # stands for what the server will make up
@@ -87,6 +90,27 @@ class RequestReviews(abc.ABC):
         if request.operation == "DELETE":
             self.strategy.validate_delete(self._old(request), ctx)
         return ALLOWED
+
+    def questions(
+        self, request: AdmissionRequest, gates: FeatureGates, *, mutating: bool
+    ) -> list[AccessCheck | ObjectLookup]:
+        """What a side asks, as far as the review itself tells: the right before all that shows the pod."""
+        step = request.operation
+        asks = ("CREATE", "UPDATE") if mutating else ("CREATE", "UPDATE", "DELETE")
+        if step not in asks or request.sub_resource or (mutating and _conflicts(request)):
+            return []
+        new, old = request.object or {}, request.old_object or {}
+        namespace = request.namespace if step == "CREATE" else dig(old, "metadata", "namespace")
+        subject = {**(new if step == "CREATE" else old), "metadata": {"namespace": text(namespace)}}
+        pod = named_pod(self.record(subject))
+        if not pod.name:
+            return []
+        right = AccessCheck.about(deletion_of(pod, request.user))
+        if step == "UPDATE" and (is_complete(old) or not mutating):
+            return [right]
+        others = requests_by_others(self.kind, pod, gates) if step == "CREATE" and mutating else []
+        objects = [(PODS, pod.name), *others]
+        return [right, *(ObjectLookup(kind, pod.namespace, name) for kind, name in objects)]
 
     def _create(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         given = self._new(request)

@@ -1,39 +1,72 @@
-"""Looks up what a review needs to know, from the API server itself: what it learns of objects is not kept."""
+"""Which path of the webhook answers what: the one list of paths, and how what they ask is looked up.
+
+Objects are looked up in the API server itself, and what is learned of them is not kept.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import datetime as dt
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from vacate.admission.context import Context
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
-from vacate.api.identity import User
-from vacate.api.kinds import EVACUATIONS, Kind
+from vacate.admission.pods.hookwrapper import HookWrapper
+from vacate.admission.pods.registrationrules import PodRule
+from vacate.api.identity import StatusAuthority, User
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ConfigError, NotFound
+from vacate.errors import ApiError, BadRequest, ConfigError, NotFound
+from vacate.eviction.callers import DEFAULT_WAIT, UnverifiedCallers
+from vacate.eviction.model import Limits
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
+from vacate.webhook import pods
 from vacate.webhook.accessreviews import AccessReviews
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.callercheck import CallerCheck
+from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionbridge import EvictionBridge
+from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
 from vacate.webhook.forcedeletions import ForceDeletionRecorder
-from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
-from vacate.webhook.paths import (
-    EVICTIONS,
-    FORCE_DELETIONS,
-    MUTATE_EVACUATIONS,
-    MUTATE_REQUESTS,
-    REASONS,
-    VALIDATE_EVACUATIONS,
-    VALIDATE_REQUESTS,
-    Path,
-    WebhookConfig,
-    review_at,
-)
+from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup, Question, Unanswered
 from vacate.webhook.reasonannotations import ReasonAnnotator
+from vacate.webhook.requestreviews import RequestReviews
 from vacate.webhook.reviewcache import ReviewCache
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookConfig:
+    """How this webhook is configured."""
+
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
+    rules: tuple[PodRule, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
+    bridge: bool = False  # whether direct evictions wait for interceptors
+    # How long a caller of the eviction API counts as waiting after its last attempt.
+    bridge_wait: dt.timedelta = DEFAULT_WAIT
+    unverified_callers: UnverifiedCallers = UnverifiedCallers.REFUSE
+    reasons: bool = False  # whether pods are annotated with the reason of their deletion
+    wrapper: HookWrapper | None = None  # how preStop hooks of new pods are wrapped
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+
+
+Review = Callable[[AdmissionRequest, Context, WebhookConfig], ReviewResult]
+"""Decides about a write with what its context knows; Unanswered where that is not enough."""
+
+
 class Reviewer:
-    """Answers reviews, with a cluster to look things up in."""
+    """Answers reviews, with a cluster to look things up in.
+
+    Each method answers those of some paths. An ApiError or TransportError is raised where the cluster does
+    not answer what must be known.
+    """
 
     def __init__(self, client: Client, clock: Clock, metrics: Metrics) -> None:
         self._client = client
@@ -45,25 +78,45 @@ class Reviewer:
         self._reasons = ReasonAnnotator(client)
         self._forced = ForceDeletionRecorder(client, clock, metrics.force_deletions)
 
-    async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
-        """The verdict. An ApiError or TransportError where the cluster does not answer what must be known."""
-        if path is EVICTIONS:
-            return await self._evicted(request, config)
-        if path is REASONS:
-            if config.reasons:
-                await self._reasons.annotate(request)
-            return ALLOWED
-        if path is FORCE_DELETIONS:
-            await self._forced.record(request)
-            return ALLOWED
-        if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._cache.recalls(request):
-            return ALLOWED
-        verdict = await self._review(path, request, config)
-        if path in (MUTATE_REQUESTS, MUTATE_EVACUATIONS):
-            self._cache.note(request, verdict)
+    async def complete(
+        self, reviews: RequestReviews, request: AdmissionRequest, config: WebhookConfig
+    ) -> ReviewResult:
+        """The mutating side of requests. What it lets pass the validating side need not look up again."""
+        expected = reviews.questions(request, config.gates, mutating=True)
+        verdict = await self.decide(lambda ask, ctx, _: reviews.mutate(ask, ctx), request, config, expected)
+        self._cache.note(request, verdict)
         return verdict
 
-    async def _evicted(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
+    async def check(
+        self, reviews: RequestReviews, request: AdmissionRequest, config: WebhookConfig
+    ) -> ReviewResult:
+        """The validating side of requests."""
+        if self._cache.recalls(request):
+            return ALLOWED
+        expected = reviews.questions(request, config.gates, mutating=False)
+        return await self.decide(lambda ask, ctx, _: reviews.validate(ask, ctx), request, config, expected)
+
+    async def decide(
+        self,
+        review: Review,
+        request: AdmissionRequest,
+        config: WebhookConfig,
+        expected: Iterable[Question] = (),
+    ) -> ReviewResult:
+        """The verdict of a review, of which these questions are known beforehand.
+
+        What is expected is looked up first, so that the review runs once; whatever else it asks is looked up
+        as it comes, and the review begins anew.
+        """
+        known, now = await self._looked_up(expected, request.user), self._clock.now()
+        while True:
+            found = review_with(review, request, known, config, now)
+            if isinstance(found, ReviewResult):
+                return found
+            known = await self._more(known, found, request.user)
+
+    async def evict(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
+        """Direct evictions, for the eviction bridge."""
         if request.sub_resource != "eviction" or not config.bridge:
             return ALLOWED
         review = read_eviction(
@@ -87,17 +140,31 @@ class Reviewer:
         answer = await self._bridge.answer(review, bridge_config, check)
         return ReviewResult(answer.refusal, warnings=[answer.warning] if answer.warning else ())
 
-    async def _review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
-        known, now = LookupResults(), self._clock.now()
-        while True:
-            found = review_at(path, request, known, config, now)
-            if isinstance(found, ReviewResult):
-                return found
-            known = await self._more(known, found, request.user)
+    async def annotate(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
+        """Deletions, of which the reason is written onto the pod."""
+        if config.reasons:
+            await self._reasons.annotate(request)
+        return ALLOWED
 
-    async def _more(
-        self, known: LookupResults, question: AccessCheck | ObjectLookup, user: User
-    ) -> LookupResults:
+    async def record(self, request: AdmissionRequest, _config: WebhookConfig) -> ReviewResult:
+        """Force deletions, which are recorded."""
+        await self._forced.record(request)
+        return ALLOWED
+
+    async def _looked_up(self, expected: Iterable[Question], user: User) -> LookupResults:
+        """Rights first: of a user without them nothing more is asked. Then all objects side by side."""
+        known, objects = LookupResults(), list[ObjectLookup]()
+        for question in expected:
+            if isinstance(question, ObjectLookup):
+                objects.append(question)
+                continue
+            known = await self._more(known, question, user)
+            if not known.rights[question]:
+                return known
+        found = await asyncio.gather(*map(self._what_is, objects))
+        return LookupResults(known.rights, dict(zip(objects, found, strict=True)))
+
+    async def _more(self, known: LookupResults, question: Question, user: User) -> LookupResults:
         if isinstance(question, AccessCheck):
             return known.with_right(question, await self._access.allowed(question.access(user)))
         return known.with_object(question, await self._what_is(question))
@@ -109,3 +176,72 @@ class Reviewer:
             return None
         except ConfigError:
             return None  # no object can have such a name
+
+
+def review_with(
+    review: Review, request: AdmissionRequest, known: LookupResults, config: WebhookConfig, now: dt.datetime
+) -> ReviewResult | Question:
+    """The verdict, or what must be known before there can be one. Pure."""
+    ctx = Context(
+        request.user,
+        now,
+        config.gates,
+        known.lookup,
+        request.sub_resource or "",
+        allowed_interceptors=config.allowed_interceptors,
+        may=known.may,
+        authority=config.authority,
+    )
+    try:
+        return review(request, ctx, config)
+    except Unanswered as broken_off:
+        return broken_off.question
+    except ApiError as refusal:
+        return ReviewResult(refusal)
+
+
+Answer = Callable[[Reviewer, AdmissionRequest, WebhookConfig], Awaitable[ReviewResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path: the kind that it is for, and who answers."""
+
+    kind: Kind
+    answer: Answer
+    answer_seconds: float = math.inf  # where it must be over before the API server gives up
+
+
+def _completed(kind: Kind, reviews: RequestReviews) -> Path:
+    return Path(kind, lambda it, request, config: it.complete(reviews, request, config))
+
+
+def _checked(kind: Kind, reviews: RequestReviews) -> Path:
+    return Path(kind, lambda it, request, config: it.check(reviews, request, config))
+
+
+def _decided(review: Review) -> Path:
+    return Path(PODS, lambda it, request, config: it.decide(review, request, config))
+
+
+PATHS: Mapping[str, Path] = {
+    "/mutate/evictionrequests": _completed(EVICTIONREQUESTS, EVICTION_REQUEST_REVIEWS),
+    "/validate/evictionrequests": _checked(EVICTIONREQUESTS, EVICTION_REQUEST_REVIEWS),
+    "/mutate/evacuations": _completed(EVACUATIONS, EVACUATION_REVIEWS),
+    "/validate/evacuations": _checked(EVACUATIONS, EVACUATION_REVIEWS),
+    "/mutate/pods": _decided(lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules)),
+    "/mutate/workloadpods": _decided(lambda ask, ctx, _: pods.register(ask, ctx)),
+    "/mutate/prestophooks": _decided(lambda ask, ctx, config: pods.wrap_hooks(ask, ctx, config.wrapper)),
+    "/validate/pods": _decided(lambda ask, ctx, _: pods.validate(ask, ctx)),
+    "/validate/evictions": Path(PODS, Reviewer.evict),
+    "/annotate/reasons": Path(PODS, Reviewer.annotate, answer_seconds=1.7),
+    "/record/forcedeletions": Path(PODS, Reviewer.record, answer_seconds=1.7),
+}
+
+
+def check_kind(path: Path, request: AdmissionRequest) -> None:
+    """BadRequest for a review about something else than the path is for."""
+    asked = request.resource
+    if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
+        reviewed = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
+        raise BadRequest(f"this path reviews {path.kind.resource}, and the review is about {reviewed}")

@@ -33,8 +33,7 @@ from vacate.webhook.connectivity import Connectivity
 from vacate.webhook.evictionbridge import BRIDGE_GATE
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import WebhookConfig
-from vacate.webhook.reviewer import Reviewer
+from vacate.webhook.reviewer import Reviewer, WebhookConfig
 from vacate.wiring.components import Environment
 from vacate.wiring.reasonlistener import ReasonListener, ReasonSettings
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vacate.cli.common.errors import FAILED, run_command_line
-from vacate.errors import ConfigError, ConfigErrors
+from vacate.cli.common.remedies import with_webhook_remedy
+from vacate.errors import ConfigError, ConfigErrors, InternalError
 
 pytestmark = pytest.mark.unit
 
@@ -27,3 +28,13 @@ def test_each_of_several_problems_is_a_line_of_its_own(capsys: pytest.CaptureFix
 
 def test_a_break_in_one_message_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(printed(ConfigError("a\nerror: b"), capsys)) == 1
+
+
+def test_a_webhook_that_is_away_is_named_with_the_command_that_shows_why() -> None:
+    server = 'Internal error occurred: failed calling webhook "{}": failed to call webhook: Post '
+    server += '"https://vacate-webhook.ops.svc:443/mutate?timeout=10s": dial tcp: connection refused'
+    shown = with_webhook_remedy(InternalError(server.format("requests.mutating.vacate.dev")))
+    assert "kubectl -n ops get pods -l app.kubernetes.io/component=webhook" in str(shown)
+    assert str(with_webhook_remedy(shown)) == str(shown)
+    others = InternalError(server.format("policies.example.com"))
+    assert with_webhook_remedy(others) is others

@@ -19,7 +19,7 @@ import vacate.cli
 from vacate.cli.common.console import SafeConsole
 from vacate.cli.common.output import json_text, yaml_text
 from vacate.cli.common.terminal import SafeFormatter, echo, echo_lines
-from vacate.cli.common.text import safe
+from vacate.cli.common.text import INVISIBLE, safe
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +35,9 @@ def test_safe_text_is_printable_as_long_as_before_and_stays_as_it_is(text: str) 
     assert shown.isprintable()
     assert len(shown) == len(text)
     assert safe(shown) == shown
-    assert [one for one, other in zip(text, shown, strict=True) if one.isprintable() and one != other] == []
+    changed = {one for one, other in zip(text, shown, strict=True) if one.isprintable() and one != other}
+    assert changed <= INVISIBLE
+    assert not INVISIBLE & set(shown)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,7 @@ def test_safe_text_is_printable_as_long_as_before_and_stays_as_it_is(text: str) 
         ("one\r\ntwo\tthree\u2028four\x85", "one  two three four "),
         ("\u202ereversed\u2066\u200b", "�reversed��"),
         ("half \ud800", "half �"),
+        ("a\u3164b\u115f\u1160\uffa0\u2800", "a�b����"),
         ("Zoë 日本\u00a0é", "Zoë 日本 é"),
     ],
 )
@@ -76,6 +79,7 @@ def test_tables_carry_only_their_own_sequences(text: str) -> None:
     table.add_row(Text(text))
     console.print(table, text)
     assert all(map(str.isprintable, drawn.getvalue().split("\n")))
+    assert not INVISIBLE & set(drawn.getvalue())
 
 
 @given(

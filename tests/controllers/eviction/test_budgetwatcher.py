@@ -49,7 +49,7 @@ class Setup:
             request = msgspec.convert(_request(n), EvictionRequest)
             requests.apply(request, deleted=False)
             pods.apply(msgspec.convert(_pod(n), Pod), deleted=False)
-            self.attempts.refused(request, NOW)
+            self.attempts.refused(request, NOW, by_budget=True)
         for one in budgets:
             held.apply(one, deleted=False)
         self.requests, self.pods = requests, pods

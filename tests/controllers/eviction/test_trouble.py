@@ -6,6 +6,8 @@ import datetime as dt
 
 import pytest
 
+from support.matrix.place import Refusal
+from support.matrix.simulated import Refusals
 from support.simulated.evictions import (
     DRAIN,
     A,
@@ -15,6 +17,7 @@ from support.simulated.evictions import (
     completed,
     ended,
     evictions_heard,
+    failed,
     finish,
     found,
     heard,
@@ -233,3 +236,22 @@ def test_a_request_that_vanishes_with_its_pod_is_forgotten() -> None:
 
 def stage_at_end(world: World, name: str) -> str:
     return stage(world, name) if world.find(EVICTIONREQUESTS, name, "default") else ""
+
+
+def test_what_a_webhook_refuses_is_tried_again_every_fifteen_seconds() -> None:
+    """No watch shows that a webhook or a policy is gone; also for a controller that starts meanwhile."""
+
+    async def body(world: World) -> None:
+        refusals = Refusals()
+        world.network.audit = refusals
+        refusals.active.append(Refusal("webhook", "POST", PODS, "eviction"))
+        name = await requested(world)
+        await world.until(lambda: failed(world, name) >= 8, 150.0)
+        await world.restart(world.evictions)
+        began = world.sim.loop.time()
+        await world.until(lambda: failed(world, name) >= 10, 40.0)
+        assert world.sim.loop.time() - began > 12.0  # no faster than that either
+        refusals.active.clear()
+        assert await completed(world, name, 25.0) == "PodDeleted"
+
+    in_eviction_cluster(body)

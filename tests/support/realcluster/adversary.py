@@ -10,13 +10,15 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
+import http.client
 import json
 import ssl
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +32,18 @@ from support.processes.cluster import vacate
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES, PODS, ROLEBINDINGS, SERVICEACCOUNTS, Kind
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    ROLEBINDINGS,
+    SERVICEACCOUNTS,
+    Kind,
+)
 from vacate.api.objectnames import (
     INTERCEPTOR,
     MANAGER,
@@ -262,6 +275,14 @@ def _company_labels() -> dict[str, Obj]:
     policy = {
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
+        # What the agents of nodes write is held to the last label: with a policy like this on nodes, their
+        # taints are refused.
+        "matchConditions": [
+            {
+                "name": "not-by-agents",
+                "expression": f"!('system:serviceaccounts:{_AGENTS}' in request.userInfo.groups)",
+            }
+        ],
         "matchConstraints": {
             "resourceRules": [
                 {
@@ -306,6 +327,9 @@ class Site:
         self.other_tenant = self._user("other", "edit")
         self.interceptor = self._user("interceptor", INTERCEPTOR)
         self.bound = self._user("bound", INTERCEPTOR)
+        everything = ["get", "list", "create", "update", "patch", "delete"]
+        self.fencer = self._user("fencer", rules=[(FENCINGPOLICIES, everything)])
+        self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch"])])
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
         self.agent = self._agent(OWN_NODE)
@@ -408,18 +432,34 @@ class Site:
         """A command of the administrator."""
         return vacate(*arguments, "--kubeconfig", str(self.cluster.kubeconfig))
 
-    def node(self, name: str) -> Obj:
-        return self.admin.get(NODES, name).ok()
+    def post(self, path: str, body: bytes) -> Reply:
+        """A review sent to the webhook past the API server, by whoever reaches its port."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        host = urllib.parse.urlsplit(self.cluster.webhook_url)
+        connection = http.client.HTTPSConnection(host.hostname or "", host.port, timeout=60, context=context)
+        with contextlib.closing(connection):
+            # It may answer before it has read all of it.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request("POST", path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return Reply(answer.status, answer.read())
 
-    def _user(self, name: str, role: str) -> Account:
-        """Of a service account among the tenants that has this role there."""
+    def _user(self, name: str, role: str = "", rules: Sequence[tuple[Kind, list[str]]] = ()) -> Account:
+        """Of a service account among the tenants that has this role there, or these rights everywhere."""
         self.admin.create(SERVICEACCOUNTS, {"metadata": {"name": name}}).ok()
+        kind = CLUSTERROLEBINDINGS if rules else ROLEBINDINGS
+        if rules:
+            rows = [
+                {"apiGroups": [one.group], "resources": [one.plural], "verbs": verbs} for one, verbs in rules
+            ]
+            self.admin.create(CLUSTERROLES, {"metadata": {"name": name}, "rules": rows}).ok()
         binding = {
             "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role or name},
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": TENANTS}],
         }
-        self.admin.create(ROLEBINDINGS, binding).ok()
+        self.admin.create(kind, binding).ok()
         return self._account(TENANTS, name)
 
     def _agent(self, node: str) -> Account:

@@ -80,9 +80,14 @@ class RealCluster:
     def audit_log(self) -> Path:
         return self.plane.layout.audit_log
 
+    @property
+    def webhook_url(self) -> str:
+        """Where the webhook takes reviews."""
+        return f"https://127.0.0.1:{self._port}"
+
     def install(self, *options: str) -> str:
         """What the command printed."""
-        url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager", "--eviction-bridge")
+        url = ("--webhook-url", self.webhook_url, "--no-manager", "--eviction-bridge")
         chosen = (*url, *self._install_options, *options)
         done = vacate("install", "--kubeconfig", str(self.kubeconfig), *chosen)
         assert done.returncode == 0, done.stderr

@@ -12,12 +12,13 @@ import click
 
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.cli.common.parameters import namespace_name
-from vacate.cli.common.remedies import not_accepted, unreachable
+from vacate.cli.common.remedies import not_accepted, unreachable, with_webhook_remedy
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
+from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.clock import Clock, SystemClock
-from vacate.errors import ApiError, ConfigError, NotFound, TransportError, Unauthorized
+from vacate.errors import ApiError, ConfigError, InternalError, NotFound, TransportError, Unauthorized
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,14 +81,17 @@ def _with_reach(command: F, namespace_help: str) -> F:
 async def connected(reach: Connection) -> AsyncIterator[Cluster]:
     """The cluster, for as long as the block runs."""
     config = load_config(reach.kubeconfig, reach.context)
-    clock = SystemClock()
-    client = Client(HttpTransport(config, clock), user_agent="vacate/cli")
+    clock = ServerClock(SystemClock())  # ages and Leases are compared with the server's times
+    transport = HttpTransport(config, clock.machine)
+    client = Client(DatedTransport(transport, clock), user_agent="vacate/cli")
     try:
         yield Cluster(client, reach.namespace or config.namespace, clock)
     except NotFound as error:
         raise (
             not_served(EVICTIONREQUESTS, "EvictionRequestAPI") if is_unknown_path(error) else error
         ) from error
+    except InternalError as error:
+        raise with_webhook_remedy(error) from error
     except Unauthorized as error:
         raise ConfigError(not_accepted(config.server)) from error
     except TransportError as error:

@@ -21,4 +21,4 @@ class SafeConsole(Console):
 
 def _kept(text: str) -> str:
     """The text made safe; breaks between lines are rich's own."""
-    return text if text.isprintable() else "\n".join(map(safe, text.split("\n")))
+    return "\n".join(map(safe, text.split("\n")))

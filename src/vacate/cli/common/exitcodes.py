@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from vacate.cli.common import terminal
-from vacate.errors import TransportError, VacateError
+from vacate.cli.common.remedies import with_webhook_remedy
+from vacate.errors import InternalError, TransportError, VacateError
 
 T = TypeVar("T")
 
@@ -30,7 +31,8 @@ def interrupted() -> NoReturn:
 
 def complain(pod: str, error: VacateError | str) -> int:
     """One line about one pod; the code of a failure."""
-    terminal.error(f"pod/{pod}: {error}")
+    shown = with_webhook_remedy(error) if isinstance(error, InternalError) else error
+    terminal.error(f"pod/{pod}: {shown}")
     return FAILED
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
 import ssl
 
 from vacate.cli.common.program import program_name
-from vacate.errors import ConfigError, Forbidden, NotFound, TransportError
+from vacate.errors import ConfigError, Forbidden, InternalError, NotFound, TransportError
+from vacate.views.phrases import command_line
 from vacate.wire.failures import failure_reason
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
@@ -54,6 +56,23 @@ def lacks_role(error: Forbidden, role: str) -> Forbidden:
         f"{error.message}. ClusterRole {role} has this right; an administrator grants it with: {grant}",
         details=error.details,
     )
+
+
+def with_webhook_remedy(error: InternalError) -> InternalError:
+    """The error of a server that cannot reach Vacate's webhook, with the command that shows why."""
+    if not _WEBHOOK_AWAY.search(error.message) or WEBHOOK_REMEDY in error.message:
+        return error
+    inside = _WEBHOOK_SERVICE.search(error.message)
+    namespace = inside[1] if inside else "vacate-system"
+    look = command_line(
+        "kubectl", "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component=webhook"
+    )
+    return InternalError(f"{error.message}; {WEBHOOK_REMEDY}: {look}", details=error.details)
+
+
+WEBHOOK_REMEDY = "Vacate's webhook does not answer the API server; see"
+_WEBHOOK_AWAY = re.compile(r'failed calling webhook "[^"]*vacate\.dev"')
+_WEBHOOK_SERVICE = re.compile(r"https://[a-z0-9-]+\.([a-z0-9-]+)\.svc\b")
 
 
 def not_accepted(server: str) -> str:

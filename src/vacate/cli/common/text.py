@@ -7,6 +7,12 @@ import unicodedata
 REPLACEMENT = "�"
 _SPACES = frozenset({"Zs", "Zl", "Zp"})
 _BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
+INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(
+    map(chr, range(0xE0100, 0xE01F0))
+)
+"""Characters that count as printable, and of which nothing is seen: fillers of Hangul, an empty pattern of
+Braille, joiners, and selectors of variants, but for those that pictures have.
+"""
 _NONE, _TWO = frozenset({"Mn", "Me"}), frozenset("WF")
 
 
@@ -16,9 +22,9 @@ def safe(text: str) -> str:
     Breaks and unusual spaces become spaces; control characters, invisible ones (such as those that reverse
     the direction of writing) and halves of characters become the replacement character.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _replaced(one) for one in text)
+    return "".join(one if one.isprintable() and one not in INVISIBLE else _replaced(one) for one in text)
 
 
 def _replaced(character: str) -> str:

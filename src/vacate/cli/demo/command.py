@@ -18,7 +18,6 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.changes import Changes
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.demo import workloads as app
@@ -27,6 +26,7 @@ from vacate.cli.demo.report import Summary, print_report
 from vacate.cli.demo.timeline import Timeline
 from vacate.cli.demo.view import Screen, View
 from vacate.cli.drain.start import maintenance_name
+from vacate.cli.status.changes import Changes
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster

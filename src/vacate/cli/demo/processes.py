@@ -15,11 +15,11 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.changes import Changes
 from vacate.cli.common.program import program_name
 from vacate.cli.demo import service
 from vacate.cli.demo.reasons import REASON, REPLICAS, WEB, PodLog, deployment, fitted, log_line, report
 from vacate.cli.drain.start import maintenance_name
+from vacate.cli.status.changes import Changes
 from vacate.client import requests
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport

@@ -17,19 +17,21 @@ from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.managerwatch import WORKS_AGAIN, ManagerWatch, watching
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
 from vacate.cli.common.text import safe
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import shown_stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary
+from vacate.views.managerhealth import ManagerHealth, Unattended, unattended_maintenance
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -53,6 +55,9 @@ class Follower:
         self._held: dict[tuple[str, str, str], Blocker] = {}
         self._outage = Outage(cluster.clock)
         self._outcome = DrainOutcome()
+        self._followed: WatchedObject[NodeMaintenance] | None = None
+        say = self._write_health if output == JSON else None
+        self.manager = ManagerWatch(cluster, self._unattended, say)
 
     async def run(self) -> str:
         """Return how it ended; NotFound where there is no such maintenance."""
@@ -63,7 +68,9 @@ class Follower:
             watched(
                 client, NODEMAINTENANCES, NodeMaintenance, "", self._name, clock, system_entropy()
             ) as one,
+            watching(self.manager),
         ):
+            self._followed = one
             if self._output == JSON:
                 end = await self._events(one)
             elif terminal.is_terminal():
@@ -87,6 +94,15 @@ class Follower:
         elif self._outage.check([one]):
             text = self._outage.text
             self._write_event("connection", state="Lost" if text else "Restored", message=text or FOUND)
+
+    async def _unattended(self) -> Unattended | None:
+        with contextlib.suppress(UnreadableObject):
+            if self._followed is not None and (current := self._followed.current) is not None:
+                return unattended_maintenance(current)
+        return None
+
+    def _write_health(self, health: ManagerHealth) -> None:
+        self._write_event("manager", state=health.state.value, message=health.line or WORKS_AGAIN)
 
     def _end(self, one: WatchedObject[NodeMaintenance]) -> str | None:
         return self._outcome.note(one.current)

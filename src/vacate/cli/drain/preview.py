@@ -46,7 +46,8 @@ async def preview(
         if dry_run and output == JSON:
             _preview_event(node, pods, blockers)
         elif dry_run:
-            terminal.echo(_heading(node, len(held), elsewhere=bool(refused)))
+            heading = _heading(node, len(held), elsewhere=bool(refused))
+            terminal.echo(f"{heading}:" if pods else f"{heading}; no pod runs on it.")
             blocked = {(one.namespace, one.pod): one.name for one in blockers if one.kind == BUDGET_BLOCKER}
             for number, one in enumerate(pods, 1):
                 meta = one.pod.metadata
@@ -78,7 +79,7 @@ def _heading(node: str, refused: int, *, elsewhere: bool) -> str:
         what = "would not be drained: pods of another node may not be evicted"
     else:
         what = "would be cordoned and drained"
-    return f"node/{node} {what} (dry run):"
+    return f"node/{node} {what} (dry run)"
 
 
 def _planned_line(one: PlannedPod, budgets: str) -> str:

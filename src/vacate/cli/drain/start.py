@@ -22,6 +22,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
+from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.program import program_name
 from vacate.cli.drain.events import event_line
@@ -29,6 +30,7 @@ from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
 from vacate.cli.drain.preview import preview
 from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.views.managerhealth import ManagerHealth
 from vacate.views.phrases import counted, span
 
 _SET_BY_OPTIONS = {
@@ -144,6 +146,8 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     _say(options, f"nodemaintenance/{name} {text}.")
     if options.detach:
         _say(options, _ways(name))
+        if line := (await read_manager_health(cluster)).line:
+            terminal.echo(line, err=True)
         _event(cluster, options, "detached", name)
         return 0
     return await follow_drain(cluster, name, options)
@@ -155,16 +159,22 @@ async def follow_drain(cluster: Cluster, name: str, options: DrainOptions) -> in
     from vacate.cli.drain.follow import Follower  # noqa: PLC0415
 
     seconds = None if options.timeout is None else options.timeout.total_seconds()
+    follower = Follower(cluster, name, options.output)
     try:
         async with asyncio.timeout(seconds):
-            end = await Follower(cluster, name, options.output).run()
+            end = await follower.run()
     except TimeoutError:
         late = span(options.timeout or dt.timedelta())
-        terminal.echo(f"Not drained after {late}; the drain goes on. {_ways(name)}", err=True)
+        goes_on = _goes_on(follower.manager.health)
+        terminal.echo(f"Not drained after {late}; {goes_on}. {_ways(name)}", err=True)
         return TIMED_OUT
     except NotFound:
         raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
     return {CANCELLED_END: CANCELLED, REPLACED_END: FAILED}.get(end, 0)
+
+
+def _goes_on(manager: ManagerHealth) -> str:
+    return "the drain goes on when a manager works" if manager.text else "the drain goes on"
 
 
 async def cancel_drain(cluster: Cluster, name: str, options: DrainOptions) -> int:

@@ -28,6 +28,7 @@ from vacate.cli.common.exitcodes import (
     complain,
     each,
 )
+from vacate.cli.common.managerwatch import ManagerWatch, watching
 from vacate.cli.common.output import print_object, print_objects
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import not_found_in
@@ -42,6 +43,7 @@ from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import Requester, Result, TurnResult
 from vacate.sdk.requesters.requests import has_requester
+from vacate.views.managerhealth import Unattended, unattended_request
 from vacate.views.phrases import command_line, listed, span
 
 _WATCHES = 64  # each pod that is waited for holds a connection
@@ -87,7 +89,7 @@ class Eviction:
             requests[pod] = requested
             self._say(pod, how_requested(requested, self._requester.name, again=pod in self._unchanged))
         if self._options.wait:
-            async with self._progress(requests):
+            async with self._progress(requests), watching(self._manager(requests)):
                 codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
         if self._options.output:
             self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
@@ -103,6 +105,20 @@ class Eviction:
         spaces = {self._namespace(pod) for pod in requests}
         namespace = spaces.pop() if len(spaces) == 1 else ""
         return shown_progress(self._cluster, names, self._requester.dialect, namespace)
+
+    def _manager(self, requests: dict[str, EvictionRequest]) -> ManagerWatch:
+        waiting = [one for one in requests.values() if not one.complete]
+
+        async def unattended() -> Unattended | None:
+            """The request that has waited for longest, until one of them was seen to be attended to."""
+            found = unattended_request(waiting)
+            if found is None:
+                return None
+            with contextlib.suppress(VacateError):
+                waiting[:] = [now for one in waiting if (now := await self._requester.find(one)) is not None]
+            return unattended_request(waiting)
+
+        return ManagerWatch(self._cluster, unattended)
 
     async def _request(self, pod: str) -> EvictionRequest:
         deadline = self._options.deadline

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
+from vacate.api.kinds import FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
@@ -23,8 +26,10 @@ from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
+from vacate.eviction.requesternames import is_maintenance
 from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
 from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.managerhealth import ManagerHealth, unattended_request, with_manager
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.sections.unrequested import explain_unrequested
 
@@ -44,8 +49,9 @@ def explain(pod: str, reach: Connection, output: str) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            explanation, readable = await _explanation(cluster, pod)
+            explanation, readable, health = await _explanation(cluster, pod)
             explanation = await _with_volumes_and_node(cluster, pod, explanation)
+            explanation = with_manager(explanation, health)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -60,17 +66,38 @@ def explain(pod: str, reach: Connection, output: str) -> None:
         interrupted()
 
 
-async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
+async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool, ManagerHealth]:
+    """The explanation, whether budgets could be read for it, and whether a manager works."""
     found = await find(cluster, pod)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
-        return _unrequested(found, cluster, budgets or []), budgets is not None
+        health = await read_manager_health(cluster)
+        return _unrequested(found, cluster, budgets or []), budgets is not None, health
     refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
     explanation = explanation_of(
-        request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
+        request,
+        found.typed_pod,
+        budgets or [],
+        now=now,
+        refused_at=refused_at,
+        program=program_name(),
+        maintenances=await _maintenances(cluster, request),
     )
-    return explanation, budgets is not None
+    health = await read_manager_health(cluster, unattended_request([request]))
+    return explanation, budgets is not None, health
+
+
+async def _maintenances(cluster: Cluster, request: EvictionRequest) -> Sequence[NodeMaintenance] | None:
+    """Those of the cluster where one requests the eviction; None where the user may not read them."""
+    if not any(is_maintenance(one.name) for one in request.spec.requesters):
+        return None
+    try:
+        return (await cluster.client.list(NODEMAINTENANCES, into=NodeMaintenance)).items
+    except NotFound:
+        return ()
+    except Forbidden:
+        return None
 
 
 async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:

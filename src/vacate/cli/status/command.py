@@ -14,6 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
@@ -29,6 +30,7 @@ from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.base import Dialect
+from vacate.views.managerhealth import unattended_request
 from vacate.views.nodeshutdowns import shutdown_lines
 from vacate.views.statusrows import row_of, unreadable_row
 
@@ -94,8 +96,8 @@ async def _show(cluster: Cluster, view: View) -> None:
     if view.output not in ("", WIDE):
         print_objects(found, view.output, name=lambda one: f"pod/{named_pod(one)}")
         return
+    decoded, unreadable = _decoded(found, view.dialect)
     if found:
-        decoded, unreadable = _decoded(found, view.dialect)
         requests = in_order(decoded, view.sort_by)
         budgets = await list_budgets(cluster, namespace) or []
         rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
@@ -111,6 +113,9 @@ async def _show(cluster: Cluster, view: View) -> None:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
         terminal.echo(f"No eviction requests{view.where}.", err=True)
+    health = await read_manager_health(cluster, unattended_request(decoded))
+    if health.text:
+        terminal.echo(health.line, err=True)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):
         terminal.echo(line, err=True)
 

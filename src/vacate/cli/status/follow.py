@@ -17,12 +17,13 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.cache.store import key_of
 from vacate.cli.common import terminal
-from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.managerwatch import ManagerWatch, watching
 from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import WIDE
 from vacate.cli.common.queries import list_budgets
 from vacate.cli.common.text import safe
+from vacate.cli.status.changes import Changes
 from vacate.cli.status.lines import ChangeLines, WatchEvents
 from vacate.cli.status.order import in_order
 from vacate.cli.status.presence import NamedPods, left_over, nothing_to_follow
@@ -30,6 +31,7 @@ from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View
 from vacate.entropy import system_entropy
 from vacate.runtime.dependencies import InformerFactory
+from vacate.views.managerhealth import Unattended, unattended_request
 from vacate.views.phrases import NOTHING
 from vacate.views.statusrows import Row, pod_of, row_of, unreadable_row
 
@@ -57,6 +59,8 @@ class Follower:
         self._lines: ChangeLines | None = None
         self._outage = Outage(cluster.clock)
         self._seen: dict[str, bool] = {}  # by pod: whether its request is over
+        say = (lambda _: self._changes.notify()) if self._console.is_terminal else None
+        self._manager = ManagerWatch(cluster, self._unattended, say)
         self._gone: dict[str, Row] = {}  # of named pods, whose end is worth a look: the request's last row
 
     async def run(self) -> None:
@@ -75,7 +79,7 @@ class Follower:
                 PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=self._view.namespace
             )
         await self._pods.follow(self._cluster, self._changes.notify)
-        async with asyncio.TaskGroup() as group:
+        async with watching(self._manager), asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in self._informers.all()]
             for informer in self._informers.all():
                 await informer.wait_synced()
@@ -83,6 +87,9 @@ class Follower:
             for task in tasks:
                 task.cancel()
         await self._say_what_remains()
+
+    async def _unattended(self) -> Unattended | None:
+        return unattended_request(self._requests.reader.list())
 
     async def _say_what_remains(self) -> None:
         about = {pod_of(one): one for one in self._requests.reader.list()}
@@ -167,7 +174,7 @@ class Follower:
         return list(self._budgets.reader.list()) if self._budgets is not None else []
 
     def _table(self) -> Text:
-        rows, note = self._rows(), safe(self._outage.text)
+        rows, note = self._rows(), safe(self._outage.text or self._manager.health.line)
         if not rows:
             return Text(note or f"No eviction requests yet{self._view.where}; waiting for one.")
         size = (self._console.width, self._console.height)

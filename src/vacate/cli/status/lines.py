@@ -11,16 +11,18 @@ from vacate.api.times import format_time
 from vacate.api.types.evictionrequest import COMPLETE
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
-from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.managerwatch import ManagerWatch, watching
 from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
 from vacate.cli.common.queries import named_pod
+from vacate.cli.status.changes import Changes
 from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
 from vacate.clock import Clock
 from vacate.entropy import system_entropy
 from vacate.runtime.dependencies import InformerFactory
+from vacate.views.managerhealth import Unattended
 from vacate.views.statusrows import Row, header_of
 
 _TICK_SECONDS = 1.0
@@ -74,7 +76,8 @@ class WatchEvents:
         self._informer.subscribe(self._see)
         await self._pods.follow(self._cluster, self._changes.notify)
         # A group: where a change cannot be printed, as its reader is gone, there is nothing to wait for.
-        async with asyncio.TaskGroup() as group:
+        manager = ManagerWatch(self._cluster, self._unattended)
+        async with watching(manager), asyncio.TaskGroup() as group:
             running = [group.create_task(one.run()) for one in (self._informer, *self._informers.all())]
             await self._informer.wait_synced()
             while not self._done():
@@ -87,6 +90,10 @@ class WatchEvents:
         for name in self._view.pods:
             if name not in self._over:
                 terminal.echo(nothing_to_follow(name, self._view), err=True)
+
+    async def _unattended(self) -> Unattended | None:
+        """Only the Lease is looked at: these are objects as they are, for programs."""
+        return None
 
     def _see(self, old: Obj | None, new: Obj | None) -> None:
         request = new or old or {}

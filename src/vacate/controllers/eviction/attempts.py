@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.entropy import Entropy
-from vacate.eviction.attempts import MAX_DELAY, after_refusal, after_restart
+from vacate.eviction.attempts import MAX_DELAY, MAX_UNWATCHED_DELAY, after_refusal, after_restart
 from vacate.eviction.retryorder import Waiting
 from vacate.runtime.reconcile import Key
 
@@ -29,6 +30,8 @@ class Attempts:
         self._entropy = entropy
         self._known: dict[Key, _Attempt] = {}
         self._waiting: dict[str, dict[Key, Waiting]] = {}  # by namespace; none is empty
+        # Whether a budget counts the pod of a request, so that a watch may show when it opens.
+        self.is_budgeted: Callable[[EvictionRequest], bool] = lambda _: True
 
     def next_of(self, request: EvictionRequest, now: dt.datetime) -> dt.datetime | None:
         """When the next eviction may be tried; None means at once.
@@ -40,14 +43,16 @@ class Attempts:
             failed = failures(request)
             if not failed:
                 return None
-            known = self._wait(request, after_restart(failed, now, self._chance()))
+            longest = MAX_DELAY if self.is_budgeted(request) else MAX_UNWATCHED_DELAY
+            known = self._wait(request, after_restart(failed, now, self._chance(), longest))
         if known.at is not None and known.at > now + MAX_DELAY:
             known.at = now  # the clock was set back: no delay is as long as that
         return known.at
 
-    def refused(self, request: EvictionRequest, now: dt.datetime) -> dt.datetime:
+    def refused(self, request: EvictionRequest, now: dt.datetime, *, by_budget: bool) -> dt.datetime:
         """The eviction was refused once more; returns when to try again."""
-        at = after_refusal(failures(request) + 1, now, self._chance())
+        longest = MAX_DELAY if by_budget else MAX_UNWATCHED_DELAY
+        at = after_refusal(failures(request) + 1, now, self._chance(), longest)
         self._wait(request, at)
         return at
 

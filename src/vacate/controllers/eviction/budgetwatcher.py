@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from vacate.api.selectors.labels import Selector, selector_of
+from vacate.api.times import EARLIEST
 from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
@@ -96,6 +97,14 @@ class BudgetWatcher:
         _, lines = self._divided(namespace, opened)
         for budget, line in lines:
             self._wake_all(first_in_line(line, allowed(budget)))
+
+    def counts(self, request: EvictionRequest) -> bool:
+        """Whether any budget counts the pod of the request."""
+        labels = self._labels(Waiting(EARLIEST, request.metadata.namespace, request.metadata.name))
+        return labels is not None and any(
+            selector_of(one.spec.selector).matches(labels)
+            for one in self._budgets.list(request.metadata.namespace)
+        )
 
     def _wake_all(self, chosen: list[Waiting]) -> None:
         for one in chosen:

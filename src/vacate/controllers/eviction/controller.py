@@ -43,6 +43,7 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
     reconciler.budgets = watcher
+    reconciler.attempts.is_budgeted = watcher.counts
     budgets.subscribe(watcher.on_budget)
     pods.subscribe(watcher.on_pod)
     queue = dialect.kind.plural

@@ -13,7 +13,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
-from vacate.eviction.attempts import Answer, answer_of, why_refused
+from vacate.eviction.attempts import Answer, answer_of, is_by_budget, why_refused
 from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.records import events
@@ -111,16 +111,16 @@ class Evictor:
     ) -> Outcome | TargetUnclear:
         answer = answer_of(error) if isinstance(error, ApiError) else Answer.TRY_AGAIN
         if answer is Answer.REFUSED and isinstance(error, ApiError):
-            return await self._refused(request, why_refused(error))
+            return await self._refused(request, why_refused(error), by_budget=is_by_budget(error))
         self._count[Result.FAILED].inc()
         if answer is Answer.LOOK and isinstance(error, ApiError):
             return TargetUnclear(error)
         raise error
 
-    async def _refused(self, request: EvictionRequest, why: str) -> Outcome:
+    async def _refused(self, request: EvictionRequest, why: str, *, by_budget: bool) -> Outcome:
         """Count, say why, and wait. The wait is remembered first: it holds even if nothing can be written."""
         self._count[Result.REFUSED].inc()
-        at = self._attempts.refused(request, self._deps.clock.now())
+        at = self._attempts.refused(request, self._deps.clock.now(), by_budget=by_budget)
         for note in events.refused(request, why):
             self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
         await self._write_down(request, why)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vacate.admission.context import Context
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid, not_found
-from vacate.api.identity import Access, denial
+from vacate.api.identity import Access, User, denial
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, name_of, namespace_of
@@ -36,9 +36,14 @@ def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUEST
     pod = named_pod(obj)
     if not pod.name:
         return
-    access = Access(ctx.user, "delete", PODS.group, PODS.version, PODS.plural, "", pod.namespace, pod.name)
+    access = deletion_of(pod, ctx.user)
     if not ctx.may(access):
         raise status.forbidden(kind, name_of(obj), denial(access))
+
+
+def deletion_of(pod: TargetReference, user: User) -> Access:
+    """The deletion of the pod, as the authorizer is asked about it."""
+    return Access(user, "delete", PODS.group, PODS.version, PODS.plural, "", pod.namespace, pod.name)
 
 
 def live_pod(obj: Obj, ctx: Context) -> Obj | None:

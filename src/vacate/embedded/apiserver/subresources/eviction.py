@@ -30,7 +30,7 @@ from vacate.embedded.apiserver.subresources.body import read_posted
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
 from vacate.errors import ApiError, BadRequest, TransportError
-from vacate.eviction.attempts import is_held_by_budget
+from vacate.eviction.attempts import is_by_budget
 from vacate.kube.eviction import bypasses_budgets, selects
 from vacate.wire.message import Response
 
@@ -85,7 +85,7 @@ def _check_dry_run(storage: Storage, call: Call, options: DeleteOptions, body: O
     try:
         _stage(storage, call, replace(options, dry_run=("All",)), body, [])
     except ApiError as error:
-        if not is_held_by_budget(error):
+        if not is_by_budget(error):
             raise
 
 

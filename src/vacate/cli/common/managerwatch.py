@@ -1,0 +1,92 @@
+"""Whether a manager works on what a command shows or waits for: read once, or every two seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+
+from vacate.api.objectnames import EMBEDDED_BUILD
+from vacate.api.times import format_time
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.program import program_name
+from vacate.errors import ApiError, TransportError
+from vacate.runtime.managerlease import manager_leases
+from vacate.views.managerhealth import (
+    WORKS,
+    ManagerHealth,
+    ManagerState,
+    Unattended,
+    manager_health,
+)
+from vacate.wire.message import Request
+
+LOOK_SECONDS = 2.0
+_READ_SECONDS = 3.0
+WORKS_AGAIN = "The manager works again."
+
+
+async def read_manager_health(cluster: Cluster, unattended: Unattended | None = None) -> ManagerHealth:
+    """What is known now. A server that does not answer is no sign of the manager, and reported elsewhere."""
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            leases = await manager_leases(cluster.client)
+            found = manager_health(leases, cluster.clock.now(), unattended, program=program_name())
+            if not found.text:
+                return found
+            embedded = await _is_embedded(cluster)
+    except (ApiError, TransportError, TimeoutError):
+        return ManagerHealth(ManagerState.UNKNOWN)
+    now = cluster.clock.now()
+    return manager_health(leases, now, unattended, embedded=embedded, program=program_name())
+
+
+async def _is_embedded(cluster: Cluster) -> bool:
+    """Whether this is a cluster of `vacate up`, where other commands help."""
+    try:
+        version = msgspec.json.decode(await cluster.client.send(Request("GET", "/version")))
+    except (ApiError, msgspec.MsgspecError):
+        return False
+    return isinstance(version, dict) and str(version.get("gitVersion", "")).endswith(EMBEDDED_BUILD)
+
+
+class ManagerWatch:
+    """Looks again and again, and says what has changed."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        unattended: Callable[[], Awaitable[Unattended | None]],
+        say: Callable[[ManagerHealth], None] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._unattended = unattended
+        self._say = say or self._echo
+        self.health = WORKS
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            found = await read_manager_health(self._cluster, await self._unattended())
+            before, self.health = self.health, found
+            if bool(found.text) != bool(before.text) or (found.text and found.state is not before.state):
+                self._say(found)
+            await self._cluster.clock.sleep(LOOK_SECONDS)
+
+    def _echo(self, health: ManagerHealth) -> None:
+        now = format_time(self._cluster.clock.now())
+        terminal.echo(f"{now} {health.line or WORKS_AGAIN}", err=True)
+
+
+@contextlib.asynccontextmanager
+async def watching(watch: ManagerWatch) -> AsyncIterator[ManagerWatch]:
+    """Look for the length of the block."""
+    task = asyncio.get_running_loop().create_task(watch.run())
+    try:
+        yield watch
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)  # its reader may be gone

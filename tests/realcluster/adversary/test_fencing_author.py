@@ -1,0 +1,61 @@
+"""An author of FencingPolicies: may write them, and is not the manager that carries them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.realcluster.adversary import OWN_NODE, PENDING, ROWS, Site, refused
+from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.fencing.marks import APPROVED, REQUESTED
+
+pytestmark = ROWS
+PROGRAMS = (
+    "ssh_path", "SSH-PATH", "telnet_path", "sudo_path", "gnutlscli_path", "snmpget_path", "passwd_script",
+    "exec", "ssh_options", "identity_file", "debug_file", "debug", "sudo", "use_sudo",
+)  # fmt: skip
+SECRET = {"namespace": "vacate-system", "name": "bmc"}
+CREDENTIALS = ("passwd", "password", "token", "secret_key", "snmp_priv_passwd", "snmp_priv_passwd_script")
+
+
+def _policy(agent: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "mine"}, "spec": {"agent": agent}}
+
+
+class TestFencingPolicyAuthor:
+    @pytest.mark.parametrize("option", [*PROGRAMS, *CREDENTIALS])
+    def test_has_no_program_run_and_keeps_no_credential_in_a_policy(self, site: Site, option: str) -> None:
+        agent = {"command": {"program": "fence_redfish", "options": {"ip": "10.0.0.7", option: "/bin/sh"}}}
+        refused(site.fencer.create(FENCINGPOLICIES, _policy(agent)), "spec.agent.command.options")
+
+    @pytest.mark.parametrize(
+        "agent",
+        [
+            {"url": "http://bmc.example/", "secretRef": SECRET},
+            {"url": "https://me:s3cret@bmc.example/"},
+            {"url": "file:///etc/passwd"},
+        ],
+        ids=["a token without TLS", "a password in the address", "a file"],
+    )
+    def test_has_no_credential_sent_in_the_clear(self, site: Site, agent: Any) -> None:
+        refused(site.fencer.create(FENCINGPOLICIES, _policy({"http": agent})), "spec.agent.http")
+
+    def test_has_no_other_program_run_as_an_agent(self, site: Site) -> None:
+        for program in ("/bin/sh", "sh", "fence_../../bin/sh", "fence_x;id"):
+            refused(site.fencer.create(FENCINGPOLICIES, _policy({"command": {"program": program}})))
+
+    def test_decides_nothing_in_the_name_of_the_manager(self, site: Site) -> None:
+        agent = {"command": {"program": "fence_redfish", "options": {"ip": "10.0.0.7"}}}
+        name = site.given(FENCINGPOLICIES, {**_policy(agent), "metadata": {"name": "shared"}}, "")
+        refused(site.fencer.change(FENCINGPOLICIES, name, {"status": {"nodes": []}}, sub="status"))
+
+
+class TestNodeEditor:
+    """Who may patch nodes, as kubelets and many controllers may, and has no right to fence."""
+
+    @PENDING
+    @pytest.mark.parametrize("mark", [APPROVED, REQUESTED])
+    def test_approves_no_fence_and_requests_none(self, site: Site, mark: str) -> None:
+        change = {"metadata": {"annotations": {mark: "now"}}}
+        refused(site.node_editor.change(NODES, OWN_NODE, change))
