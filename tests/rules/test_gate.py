@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.evictions import A, active, found, on_simulated_cluster, request_eviction, running_pod
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
+from vacate.api.kinds import DESCHEDULINGPOLICIES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
 from vacate.features import FeatureGates, parse_feature_gates
@@ -37,4 +37,6 @@ def test_closed_it_is_not_served_and_loses_nothing() -> None:
 def test_nothing_else_is_gated() -> None:
     assert served_kinds(ALL_OPEN) == SERVED_KINDS
     assert [kind for kind in SERVED_KINDS if kind not in served_kinds(OPEN)] == [EVACUATIONS]
-    assert [kind for kind in served_kinds(OPEN) if kind not in served_kinds(CLOSED)] == [EVICTIONREQUESTS]
+    assert [kind for kind in served_kinds(OPEN) if kind not in served_kinds(CLOSED)] == [
+        EVICTIONREQUESTS, NODEMAINTENANCES, DESCHEDULINGPOLICIES,
+    ]  # fmt: skip
