@@ -42,6 +42,21 @@ KNOWN_GATES: Mapping[str, bool] = {
 }
 """Every gate and its default."""
 
+REQUIRED_GATES: Mapping[str, str] = {
+    # They request evictions by EvictionRequests, also where they are told to use Evacuations.
+    "NodeMaintenance": "EvictionRequestAPI",
+    "Descheduling": "EvictionRequestAPI",
+    "EvictionBridge": "EvictionRequestAPI",
+    # What moves the pods of workloads is shared by both APIs, and reads the requests of both.
+    "EvacuationAPI": "EvictionRequestAPI",
+    "DeploymentInterceptor": "EvictionRequestAPI",
+    "StatefulSetInterceptor": "EvictionRequestAPI",
+    # They have their turns after that of the Deployment, and end what it has begun.
+    "ReplicaSetInterceptor": "DeploymentInterceptor",
+    "HorizontalPodAutoscalerInterceptor": "DeploymentInterceptor",
+}
+"""By gate: another one without which it is closed, whatever its default says."""
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
@@ -50,12 +65,15 @@ class FeatureGates:
     overrides: tuple[tuple[str, bool], ...] = ()
 
     def enabled(self, gate: str) -> bool:
-        """Whether the gate is open; an unknown name is a programming error."""
-        return dict(self.overrides).get(gate, KNOWN_GATES[gate])
+        """Whether the gate is open, and those that it needs; an unknown name is a programming error."""
+        needed = REQUIRED_GATES.get(gate, "")
+        own = dict(self.overrides).get(gate, KNOWN_GATES[gate])
+        return own and (not needed or self.enabled(needed))
 
 
 def parse_feature_gates(text: str) -> FeatureGates:
-    """Read `Name=true,Other=false`; an unknown name or value is a ConfigError."""
+    """Read `Name=true,Other=false`; a ConfigError for an unknown name or value, and for a gate that is opened
+    while one that it needs is closed."""
     overrides: dict[str, bool] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = item.partition("=")
@@ -65,4 +83,12 @@ def parse_feature_gates(text: str) -> FeatureGates:
         if not equals or value.lower() not in ("true", "false"):
             raise ConfigError(f"--feature-gates: {name} needs the value true or false, as in {name}=true")
         overrides[name] = value.lower() == "true"
-    return FeatureGates(tuple(sorted(overrides.items())))
+    gates = FeatureGates(tuple(sorted(overrides.items())))
+    for name, is_open in overrides.items():
+        if is_open and not gates.enabled(name):
+            needed = REQUIRED_GATES[name]
+            raise ConfigError(
+                f"--feature-gates: {name}=true needs {needed}, which is off: "
+                f"set {needed}=true as well, or {name}=false"
+            )
+    return gates

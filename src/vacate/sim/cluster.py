@@ -100,7 +100,7 @@ class World:
         self.evictions = Process("evictions", self.network, self._evictions)
         self._processes = [self.nodes, self.controllers, self.scheduler]
         self._evicting = [one for one in settings.evictions if one.is_enabled(settings.gates)]
-        if settings.evictions and settings.gates.enabled("EvictionRequestAPI"):
+        if self._evicting:
             self._processes.append(self.evictions)
         self._pool: NodePool | None = None
         self._starts = Counter[str]()  # by the name of a stream

@@ -188,9 +188,10 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         ),
     ),
     ControllerDescriptor(
+        # Without the interceptors too: pods that they were registered on are to be released from them.
         "workload-registration-controller",
         registration,
-        gate="DeploymentInterceptor",
+        gate="EvictionRequestAPI",
         kinds=(EVICTIONREQUESTS,),
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vacate.api.identity import StatusAuthority
-from vacate.api.kinds import SELFSUBJECTREVIEWS
+from vacate.api.kinds import EVICTIONREQUESTS, SELFSUBJECTREVIEWS
 from vacate.api.objects import dig
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
@@ -171,7 +171,8 @@ class WebhookParts:
 
     @property
     def _bridges(self) -> bool:
-        return self._settings.bridge or self._settings.gates.enabled(BRIDGE_GATE)
+        gates = self._settings.gates
+        return gates.enabled(BRIDGE_GATE) or (self._settings.bridge and gates.enabled(EVICTIONREQUESTS.gate))
 
     async def _learn_own_name(self) -> None:
         """Who the cluster takes us for: of the records of callers only ours count."""

@@ -56,7 +56,7 @@ class EmbeddedCluster:
         self.close()
         option, state = gates(is_open=is_open)
         bridge = ("--bridge-wait", f"{BRIDGE_SECONDS}s")
-        opened = (option, f"{state},EvictionBridge=true")
+        opened = (option, f"{state},EvictionBridge={str(is_open).lower()}")
         options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS)
         self._process = ClusterProcess(self._folder, *options, port=self._port)
         self._process.wait_ready()

@@ -13,6 +13,7 @@ from typing import Any
 
 from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import MASTERS, StatusAuthority
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.auth.authentication import read_token_file
@@ -43,6 +44,7 @@ from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import log_files
 from vacate.pki.tls import server_ssl_context
 from vacate.wiring.components import ControllerDescriptor, Environment
+from vacate.wiring.controllers import enabled
 from vacate.wiring.hooks import hook_controllers
 from vacate.wiring.nodeagent import build_agent, container_environment
 
@@ -112,8 +114,8 @@ class LocalCluster:
 
     @property
     def evictions(self) -> bool:
-        """Whether eviction requests are attended to in here."""
-        return self.settings.evictions and self.settings.gates.enabled("EvictionRequestAPI")
+        """Whether Vacate's controllers run in here."""
+        return self.settings.evictions and bool(enabled(self.settings.gates))
 
     async def start(self) -> None:
         """Bring everything up; return when the API is served. ConfigError names what is in the way."""
@@ -200,7 +202,7 @@ class LocalCluster:
             self.settings.gates,
             fencing_job_namespace=FENCING_JOB_NAMESPACE,
             fencing_addresses=self.settings.fencing_addresses,
-            replicasets_await_turns=self.evictions,
+            replicasets_await_turns=self.evictions and self.settings.gates.enabled(EVICTIONREQUESTS.gate),
         )
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),
