@@ -55,6 +55,7 @@ LAB   ?= $(shell echo $$(( ($(SEEDS) + 9) / 10 )))
 sim: $(STAMP) ## Simulate evictions, and the whole system under faults, in virtual time (SEEDS=n START=n LAB=n)
 	@test $(SEEDS) = 0 || PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --start $(START) --seeds $(SEEDS)
 	@test $(SEEDS) = 0 || PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --mixed --start $(START) --seeds $$(( ($(SEEDS) + 4) / 5 ))
+	@test $(SEEDS) = 0 || PYTHONPATH=tests $(BIN)/python -m support.matrix.run --start $(START) --seeds $(SEEDS)
 	@test $(LAB) = 0 || PYTHONPATH=tests $(BIN)/python -m support.laboratory.run --start $(START) --seeds $(LAB)
 
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)

@@ -42,6 +42,7 @@ _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:m
 _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
 _HOOKS = "mark-hooks"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
+_MAX_DRAINING, _TOPOLOGY_KEY = 770006, "mark-topology-key"
 _BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
 _BRIDGE_UNVERIFIED = "mark-bridge-unverified"
 _SOURCES = {
@@ -60,6 +61,8 @@ _VALUES = {
     str(_WEBHOOKS): ".Values.webhook.replicas",
     str(_MAX_INTERCEPTORS): ".Values.limits.interceptors",
     str(_MAX_SECONDS): ".Values.limits.requestSeconds",
+    str(_MAX_DRAINING): ".Values.limits.drainingNodes",
+    _TOPOLOGY_KEY: ".Values.limits.topologyKey",
     str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
     _BRIDGE_UNVERIFIED: ".Values.evictionBridge.unverifiedCallers",
 }
@@ -137,6 +140,11 @@ SWITCHES = (
         'ne (toString .Values.limits.requestSeconds) ""',
         partial(_changed, {"max_request_seconds": _MAX_SECONDS}),
     ),
+    Switch(
+        'ne (toString .Values.limits.drainingNodes) ""',
+        partial(_changed, {"max_draining_nodes": _MAX_DRAINING}),
+    ),
+    Switch(".Values.limits.topologyKey", lambda given: replace(given, topology_key=_TOPOLOGY_KEY)),
     Switch(
         "or .Values.interceptorAccounts .Values.hooks.enabled",
         partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}}),
@@ -394,12 +402,16 @@ interceptorAccounts: {{}}
 # Users as which managers work that do not use the service account of this release.
 managerUsers: []
 
-# The administrator's limits for every request; empty for none.
+# The administrator's limits for every request, and for all NodeMaintenances together; empty for none.
 limits:
   # How many of a pod's interceptors get a turn.
   interceptors: ""
   # After how many seconds the pod is evicted, whatever its interceptors do.
   requestSeconds: ""
+  # How many nodes all NodeMaintenances together drain at the same time: a number, or a percentage.
+  drainingNodes: ""
+  # Never drain nodes with two values of this label at once, such as topology.kubernetes.io/zone.
+  topologyKey: ""
 
 # Rules by which new pods register interceptors, as a text of YAML.
 podRules: ""

@@ -55,8 +55,20 @@ CASES: dict[str, tuple[Values, Settings]] = {
         ),
     ),
     "limits": (
-        {"limits": {"interceptors": 0, "requestSeconds": 86400}},
-        Settings(max_interceptors=0, max_request_seconds=86400),
+        {
+            "limits": {
+                "interceptors": 0,
+                "requestSeconds": 86400,
+                "drainingNodes": "10%",
+                "topologyKey": "example.com/rack",
+            }
+        },
+        Settings(
+            max_interceptors=0,
+            max_request_seconds=86400,
+            max_draining_nodes="10%",
+            topology_key="example.com/rack",
+        ),
     ),
     "replicas": (
         {"manager": {"replicas": 1}, "webhook": {"replicas": 3}},

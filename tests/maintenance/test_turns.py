@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import NodeProgress
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
 from vacate.maintenance.names import CLAIMS
 from vacate.maintenance.progress import counted, estimate, percent_of, steady
-from vacate.maintenance.turns import Candidate, limit_of, next_turns
+from vacate.maintenance.turns import Turn, TurnRules, Turns, limit_of, next_turns
 
 pytestmark = pytest.mark.unit
 
@@ -28,26 +28,63 @@ def test_limits(value: int | str, total: int, limit: int) -> None:
     assert limit_of(value, total) == limit
 
 
-def nodes(text: str) -> list[Candidate]:
-    """`a1+ b2.` is node a of topology 1, active, and b of 2, waiting; without a sign it is done."""
-    return [Candidate(one[0], one[2:] == "+", one[2:] == ".", one[1]) for one in text.split()]
+ZONE = "zone"
+
+
+def zoned(text: str) -> Node:
+    """`a1` is node a of zone 1."""
+    return Node(metadata=ObjectMeta(name=text[0], labels={ZONE: text[1]}))
+
+
+def turns(given: str, others: str = "", **rules: Any) -> Turns:
+    """`a1+ b2.` is node a of zone 1, active, and b of 2, waiting; without a sign it is done.
+
+    The others are active; `x1!` belongs to a maintenance that names the zone as its topology key.
+    """
+    own, limit = given.split(), rules.pop("limit", 1)
+    active = [zoned(one) for one in own if one.endswith("+")]
+    waiting = [zoned(one) for one in own if one.endswith(".")]
+    elsewhere = [Turn("other", zoned(one), ZONE if one.endswith("!") else "") for one in others.split()]
+    return next_turns(waiting, active, elsewhere, TurnRules(limit, len(own), **rules))
 
 
 @pytest.mark.parametrize(
     ("given", "limit", "topology", "starts"),
     [
-        ("a1. b1. c1.", 1, False, ["a"]),
-        ("a1. b1. c1.", 2, False, ["a", "b"]),
-        ("a1+ b1. c1.", 2, False, ["b"]),
-        ("a1+ b1+ c1.", 2, False, []),
-        ("a1 b1. c1.", 1, False, ["b"]),
-        ("a1. b2. c1.", 3, True, ["a", "c"]),
-        ("a2+ b1. c2.", 3, True, ["c"]),
-        ("a1+ b2.", 5, True, []),
+        ("a1. b1. c1.", 1, "", ["a"]),
+        ("a1. b1. c1.", 2, "", ["a", "b"]),
+        ("a1+ b1. c1.", 2, "", ["b"]),
+        ("a1+ b1+ c1.", 2, "", []),
+        ("a1 b1. c1.", 1, "", ["b"]),
+        ("a1. b2. c1.", 3, ZONE, ["a", "c"]),
+        ("a2+ b1. c2.", 3, ZONE, ["c"]),
+        ("a1+ b2.", 5, ZONE, []),
     ],
 )
-def test_turns(given: str, limit: int, topology: bool, starts: list[str]) -> None:
-    assert next_turns(nodes(given), limit, by_topology=topology) == starts
+def test_turns_of_one_maintenance(given: str, limit: int, topology: str, starts: list[str]) -> None:
+    found = turns(given, limit=limit, topology_key=topology)
+    assert (found.starts, found.held) == (starts, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "others", "rules", "starts", "held"),
+    [
+        pytest.param("a1. b2.", "x2", {"topology_key": ZONE}, ["b"], "a", id="own key"),
+        pytest.param("a1.", "x2", {"topology_key": ZONE}, [], "a", id="own key, nothing else to do"),
+        pytest.param("a1.", "x2", {}, ["a"], "", id="no key"),
+        pytest.param("a1.", "x2!", {}, [], "a", id="key of the other"),
+        pytest.param("a1.", "x2", {"draining_key": ZONE}, [], "a", id="key of the installation"),
+        pytest.param("a1.", "a1!", {"topology_key": ZONE}, ["a"], "", id="the same node"),
+        pytest.param("a1. b1.", "x1 y1", {"limit": 2, "max_draining": 3}, ["a"], "b", id="limit of all"),
+        pytest.param("a1.", "x1 y1", {"max_draining": 2}, [], "a", id="no room under the limit of all"),
+        pytest.param("a1.", "a1 y1", {"max_draining": 2}, ["a"], "", id="a shared node counts once"),
+    ],
+)
+def test_turns_beside_other_maintenances(
+    given: str, others: str, rules: dict[str, Any], starts: list[str], held: str
+) -> None:
+    found = turns(given, others, **rules)
+    assert (found.starts, found.held) == (starts, held)
 
 
 def test_counts_never_fall() -> None:

@@ -7,7 +7,7 @@ import datetime as dt
 import click
 
 from vacate.cli.common.controllers import serve_controllers
-from vacate.cli.common.parameters import namespace_name
+from vacate.cli.common.parameters import label_name, namespace_name, node_count
 from vacate.cli.common.serveroptions import (
     election_options,
     fencing_addresses_option,
@@ -71,6 +71,20 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
 )
 @limit_options
 @click.option(
+    "--max-draining-nodes",
+    type=node_count,
+    show_default="no limit",
+    metavar="N|N%",
+    help="How many nodes all NodeMaintenances together drain at the same time.",
+)
+@click.option(
+    "--topology-key",
+    type=label_name,
+    default="",
+    metavar="LABEL",
+    help="Never drain nodes with two values of this label at once, whichever NodeMaintenances drain them.",
+)
+@click.option(
     "--fencing-job-namespace",
     type=namespace_name,
     metavar="NAME",
@@ -97,6 +111,8 @@ def manager(
     burst: int,
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
+    max_draining_nodes: int | str | None,
+    topology_key: str,
     fencing_job_namespace: str | None,
     fencing_addresses: tuple[Network, ...],
     per_request: bool,
@@ -108,7 +124,7 @@ def manager(
     itself, unless it was started with --no-evictions.
     """
     log_to_stderr(verbose=verbose)
-    limits = Limits(max_interceptors, max_request_duration)
+    limits = Limits(max_interceptors, max_request_duration, max_draining_nodes, topology_key)
     settings = ManagerSettings(
         gates,
         leader_elect,

@@ -86,10 +86,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an administrator allows every request at most; None is no limit."""
+    """What an administrator allows every request, and all drains together, at most; None is no limit."""
 
     interceptors: int | None = None  # how many of a pod's interceptors get a turn
     duration: dt.timedelta | None = None  # from the creation of a request until the pod is evicted
+    draining_nodes: int | str | None = None  # drained at the same time: a number, or a percentage of all
+    topology_key: str = ""  # a node label: nodes with two values of it are never drained at the same time
 
 
 @dataclass(frozen=True, slots=True)

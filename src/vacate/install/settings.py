@@ -105,6 +105,9 @@ class Settings:
     # The administrator's limits for each request; None is no limit.
     max_interceptors: int | None = None
     max_request_seconds: int | None = None
+    # Those for all NodeMaintenances together: nodes drained at the same time, and the label that they share.
+    max_draining_nodes: int | str | None = None
+    topology_key: str = ""
     feature_gates: str = ""
     # Creating and changing requests, and deleting those that forbid it.
     request_failure_policy: FailurePolicy = FailurePolicy.FAIL

@@ -15,8 +15,9 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.maintenance.pods import Verdict
+from vacate.maintenance.turns import Turns
 from vacate.views.budgets import allowance_of, covering
-from vacate.views.phrases import listed
+from vacate.views.phrases import counted, listed
 from vacate.views.refusals import refusal_of
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
@@ -70,6 +71,32 @@ def from_withdrawal(pod: str, message: str) -> Blocker:
         name=name,
         message=_cut(text),
         remedy=_cut(remedy),
+    )
+
+
+def from_turn(turns: Turns, drained: int) -> Blocker:
+    """A node that waits for nodes of other maintenances."""
+    if turns.by is None:
+        return Blocker(
+            node=turns.held,
+            kind="Turn",
+            message=f"waits for its turn: {counted(drained, 'node')} of other NodeMaintenances "
+            f"{'is' if drained == 1 else 'are'} drained now, as many as the manager allows",
+            remedy="wait until one of them is drained: kubectl get nodemaintenances; or raise "
+            "--max-draining-nodes of the manager",
+        )
+    other, node = turns.by.maintenance, turns.by.node.metadata
+    value = node.labels.get(turns.key, "none")
+    return Blocker(
+        node=turns.held,
+        kind="Turn",
+        name=other,
+        message=_cut(
+            f"waits for its turn: NodeMaintenance {other} drains node {node.name}, "
+            f"whose {turns.key} is {value}"
+        ),
+        remedy=f"wait until that node is drained, or see what holds it: kubectl get nodemaintenance {other} "
+        "-o yaml",
     )
 
 

@@ -17,6 +17,8 @@ from vacate.api.types.nodemaintenance import (
     Blocker,
     NodeProgress,
 )
+from vacate.eviction.model import Limits
+from vacate.maintenance.turns import Turn
 
 ACTIVE = (DRAINING, BLOCKED)
 STARTED = (*ACTIVE, DRAINED)
@@ -51,6 +53,9 @@ class Environment:
     refused_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
 
+    others: Sequence[Turn] = ()  # the nodes that other maintenances drain now
+    limits: Limits = field(default_factory=Limits)  # of the installation
+    node_count: int = 0  # of the cluster
     forced: Mapping[str, int] = field(default_factory=dict)  # by node: removed so, and not in the status yet
     since: Mapping[BlockerKey, dt.datetime] = field(default_factory=dict)  # of what was reported last
 

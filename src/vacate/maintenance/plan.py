@@ -19,13 +19,16 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.maintenance.blockers import CONDITIONS_REFUSED, from_node, from_withdrawal
+from vacate.maintenance.blockers import CONDITIONS_REFUSED, from_node, from_turn, from_withdrawal
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import ACTIVE, STARTED, Environment, Plan
 from vacate.maintenance.nodedrain import drain_node
 from vacate.maintenance.pods import selector_from
 from vacate.maintenance.progress import is_done, plausible
-from vacate.maintenance.turns import Candidate, next_turns
+from vacate.maintenance.turns import TurnRules, Turns, limit_of, next_turns
+
+TURN_RECHECK = dt.timedelta(seconds=15)
+"""A node that waits for other maintenances is looked at again after so long, though none has changed."""
 
 
 def meant_nodes(maintenance: NodeMaintenance, nodes: Sequence[Node]) -> list[str]:
@@ -58,7 +61,14 @@ def plan_maintenance(
             for name, row in rows.items()
         }
     elif drains:
-        plan.starts = _starts(maintenance, rows, around)
+        turns = _turns(maintenance, rows, around)
+        plan.starts = turns.starts
+        if turns.held:
+            plan.wake(now + TURN_RECHECK)
+            held = from_turn(turns, len({one.node.metadata.name for one in around.others}))
+            rows[turns.held] = _row(rows[turns.held], PENDING, message=held.message)
+            if not turns.starts and not any(row.phase in ACTIVE for row in rows.values()):
+                plan.blockers.append(held)
         for name in plan.starts:
             rows[name] = _started(rows[name], around.nodes[name], now)
     for name, row in rows.items():
@@ -137,19 +147,20 @@ def _ready_to_start(
     )
 
 
-def _starts(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment) -> list[str]:
+def _turns(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment) -> Turns:
     spec = maintenance.spec
     there = {name: around.nodes[name] for name in rows if name in around.nodes}
-    candidates = [
-        Candidate(
-            name,
-            active=row.phase in ACTIVE and name in there,
-            waiting=row.phase == PENDING and name in there,
-            topology=there[name].metadata.labels.get(spec.topology_key, "") if name in there else "",
-        )
-        for name, row in rows.items()
-    ]
-    return next_turns(candidates, spec.max_nodes, by_topology=bool(spec.topology_key))
+    limit = around.limits.draining_nodes
+    rules = TurnRules(
+        spec.max_nodes,
+        len(rows),
+        spec.topology_key,
+        None if limit is None else limit_of(limit, around.node_count),
+        around.limits.topology_key,
+    )
+    own = [there[name] for name, row in rows.items() if row.phase in ACTIVE and name in there]
+    waiting = [there[name] for name, row in rows.items() if row.phase == PENDING and name in there]
+    return next_turns(waiting, own, around.others, rules)
 
 
 def _unknown(name: str) -> Blocker:

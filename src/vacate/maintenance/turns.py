@@ -1,21 +1,47 @@
-"""Which nodes may be drained now: a limit on how many, and never two values of a topology at once."""
+"""Which nodes may be drained now: limits on how many, and never two values of a topology at once.
+
+A limit of a maintenance counts its own nodes. A topology key counts the nodes of all maintenances, whichever
+of them names it, and so do the limits of the installation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
+from vacate.api.types import Node
 from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A node as far as its turn depends on it."""
+class Turn:
+    """A node that is drained now: by which maintenance, and by which label it keeps others apart."""
 
-    name: str
-    active: bool  # its turn has come, and it is not drained
-    waiting: bool  # its turn has not come
-    topology: str = ""
+    maintenance: str
+    node: Node
+    topology_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRules:
+    """What limits the turns of a maintenance."""
+
+    max_nodes: int | str  # of its own nodes
+    total: int  # how many nodes it has
+    topology_key: str = ""
+    # Those of the installation, for the nodes of all maintenances together.
+    max_draining: int | None = None
+    draining_key: str = ""
+
+
+@dataclass(slots=True)
+class Turns:
+    """The nodes whose turn comes now, and what holds the first one that waits for other maintenances."""
+
+    starts: list[str] = field(default_factory=list)
+    held: str = ""  # the node
+    by: Turn | None = None  # None where only the limit of the installation is reached
+    key: str = ""  # the label whose value differs
 
 
 def limit_of(max_nodes: int | str, total: int) -> int:
@@ -26,17 +52,34 @@ def limit_of(max_nodes: int | str, total: int) -> int:
         return 1
 
 
-def next_turns(candidates: Sequence[Candidate], max_nodes: int | str, *, by_topology: bool) -> list[str]:
-    """The nodes whose turn comes now, in the order given."""
-    active = [one for one in candidates if one.active]
-    room = limit_of(max_nodes, len(candidates)) - len(active)
-    value = active[0].topology if active else None
-    found: list[str] = []
-    for one in candidates:
-        if len(found) >= room:
+def next_turns(
+    waiting: Sequence[Node], own: Collection[Node], others: Sequence[Turn], rules: TurnRules
+) -> Turns:
+    """The nodes whose turn comes now, of those that wait, in the order given."""
+    found = Turns()
+    turns = [*(Turn("", node, rules.topology_key) for node in own), *others]
+    names = {turn.node.metadata.name for turn in turns}
+    room = limit_of(rules.max_nodes, rules.total) - len(own)
+    for node in waiting:
+        if len(found.starts) >= room:
             break
-        if not one.waiting or (by_topology and value is not None and one.topology != value):
-            continue
-        value = one.topology
-        found.append(one.name)
+        name = node.metadata.name
+        conflict = next(((one, key) for one in turns if (key := _apart(node, one, rules))), None)
+        full = rules.max_draining is not None and len(names | {name}) > rules.max_draining
+        if conflict is None and not full:
+            found.starts.append(name)
+            turns.append(Turn("", node, rules.topology_key))
+            names.add(name)
+        elif not found.held and (conflict is None or conflict[0].maintenance):
+            found.held = name
+            found.by, found.key = conflict if conflict is not None else (None, "")
     return found
+
+
+def _apart(node: Node, turn: Turn, rules: TurnRules) -> str:
+    """The label that keeps the node from being drained beside the other; empty where none does."""
+    if turn.node.metadata.name == node.metadata.name:
+        return ""
+    mine, its = node.metadata.labels, turn.node.metadata.labels
+    keys = (rules.topology_key, rules.draining_key, turn.topology_key)
+    return next((key for key in keys if key and mine.get(key, "") != its.get(key, "")), "")

@@ -31,6 +31,8 @@ class Refusal:
 class Place(ABC):
     """One cluster, and in it a namespace and a drain of their own."""
 
+    setup_seconds = 60.0  # until what a case needs is there
+
     def __init__(self, client: Client, namespace: str, nodes: list[str]) -> None:
         self.client = client
         self.namespace = namespace
@@ -73,7 +75,7 @@ class Place(ABC):
         spec = {"nodeName": node or self.node, "containers": [{"name": "main", "image": "app:1"}]}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **parts}}
         await self.client.create(PODS, body, self.namespace)
-        return await self.until(lambda: self._if(name, ready=ready), f"pod {name} runs", 60.0)
+        return await self.until(lambda: self._if(name, ready=ready), f"pod {name} runs", self.setup_seconds)
 
     async def _if(self, name: str, *, ready: bool) -> Obj | None:
         found = await self.client.get(PODS, name, self.namespace)
@@ -91,7 +93,7 @@ class Place(ABC):
             found = await self.client.get(PODDISRUPTIONBUDGETS, name, self.namespace)
             return bool(found.get("status", {}).get("expectedPods")) or None
 
-        await self.until(counted, f"budget {name} is counted", 60.0)
+        await self.until(counted, f"budget {name} is counted", self.setup_seconds)
 
     async def drain(self, name: str = "", **spec: Any) -> None:
         """Drain the node of the pods of this namespace alone; others may use it too."""

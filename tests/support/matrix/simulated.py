@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from support.matrix.place import Place, Refusal
 from support.matrix.table import CASES, Case, run_case
+from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.embedded.apiserver.inprocess import Handler
@@ -86,7 +87,8 @@ class SimulatedPlace(Place):
         end = self.now() + seconds
         while not (found := await look()):
             if self.now() >= end:
-                raise OutOfTime(f"{what}: not within {seconds:g} s; {await self.status()}")
+                shown = self.world.find(NODEMAINTENANCES, self.drain_name) or {}
+                raise OutOfTime(f"{what}: not within {seconds:g} s; {shown.get('status')}")
             await self.world.sim.clock.sleep(0.1)
             self.world.check()
         return found
@@ -186,6 +188,7 @@ def run_seed(seed: int) -> SeedOutcome:
         draw = sim.stream("moments")
         async with World(sim, trouble.settings()) as world:
             place = SimulatedPlace(world)
+            place.setup_seconds = 1200.0  # a watch that falls silent is asked for anew after ten minutes
 
             async def pause() -> None:
                 disturbing = sim.loop.create_task(trouble.disturb(world))

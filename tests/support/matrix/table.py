@@ -289,6 +289,13 @@ CASES = (
         "--delete-emptydir-data",
         spec={"pods": {"localDataPods": "Refuse"}},
     ),
+    Case(
+        "a drain of another zone",
+        _other_zone,
+        _open_budget,
+        ("Turn",),
+        "other-NAMESPACE",
+    ),
     *(
         Case(
             f"requests refused by {by}",

@@ -148,7 +148,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         str,
         described(
             "A node label, such as topology.kubernetes.io/zone. Nodes are drained at the same time only if "
-            "they have the same value, so that two zones are never drained at once.",
+            "they have the same value, so that two zones are never drained at once. Nodes of all "
+            "NodeMaintenances count.",
             maxLength=317,
             pattern=f"^$|{_LABEL_KEY}",
         ),

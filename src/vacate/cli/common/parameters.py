@@ -63,6 +63,16 @@ def label_name(text: str) -> str:
     return text
 
 
+_MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
+
+
+def node_count(text: str) -> int | str:
+    """A number of nodes, or a percentage of them."""
+    if not _MAX_NODES.fullmatch(text):
+        raise click.BadParameter(f"{text!r} is neither a number from 1 to 1000 nor a percentage such as 25%")
+    return text if text.endswith("%") else int(text)
+
+
 def span_between(shortest: float = 0.0, longest: float = _MAX_SECONDS) -> Callable[[str], dt.timedelta]:
     """A span of time within bounds: 90s, 30m, 1h30m, or seconds as a number."""
 

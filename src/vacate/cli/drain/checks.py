@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 from click.core import ParameterSource
 
@@ -11,20 +9,10 @@ from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
 from vacate.errors import BadRequest
 
-_MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 _OF_A_NEW_DRAIN = (
     "ignore_daemonsets", "evict_daemonsets", "delete_emptydir_data", "force", "pod_selector", "detach",
-    "max_nodes", "topology_key", "reason", "dialect",
+    "max_nodes", "topology_key", "order", "reason", "dialect",
 )  # fmt: skip
-
-
-def max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
-    """A number of nodes, or a percentage of them."""
-    if value is None:
-        return None
-    if not _MAX_NODES.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is neither a number from 1 to 1000 nor a percentage such as 25%")
-    return value if value.endswith("%") else int(value)
 
 
 def pod_selector(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[Obj]:

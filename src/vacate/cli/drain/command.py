@@ -12,16 +12,18 @@ from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import (
     EVICT,
     IGNORE,
+    PARALLEL,
+    PRIORITY,
     REFUSE,
+    STRICT_PRIORITY,
 )
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.output import JSON
-from vacate.cli.common.parameters import label_name, node_name, span_between, subdomain
+from vacate.cli.common.parameters import label_name, node_count, node_name, span_between, subdomain
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain.checks import max_nodes as checked_max_nodes
 from vacate.cli.drain.checks import pod_selector as checked_pod_selector
 from vacate.cli.drain.checks import refuse_for_existing
 from vacate.cli.drain.start import (
@@ -65,7 +67,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 @click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
 @click.option(
     "--max-nodes",
-    callback=checked_max_nodes,
+    type=node_count,
     metavar="N|N%",
     help="How many nodes to drain at the same time; 1 by default.",
 )
@@ -74,7 +76,15 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
     type=label_name,
     default="",
     metavar="LABEL",
-    help="Never drain nodes with two values of this label at once.",
+    help="Never drain nodes with two values of this label at once, also beside other drains.",
+)
+@click.option(
+    "--order",
+    type=click.Choice([PRIORITY, STRICT_PRIORITY, PARALLEL]),
+    default=PRIORITY,
+    show_default=True,
+    help="Which pods of a node are evicted first. With Priority those of lower priority, and blocked ones "
+    "hold the others for ten seconds only; with StrictPriority until they are gone.",
 )
 @click.option(
     "--reason",
@@ -100,6 +110,7 @@ def drain(
     detach: bool,
     max_nodes: int | str | None,
     topology_key: str,
+    order: str,
     reason: str,
     dialect: Dialect,
     follow: str | None,
@@ -132,8 +143,8 @@ def drain(
     }
     if pod_selector:
         spec["pods"]["selector"] = {"matchExpressions": pod_selector}
-    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
-    spec |= {key: value for key, value in more.items() if value}
+    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "order": order, "reason": reason.strip()}
+    spec |= {key: value for key, value in more.items() if value and value != PRIORITY}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
     options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")

@@ -34,7 +34,8 @@ from vacate.views.managerhealth import ManagerHealth
 from vacate.views.phrases import counted, span
 
 _SET_BY_OPTIONS = {
-    "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "requestKind",
+    "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "order",
+    "requestKind",
 }  # fmt: skip
 
 

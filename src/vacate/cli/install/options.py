@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from vacate.api.selectors.labels import match_expressions, parse_selector
-from vacate.cli.common.parameters import namespace_name, span_between, subdomain
+from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option, unverified_callers_option
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
@@ -115,6 +115,12 @@ _OPTIONS = (
     click.option("--max-request-duration", type=span_between(1.0, 365 * 86_400.0), metavar="SPAN",
                  help="Evict a pod this long after its request was created, whatever its interceptors do. "
                       "No limit by default."),
+    click.option("--max-draining-nodes", type=node_count, metavar="N|N%",
+                 help="How many nodes all NodeMaintenances together drain at the same time. No limit by "
+                      "default."),
+    click.option("--topology-key", type=label_name, default="", metavar="LABEL",
+                 help="Never drain nodes with two values of this label at once, whichever NodeMaintenances "
+                      "drain them."),
     click.option("--pod-rules", type=_FILE, metavar="FILE",
                  help="Rules by which new pods register interceptors."),
     click.option("--feature-gates", default="", metavar="NAME=BOOL,…",

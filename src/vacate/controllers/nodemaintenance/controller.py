@@ -20,7 +20,7 @@ from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.attempts import Attempts
 from vacate.controllers.nodemaintenance.events import deleted_at_deadline, evicted_past_request
 from vacate.controllers.nodemaintenance.evictions import Evictions, Withdrawn
-from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
+from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters, turns_matter
 from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.errors import ApiError, NotFound
 from vacate.kube.patches import merge_status_patch
@@ -68,6 +68,7 @@ def build(deps: Deps) -> Controller:
         NodeMaintenances(deps, view),
         (
             Source(view.maintenances, keys=view.of_maintenance),
+            Source(view.maintenances, keys=view.of_turn, when=turns_matter),
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
             *(Source(requests, keys=view.of_request) for requests in view.requests.values()),
@@ -88,6 +89,9 @@ class NodeMaintenances:
         self._attempts: dict[str, Attempts] = {}
         self._reported: dict[str, dt.datetime] = {}
         self._planned: dict[str, dt.datetime] = {}
+        # Nodes whose turn was decided, by maintenance, until the cache shows it: two maintenances that are
+        # planned side by side must not both begin.
+        self._begun: dict[str, set[str]] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
@@ -124,10 +128,17 @@ class NodeMaintenances:
         if (until := self._next_plan(name, len(names))) > now:
             return Later(until)
         self._planned[name] = now
+        self._begun.pop(name, None)
         plan = plan_maintenance(maintenance, names, self._around(maintenance, names, attempts, now), now)
         if plan.starts:
             # A node's turn is written down before anything is done to its pods: it is what limits others.
-            await self._write_status(maintenance, status_of(maintenance, plan, now), plan)
+            self._begun[name] = set(plan.starts)
+            try:
+                await self._write_status(maintenance, status_of(maintenance, plan, now), plan)
+            except ApiError as error:
+                if error.is_refusal:  # otherwise it may have been written, now or before
+                    self._begun.pop(name, None)
+                raise
             return Done()
         claimed = {node.metadata.name for node in self._view.claimed(name)}
         lost = {node.metadata.name for node in plan.cordon} & attempts.claimed - claimed
@@ -195,6 +206,9 @@ class NodeMaintenances:
             unwithdrawn=dict(attempts.withdrawals),
             refused_nodes=dict(attempts.nodes),
             unscheduled=self._view.unscheduled,
+            others=self._view.turns(maintenance.metadata.name, self._begun),
+            limits=self._deps.limits,
+            node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
             forced=dict(attempts.forced),
             since=known_since(
                 attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
@@ -354,6 +368,7 @@ class NodeMaintenances:
         self._attempts.pop(name, None)
         self._reported.pop(name, None)
         self._planned.pop(name, None)
+        self._begun.pop(name, None)
 
 
 def _refusals(around: Environment) -> tuple[object, ...]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance
 from vacate.maintenance.claims import claims_of
+from vacate.maintenance.model import ACTIVE
 from vacate.maintenance.names import CLAIMS, requester_of
 from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
+from vacate.maintenance.turns import Turn
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
@@ -91,7 +93,25 @@ class View:
             if not request.complete
         ]
 
+    def turns(self, maintenance: str, begun: Mapping[str, Collection[str]]) -> list[Turn]:
+        """The nodes that other maintenances drain now; `begun` are turns that the cache may not show yet."""
+        return [
+            Turn(one.metadata.name, node, one.spec.topology_key)
+            for one in self.maintenances.reader.list()
+            if one.metadata.name != maintenance and one.metadata.deletion_timestamp is None
+            for name in sorted({*_active(one), *begun.get(one.metadata.name, ())})
+            if (node := self.node(name)) is not None
+        ]
+
     # Which maintenances a change concerns
+
+    def of_turn(self, _changed: NodeMaintenance) -> Iterable[Key]:
+        """Those with nodes that wait: a turn that has ended may be what they wait for."""
+        return [
+            Key("", one.metadata.name)
+            for one in self.maintenances.reader.list()
+            if any(row.phase == PENDING for row in one.status.nodes)
+        ]
 
     def of_node(self, node: Node) -> Iterable[Key]:
         """Those that claim the node, and those that mean it."""
@@ -141,6 +161,18 @@ def _namespace_of_unscheduled(pod: Pod) -> Iterable[str]:
 
 def _requesting(request: EvictionRequest) -> Iterable[str]:
     return [one.name for one in request.spec.requesters if is_maintenance(one.name)]
+
+
+def _active(maintenance: NodeMaintenance) -> list[str]:
+    return [row.name for row in maintenance.status.nodes if row.phase in ACTIVE]
+
+
+def turns_matter(old: NodeMaintenance | None, new: NodeMaintenance | None) -> bool:
+    """Whether a node of a maintenance is no longer drained, so that others may begin."""
+    if old is None:
+        return False
+    ended = new is None or new.metadata.deletion_timestamp is not None
+    return bool(_active(old)) and (ended or not set(_active(old)) <= set(_active(new or old)))
 
 
 def node_matters(old: Node | None, new: Node | None) -> bool:

@@ -45,6 +45,7 @@ def manager(settings: Settings) -> list[Obj]:
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
         *_limits(settings),
+        *_drain_limits(settings),
         *([f"--fencing-job-namespace={settings.namespace}"] if settings.fencing_jobs else []),
         *(["--metrics-per-request"] if settings.monitoring.per_request else []),
         *gate_options(settings),
@@ -120,6 +121,15 @@ def _limits(settings: Settings) -> list[str]:
         made.append(f"--max-interceptors={settings.max_interceptors}")
     if settings.max_request_seconds is not None:
         made.append(f"--max-request-duration={settings.max_request_seconds}s")
+    return made
+
+
+def _drain_limits(settings: Settings) -> list[str]:
+    made = []
+    if settings.max_draining_nodes is not None:
+        made.append(f"--max-draining-nodes={settings.max_draining_nodes}")
+    if settings.topology_key:
+        made.append(f"--topology-key={settings.topology_key}")
     return made
 
 
