@@ -26,6 +26,7 @@ from vacate.install.settings import (
     DEFAULT_IMAGE,
     DEFAULT_SHUTDOWN_CONFIG,
     Certificates,
+    Confinement,
     FailurePolicy,
     Monitoring,
     Settings,
@@ -130,6 +131,12 @@ SWITCHES = (
     ),
     Switch(".Values.terminationReasons", lambda given: replace(given, termination_reasons=True)),
     Switch(".Values.preStopWrapper", lambda given: replace(given, prestop_wrapper=True)),
+    Switch('eq (toString .Values.confine) "audit"', partial(_changed, {"confine": Confinement.AUDIT})),
+    # Which YAML reads as false, unless it is quoted.
+    Switch(
+        'has (toString .Values.confine) (list "off" "false")',
+        partial(_changed, {"confine": Confinement.OFF}),
+    ),
     Switch(".Values.fencingJobs", lambda given: replace(given, fencing_jobs=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(
@@ -454,6 +461,11 @@ terminationReasons: false
 # Wrap the preStop hooks of new pods in namespaces that are labelled vacate.dev/wrap-prestop-hooks: "true", so
 # that they are given the reason. Such pods then need to pull Vacate's image.
 preStopWrapper: false
+
+# What happens to writes of Vacate's own accounts that change more of an object than they have to: enforce
+# (they are refused), audit (warnings and audit log only, where admission plugins of yours change objects on
+# every update) or off.
+confine: enforce
 
 # Let the manager create Jobs in its namespace, as agents of FencingPolicies. With that right it can use all
 # Secrets and accounts of the namespace.

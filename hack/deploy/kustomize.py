@@ -8,6 +8,7 @@ from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
+from vacate.install.manifests.confinement import agent_confinement
 from vacate.install.manifests.hooks import hook_accounts, hooks
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.objectkinds import path_of
@@ -25,7 +26,8 @@ def kustomize_files() -> dict[str, str]:
     base = parts(Settings())
     watched = parts(replace(Settings(), monitoring=Monitoring.everything()))
     added = {name: part for name, part in watched.items() if name not in base}
-    agents = {"shutdown-agent": shutdown_agent(replace(Settings(), shutdown_agent=ShutdownAgent()))}
+    with_agent = replace(Settings(), shutdown_agent=ShutdownAgent())
+    agents = {"shutdown-agent": shutdown_agent(with_agent), "confinement": agent_confinement(with_agent)}
     called = {"hooks": hooks(HOOK_SETTINGS)}
     bound = replace(HOOK_SETTINGS, hooks="")  # what hooks change of the base
     return {

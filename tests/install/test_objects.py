@@ -356,7 +356,8 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
         aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
     assert aggregated == {
         "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
-        "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [], "vacate-shutdown-requester": [],
+        "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [], "vacate-node-fencer": [],
+        "vacate-shutdown-requester": [],
         "vacate-shutdown-agent": [], "vacate-hooks": [], "vacate-hooks-jobs": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip

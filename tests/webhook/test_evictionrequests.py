@@ -14,6 +14,7 @@ from support.arms import objects as make
 from support.embedded import Embedded, embedded, namespace
 from support.oddversions import ABSENT, CONFLICT, VERSIONS
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, ReviewAnswer, review
+from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVACUATIONS, NAMESPACES, PODS, ROLEBINDINGS, ROLES, Kind
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj, encode
@@ -143,6 +144,43 @@ async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
     answer = await stage.hook.ask(path, review("UPDATE", new=new, old=old, user=ANN))
     assert answer.refusal["code"] == 403
     assert (await stage.hook.ask(path, review("UPDATE", new=new, old=old))).allowed
+
+
+AGENT = "system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent"
+BOUND_TO = "authentication.kubernetes.io/node-name"
+NODES_OF: dict[str, tuple[Obj, bool]] = {
+    "its agent": ({"username": AGENT, "extra": {BOUND_TO: ["node-1"]}}, True),
+    "another's agent": ({"username": AGENT, "extra": {BOUND_TO: ["node-2"]}}, False),
+    "an agent of no node": ({"username": AGENT}, False),
+    "its kubelet": ({"username": "system:node:node-1"}, True),
+    "another's kubelet": ({"username": "system:node:node-2"}, False),
+    "who is no node": ({"username": "system:serviceaccount:a:b", "extra": {BOUND_TO: ["node-2"]}}, True),
+}
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE", "DELETE"])
+@pytest.mark.parametrize(("user", "own"), NODES_OF.values(), ids=NODES_OF)
+async def test_a_node_requests_evictions_of_its_own_pods_only(
+    stage: Stage, operation: str, user: Obj, own: bool
+) -> None:
+    """Though it has the right to delete all pods, which roles cannot narrow."""
+    await stage.server.ask("DELETE", PODS.object_path("web", "shop"), query={"gracePeriodSeconds": "0"})
+    placed = changed(copy.deepcopy(RUNNING["web"]), {"spec.nodeName": "node-1"})
+    await stage.server.seed(PODS, placed)
+    old, new = kept(), kept()
+    new["spec"]["requesters"] = []
+    asked = {
+        "CREATE": review("CREATE", new=wanted(), user={**user, "groups": [MASTERS]}),
+        "UPDATE": review("UPDATE", new=new, old=old, user={**user, "groups": [MASTERS]}),
+        "DELETE": review("DELETE", old=old, user={**user, "groups": [MASTERS]}),
+    }[operation]
+    for path in (
+        [MUTATE, VALIDATE] if operation == "UPDATE" else [VALIDATE if operation == "DELETE" else MUTATE]
+    ):
+        answer = await stage.hook.ask(path, asked)
+        assert answer.allowed is own, answer
+        if not own:
+            assert "of its own pods only" in answer.refusal["message"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
+from vacate.api.objectnames import SHUTDOWN_AGENT
 
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"
@@ -147,3 +148,20 @@ def split_service_account(user_name: str) -> tuple[str, str] | None:
 def node_user(name: str) -> str:
     """The user name of a node."""
     return f"{_NODE_PREFIX}{name}"
+
+
+NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name"
+"""Where the API server names the node to which a token of a service account is bound."""
+
+
+def node_of(user: User) -> str | None:
+    """The node whose identity this is, its kubelet's or shutdown agent's; empty where the token names none.
+
+    None for everyone else: an account of another name in whose token a node is named acts for itself.
+    """
+    if user.name.startswith(_NODE_PREFIX):
+        return user.name.removeprefix(_NODE_PREFIX)
+    account = split_service_account(user.name)
+    if account is None or account[1] != SHUTDOWN_AGENT:
+        return None
+    return next(iter(user.extra.get(NODE_NAME_EXTRA, ())), "")

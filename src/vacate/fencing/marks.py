@@ -21,6 +21,9 @@ BOOT_ID = "vacate.dev/fencing-boot-id"
 REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved"
 """A person asks for a fence, with the reason; a person approves one, naming since when the node is lost."""
 
+FENCE_VERB = "fence"
+"""What a user must be allowed to do to the node, by its role, to set one of these two."""
+
 TAINT_VALUE = "fenced"
 _MAX_USER, _MAX_REASON = 300, 1024  # a policy's name has up to 253 characters
 

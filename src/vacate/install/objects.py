@@ -8,8 +8,9 @@ from vacate.api.objects import Obj
 from vacate.crds.definition import definitions
 from vacate.install.manifests import deployments, monitoring, network
 from vacate.install.manifests import grafana as dashboard
+from vacate.install.manifests.confinement import agent_confinement, confinement
 from vacate.install.manifests.hooks import hooks
-from vacate.install.manifests.policies import policies
+from vacate.install.manifests.policies import former_policies, policies
 from vacate.install.manifests.roles import former_roles, roles
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.webhooks import webhook_configurations
@@ -39,7 +40,8 @@ def everything(namespace: str) -> list[Obj]:
         )
     )
     known = {path_of(obj) for obj in own}
-    return [*own, *(obj for obj in [*more, *former_roles(namespace)] if path_of(obj) not in known)]
+    former = [*former_roles(namespace), *former_policies()]
+    return [*own, *(obj for obj in [*more, *former] if path_of(obj) not in known)]
 
 
 def parts(settings: Settings) -> dict[str, list[Obj]]:
@@ -66,6 +68,7 @@ def part_makers(settings: Settings) -> dict[str, Callable[[], list[Obj]]]:
         "shutdown-agent": lambda: shutdown_agent(settings),
         "hooks": lambda: hooks(settings) if settings.hooks else [],
         "admission-policies": lambda: policies(settings),
+        "confinement": lambda: [*confinement(settings), *agent_confinement(settings)],
         "webhook-configurations": lambda: webhook_configurations(settings),
     }
 

@@ -27,6 +27,14 @@ class ShutdownAgentMode(enum.StrEnum):
     BESIDE_KUBELET = "beside-kubelet"  # the kubelet, which waits for the agent and its interceptors first
 
 
+class Confinement(enum.StrEnum):
+    """What becomes of a write of Vacate's own accounts that changes more than the account ever has to."""
+
+    ENFORCE = "enforce"  # it is refused
+    AUDIT = "audit"  # it is noted in the audit log, and answered with a warning
+    OFF = "off"
+
+
 class FailurePolicy(enum.StrEnum):
     """What the API server does with a write when the webhook does not answer."""
 
@@ -131,6 +139,8 @@ class Settings:
     termination_reasons: bool = False
     # Whether preStop hooks are wrapped, in namespaces that are labelled for it, to be given the reason.
     prestop_wrapper: bool = False
+    # Admission policies about what Vacate's own accounts change of objects.
+    confine: Confinement = Confinement.ENFORCE
     # Whether the manager may run Jobs in its namespace, as agents of FencingPolicies.
     fencing_jobs: bool = False
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.

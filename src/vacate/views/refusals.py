@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from vacate.api.objectnames import CONFINES
+
 _RETRIED = "it is tried again by itself"
 
 
@@ -33,6 +35,13 @@ def _webhook(name: str) -> Refusal:
 
 
 def _policy(name: str) -> Refusal:
+    if name.startswith(CONFINES):
+        return Refusal(
+            name,
+            "find the admission plugin of the cluster that changes the object as well (kubectl get "
+            "mutatingwebhookconfigurations,mutatingadmissionpolicies) and exempt Vacate's accounts, or run "
+            f"vacate install with --confine=audit; {_RETRIED}",
+        )
     return Refusal(
         name,
         f"meet what the admission policy demands, or change it: kubectl get validatingadmissionpolicy {name} "

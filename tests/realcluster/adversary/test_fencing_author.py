@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from support.realcluster.adversary import OWN_NODE, PENDING, ROWS, Site, refused
+from support.realcluster.adversary import OWN_NODE, ROWS, Site, held_by, refused
 from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.api.objectnames import FENCE_MARKS
 from vacate.fencing.marks import APPROVED, REQUESTED
 
 pytestmark = ROWS
@@ -54,7 +55,7 @@ class TestFencingPolicyAuthor:
 class TestNodeEditor:
     """Who may patch nodes, as kubelets and many controllers may, and has no right to fence."""
 
-    @PENDING
+    @held_by(FENCE_MARKS)
     @pytest.mark.parametrize("mark", [APPROVED, REQUESTED])
     def test_approves_no_fence_and_requests_none(self, site: Site, mark: str) -> None:
         change = {"metadata": {"annotations": {mark: "now"}}}

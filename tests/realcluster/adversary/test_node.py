@@ -12,17 +12,20 @@ from support.realcluster.adversary import (
     MERGE,
     OTHER_NODE,
     OWN_NODE,
-    PENDING,
     PREPARE,
     ROWS,
     TENANTS,
     Site,
     held_by,
+    new_request,
     refused,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_TAINT
 from vacate.api.objectnames import OWN_NODE as POLICY
+from vacate.api.objectnames import OWN_PODS
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 from vacate.install.settings import ShutdownAgent
 
 pytestmark = ROWS
@@ -45,11 +48,6 @@ FOREIGN_OF_PODS: dict[str, Obj] = {
     "labels, by which a pod joins any Service": {"metadata": {"labels": {"app": "other"}}},
     "finalizers": {"metadata": {"finalizers": ["example.com/pin"]}},
     "annotations": {"metadata": {"annotations": {"vacate.dev/termination-reason": "mine"}}},
-    "owners": {
-        "metadata": {
-            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "no", "uid": "no-such-uid"}]
-        }
-    },
     "phase": {"status": {"phase": "Succeeded"}},
     "readiness": {"status": {"conditions": [{**_condition("Ready"), "status": "False"}]}},
     "addresses": {"status": {"podIP": "10.9.9.9", "podIPs": [{"ip": "10.9.9.9"}]}},
@@ -74,7 +72,7 @@ FOREIGN_OF_NODES: dict[str, tuple[str, Obj]] = {
 
 
 class TestNode:
-    @PENDING
+    @held_by(OWN_PODS, alone=True)
     @pytest.mark.parametrize("how", ["create", "join", "join by apply"])
     def test_has_no_pod_of_another_node_evicted(self, site: Site, how: str) -> None:
         pod = site.pod(PREPARE)
@@ -90,6 +88,14 @@ class TestNode:
             site.agent.change(EVICTIONREQUESTS, name, joining, how=MERGE if how == "join" else APPLY),
             OTHER_NODE,
         )
+
+    @held_by("vacate-confine-shutdown-agent-ev*")
+    @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
+    def test_changes_nothing_of_a_request_but_that_it_asks_too(self, site: Site, dialect: Dialect) -> None:
+        pod = site.pod(node=OWN_NODE)
+        made = site.admin.create(dialect.kind, new_request(pod, dialect)).ok()
+        change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
+        refused(site.agent.change(dialect.kind, made["metadata"]["name"], change))
 
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
@@ -111,7 +117,7 @@ class TestNode:
         status = {"status": {"conditions": [_condition(GRACEFUL_SHUTDOWN)]}}
         refused(site.agent.change(NODES, OTHER_NODE, status, sub="status", how=STRATEGIC))
 
-    @PENDING
+    @held_by("vacate-confine-shutdown-agent-pods-status")
     @pytest.mark.parametrize("what", FOREIGN_OF_PODS)
     def test_changes_nothing_of_its_pods_but_why_they_end(self, site: Site, what: str) -> None:
         pod = site.pod(node=OWN_NODE)
@@ -120,13 +126,12 @@ class TestNode:
         own = {"status": {"conditions": [_condition("DisruptionTarget")]}}
         site.agent.change(PODS, name, own, sub="status", how=STRATEGIC).ok()
 
-    @PENDING
+    @held_by("vacate-confine-shutdown-agent-nodes*")
     @pytest.mark.parametrize("what", FOREIGN_OF_NODES)
     def test_changes_nothing_of_its_node_but_that_it_shuts_down(self, site: Site, what: str) -> None:
         sub, change = FOREIGN_OF_NODES[what]
         refused(site.agent.change(NODES, OWN_NODE, change, sub=sub, how=STRATEGIC))
 
-    @PENDING
     def test_says_that_its_node_shuts_down(self, site: Site) -> None:
         taint: Any = {"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}
         site.agent.change(NODES, OWN_NODE, {"spec": {"taints": [taint]}}, how=STRATEGIC).ok()

@@ -8,7 +8,6 @@ from support.https import Obj
 from support.realcluster.adversary import (
     APPLY,
     MERGE,
-    PENDING,
     PREPARE,
     ROWS,
     TENANTS,
@@ -16,8 +15,8 @@ from support.realcluster.adversary import (
     held_by,
     refused,
 )
-from vacate.api.kinds import PODS
-from vacate.api.objectnames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_ANNOTATIONS
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objectnames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
 from vacate.api.terminationreason import ANNOTATION
 
 pytestmark = ROWS
@@ -33,7 +32,7 @@ CHANGES: dict[str, Obj] = {
 
 
 class TestWebhooksToken:
-    @PENDING
+    @held_by(WEBHOOK_REQUESTS)
     def test_deletes_no_pod(self, site: Site) -> None:
         """It has the right, which admission of its requests asks for, and cannot use it."""
         pod = site.pod(PREPARE)
@@ -42,14 +41,13 @@ class TestWebhooksToken:
         refused(site.webhook.call("DELETE", PODS.collection_path(TENANTS)))
         assert site.there(pod)
 
-    @held_by(WEBHOOK_ANNOTATIONS)
+    @held_by("vacate-confine-webhook-pods")
     @pytest.mark.parametrize("how", [MERGE, APPLY])
     @pytest.mark.parametrize("what", CHANGES)
     def test_changes_nothing_of_a_pod_but_its_reason(self, site: Site, what: str, how: str) -> None:
         pod = site.pod()
         refused(site.webhook.change(PODS, pod["metadata"]["name"], CHANGES[what], how=how))
 
-    @PENDING
     def test_annotates_a_reason_where_others_change_pods_too(self, site: Site) -> None:
         change = {"metadata": {"annotations": {ANNOTATION: "Evicted"}}}
         site.webhook.change(PODS, site.pod()["metadata"]["name"], change).ok()
@@ -66,6 +64,13 @@ class TestWebhooksToken:
         home = "/api/v1/namespaces/vacate-system"
         refused(site.webhook.call("GET", f"{home}/secrets/{TLS_SECRET}"))
         refused(site.webhook.call("POST", f"{home}/serviceaccounts/vacate-manager/token", {"spec": {}}))
+
+    @held_by("vacate-confine-webhook-evictionrequests")
+    def test_takes_no_name_but_those_of_callers(self, site: Site) -> None:
+        name, mine = site.active(PREPARE)["metadata"]["name"], [{"name": "drain.example.com"}]
+        refused(site.webhook.change(EVICTIONREQUESTS, name, {"spec": {"requesters": mine}}))
+        refused(site.webhook.request(site.shared, "drain.example.com"))
+        refused(site.webhook.delete(EVICTIONREQUESTS, name))
 
     def test_writes_no_progress(self, site: Site) -> None:
         request = site.active(PREPARE)

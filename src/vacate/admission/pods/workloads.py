@@ -104,12 +104,13 @@ def _key(interceptor: str) -> str:
     return f"{PREFIXES[0]}/priority_{interceptor}"
 
 
-_OURS = frozenset(
+REGISTRATIONS = tuple(
     _key(name)
     for name in (
         DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR,
     )
 )  # fmt: skip
+"""The annotations of pods by which workloads register our interceptors."""
 
 
 def registration_change(
@@ -123,14 +124,14 @@ def registration_change(
     if not opted_in:
         if REGISTERED not in annotations:
             return {}
-        return {key: None for key in annotations if key in _OURS or key == REGISTERED}
+        return {key: None for key in annotations if key in REGISTRATIONS or key == REGISTERED}
     given = registering(annotations)
     others = {key: value for key, value in given.items() if key not in wanted}
     if REGISTERED not in annotations and (given.keys() & wanted.keys() or _has_controller(others)):
         return {}
     if any(key.startswith(f"{PREFIXES[1]}/") for key in others):
         return {}
-    stale = [key for key in annotations if key in _OURS and key not in wanted]
+    stale = [key for key in annotations if key in REGISTRATIONS and key not in wanted]
     change: dict[str, str | None] = dict.fromkeys(stale) if REGISTERED in annotations else {}
     wanted = {**wanted, REGISTERED: "true"} if wanted else {}
     return change | {key: value for key, value in wanted.items() if annotations.get(key) != value}

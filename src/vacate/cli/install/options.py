@@ -20,6 +20,7 @@ from vacate.install.settings import (
     DEFAULT_IMAGE,
     DEFAULT_NAMESPACE,
     Certificates,
+    Confinement,
     FailurePolicy,
     ShutdownAgentMode,
 )
@@ -153,6 +154,10 @@ _OPTIONS = (
     click.option("--prestop-wrapper", is_flag=True,
                  help="Wrap the preStop hooks of new pods, in namespaces labelled "
                       "vacate.dev/wrap-prestop-hooks=true, so that they receive the reason."),
+    click.option("--confine", type=click.Choice([one.value for one in Confinement]),
+                 default=Confinement.ENFORCE.value, show_default=True,
+                 help="What happens to writes of Vacate's own accounts that change more than they have to: "
+                      "they are refused, or only audited, or not looked at."),
     click.option("--fencing-jobs", is_flag=True,
                  help="Let the manager create Jobs in its namespace, as agents of FencingPolicies."),
     click.option("--network-policy/--no-network-policy", default=True, show_default=True,

@@ -20,6 +20,7 @@ from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.settings import (
     DEFAULT_HOOKS,
     Certificates,
+    Confinement,
     FailurePolicy,
     Monitoring,
     Settings,
@@ -61,6 +62,7 @@ def settings_of(
     unverified_callers: str,
     termination_reasons: bool,
     prestop_wrapper: bool,
+    confine: str,
     fencing_jobs: bool,
     network_policy: bool,
     webhook_sources: tuple[str, ...],
@@ -123,6 +125,7 @@ def settings_of(
         unverified_callers=UnverifiedCallers(unverified_callers),
         termination_reasons=termination_reasons,
         prestop_wrapper=prestop_wrapper,
+        confine=Confinement(confine),
         fencing_jobs=fencing_jobs,
         pod_rules=_rules(pod_rules, allowed),
         deploy_manager=deploy_manager,

@@ -16,6 +16,7 @@ from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.refusals import WriteRefusals
 
 QUEUE = "exclusivevolumegates"
 
@@ -42,6 +43,7 @@ class SchedulingGates:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
+        self._refusals = WriteRefusals(deps)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Open the gate, or wait until a volume or claim changes."""
@@ -78,7 +80,8 @@ class SchedulingGates:
             return
         if whole["metadata"]["uid"] == pod.metadata.uid:
             patch = opening_patch(whole)
-            await self._deps.client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+            with self._refusals.reported(PODS, pod):
+                await self._deps.client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
 
 
 def opening_patch(whole: Obj) -> Obj:

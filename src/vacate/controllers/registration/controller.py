@@ -46,6 +46,7 @@ from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.refusals import WriteRefusals
 
 
 def build(deps: Deps) -> Controller:
@@ -104,6 +105,7 @@ class RegistrationController:
         self._client = deps.client
         self._gates = deps.gates
         self._recorder = deps.recorder
+        self._refusals = WriteRefusals(deps)
         self._wanted_of_sets = stateful_registration(deps.gates)
         self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader
@@ -191,7 +193,8 @@ class RegistrationController:
         if change:
             patch = guarded(pod.metadata, {"metadata": {"annotations": change}})
             try:
-                await self._client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+                with self._refusals.reported(PODS, pod):
+                    await self._client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
             except NotFound:
                 return Done()
         return Done()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vacate.admission.context import Context
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid, not_found
-from vacate.api.identity import Access, User, denial
+from vacate.api.identity import Access, User, denial, node_of
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, name_of, namespace_of
@@ -32,13 +32,24 @@ def named_pod(obj: Obj) -> TargetReference:
 
 
 def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUESTS) -> None:
-    """The user of every write must be allowed to delete the pod; nothing is looked up before that."""
+    """The user of every write must be allowed to delete the pod; nothing is looked up before that.
+
+    And a node must be the pod's own: who has the token of one must not empty the others. The admission policy
+    of the shutdown agent holds the same, but for pods that are too new for the API server's cache.
+    """
     pod = named_pod(obj)
     if not pod.name:
         return
     access = deletion_of(pod, ctx.user)
     if not ctx.may(access):
         raise status.forbidden(kind, name_of(obj), denial(access))
+    node = node_of(ctx.user)
+    found = live_pod(obj, ctx) if node is not None else None
+    theirs = text(dig(found, "spec", "nodeName")) if found is not None else node
+    if theirs != node or node == "":
+        whose = f"that of node {node}" if node else "one whose token names no node"
+        why = f"a node requests evictions of its own pods only: {whose} none of node {theirs or '(none)'}"
+        raise status.forbidden(kind, name_of(obj), why)
 
 
 def deletion_of(pod: TargetReference, user: User) -> Access:

@@ -1,31 +1,33 @@
-"""The admission policy that keeps the shutdown agent to its own node."""
+"""The admission policies that keep the shutdown agent to its own node."""
 
 from __future__ import annotations
 
-import re
-
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
-from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
-from vacate.api.objectnames import OWN_NODE, SHUTDOWN_AGENT
+from vacate.api.identity import NODE_NAME_EXTRA
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.objectnames import OWN_NODE, OWN_PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
-from vacate.crds.cel import listed
+from vacate.crds.cel import text
 from vacate.eviction.requesternames import DIGEST
-from vacate.install.settings import ShutdownAgent
+from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
+_NODE = {
+    "name": "node",
+    "expression": f"request.userInfo.?extra[?{text(NODE_NAME_EXTRA)}][?0].orValue('')",
+}
 
-def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
-    """What the agent writes is about its own node, which its token names; without one it writes nothing."""
-    account = f"system:serviceaccount:{chosen.namespace}:{SHUTDOWN_AGENT}"
-    node = "authentication.kubernetes.io/node-name"
-    conditions = listed([GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS])
-    others = f"status.?conditions.orValue([]).filter(c, !(c.type in {conditions}))"
-    taints = f"spec.?taints.orValue([]).filter(t, t.key != '{SHUTDOWN_TAINT}')"
-    unchanged = " && ".join(
-        f"object.?{path} == oldObject.?{path}"
-        for path in ("metadata.?labels", "metadata.?annotations", "spec.?unschedulable", "spec.?providerID")
-    )
+
+def own_node_policies(user: str) -> list[Obj]:
+    """What the agent writes is about its own node, which its token names; without one it writes nothing.
+
+    No admission plugin of others has a part in that, so it holds also where fields are only audited.
+    """
+    by_agent = [by_user(user)]
+    return [*_own_node(by_agent), *_own_pods(by_agent)]
+
+
+def _own_node(by_agent: list[Obj]) -> list[Obj]:
     requester = f"variables.node + '.{REQUESTER_SUFFIX}'"
     over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
     added = "object.spec.?requesters.orValue([])"
@@ -38,7 +40,6 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
     def about(resource: str, holds: str) -> str:
         return f"request.resource.resource != '{resource}' || {holds}"
 
-    status = "request.?subResource.orValue('') == 'status'"
     deletes = "request.operation == 'DELETE'"
     requesters = "oldObject.spec.?requesters.orValue([])"
     validations = {
@@ -46,14 +47,8 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         "the shutdown agent writes its own node only": about(
             "nodes", "oldObject.metadata.name == variables.node"
         ),
-        f"the shutdown agent changes nothing of a node but its taint {SHUTDOWN_TAINT}": about(
-            "nodes", f"{status} || (object.{taints} == oldObject.{taints} && {unchanged})"
-        ),
-        "the shutdown agent writes its own conditions of a node only": about(
-            "nodes", f"!({status}) || object.{others} == oldObject.{others}"
-        ),
         "the shutdown agent terminates pods of its own node only": about(
-            "pods", "oldObject.spec.?nodeName.orValue('') == variables.node"
+            "pods", "(oldObject != null && oldObject.spec.?nodeName.orValue('') == variables.node)"
         ),
         "the shutdown agent requests evictions in the name of its own node only": about(
             "evictionrequests", f"{deletes} || {added}.{foreign} == {before}.{foreign}"
@@ -70,41 +65,53 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
             f".size() == 0 || {over}",
         ),
     }
-    rules_ = [
-        _matched("", "v1", ["pods"], ["DELETE"]),
-        _matched("", "v1", ["pods/status", "nodes", "nodes/status"], ["UPDATE"]),
-        *(
-            _matched(kind.group, kind.version, [kind.plural], ["CREATE", "UPDATE", "DELETE"])
-            for kind in (EVICTIONREQUESTS, EVACUATIONS)
+    rules = (
+        rule_about(PODS, ["DELETE"]),
+        rule_about(PODS, ["UPDATE"], "status"),
+        rule_about(NODES, ["UPDATE"], "", "status"),
+        *(rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
+    )
+    spec = {
+        "matchConstraints": matched(*rules),
+        "matchConditions": by_agent,
+        "variables": [_NODE],
+        "validations": forbidding(validations),
+    }
+    return bound(policy_of(OWN_NODE, spec))
+
+
+def _own_pods(by_agent: list[Obj]) -> list[Obj]:
+    """A request names a pod and not its node: the policy is asked with every pod of the namespace.
+
+    A pod that the API server's cache does not have yet is none of them: the webhook, which reads the pod,
+    asks the same (`vacate.crds.evictionrequest.target`).
+    """
+    uid = (
+        f"request.resource.resource == '{EVICTIONREQUESTS.plural}'"
+        " ? dyn(object).?spec.?target.?podRef.?uid.orValue('') : dyn(object).?spec.?podRef.?uid.orValue('')"
+    )
+    own = "params.metadata.uid != variables.uid || params.spec.?nodeName.orValue('') == variables.node"
+    what = "the shutdown agent requests evictions of pods of its own node only"
+    spec = {
+        "paramKind": {"apiVersion": PODS.api_version, "kind": PODS.kind},
+        "matchConstraints": matched(
+            *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS))
         ),
-    ]
-    api, meta = "admissionregistration.k8s.io/v1", {"name": OWN_NODE}
-    policy = {
-        "apiVersion": api,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": dict(meta),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": rules_},
-            "matchConditions": [
-                {"name": "the-agent", "expression": f"request.userInfo.username == '{account}'"}
-            ],
-            "variables": [
-                {"name": "node", "expression": f"request.userInfo.?extra[?'{node}'][?0].orValue('')"}
-            ],
-            "validations": [
-                {"expression": _untyped(expression), "message": message, "reason": "Forbidden"}
-                for message, expression in validations.items()
-            ],
-        },
+        "matchConditions": by_agent,
+        "variables": [_NODE, {"name": "uid", "expression": uid}],
+        "validations": [
+            {
+                "expression": own,
+                "message": what,
+                "messageExpression": f"{text(what + ': ')} + 'that of node ' + variables.node"
+                " + ' none of node ' + params.spec.?nodeName.orValue('')",
+                "reason": "Forbidden",
+            }
+        ],
     }
-    binding = {
-        "apiVersion": api,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": dict(meta),
-        "spec": {"policyName": OWN_NODE, "validationActions": ["Deny"]},
-    }
-    return [policy, binding]
+    # Without a namespace: that of the request. Where no pod is known there, the webhook alone knows.
+    params = {"selector": {}, "parameterNotFoundAction": "Allow"}
+    return bound(policy_of(OWN_PODS, spec), params=params)
 
 
 def _instigator() -> str:
@@ -123,12 +130,3 @@ def _is_cut_instigator() -> str:
     cut = f"variables.node.substring(0, {kept}).find('^.*[^-.]')"
     begins = f"f.startsWith('{INSTIGATOR}' + {cut})"
     return f"(size(variables.node) > {longest} && {begins} && f.matches('{pattern}'))"
-
-
-def _untyped(expression: str) -> str:
-    """Each validation is about one of several kinds, and would be checked against the fields of all."""
-    return re.sub(r"\b(object|oldObject)\.", r"dyn(\1).", expression)
-
-
-def _matched(group: str, version: str, resources: list[str], operations: list[str]) -> Obj:
-    return {"apiGroups": [group], "apiVersions": [version], "operations": operations, "resources": resources}

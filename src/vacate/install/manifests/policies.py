@@ -13,14 +13,10 @@ from vacate.api.objectnames import (
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
     STEPS,
-    WEBHOOK,
-    WEBHOOK_ANNOTATIONS,
 )
 from vacate.api.objects import Obj
-from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
-from vacate.crds.cel import listed, text
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, CelFields
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
@@ -74,10 +70,15 @@ def policies(settings: Settings | None = None) -> list[Obj]:
         for one in forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
     ]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
-    made = [*of_apis, *guards]
-    if chosen.termination_reasons:
-        made.append(_webhook_annotations(chosen))
-    return [obj for policy in made for obj in _bound(policy)]
+    return [obj for policy in [*of_apis, *guards] for obj in _bound(policy)]
+
+
+def former_policies() -> list[Obj]:
+    """What earlier versions had: the webhook's annotations of pods were a policy of their own."""
+    return [
+        {"apiVersion": _API, "kind": kind, "metadata": {"name": "vacate-webhook-annotations"}}
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    ]
 
 
 def _right_to_delete(api: _Api) -> Obj:
@@ -174,42 +175,6 @@ def _authority(api: _Api, settings: Settings) -> Obj:
             "matchConditions": policy_authority.others_only(settings.controllers),
             "variables": policy_authority.variables(accounts, api.fields),
             "validations": policy_authority.validations(accounts, api.fields),
-        },
-    }
-
-
-def _webhook_annotations(settings: Settings) -> Obj:
-    """The webhook may patch pods to give them a reason, and no role can say that this is all."""
-    user = f"system:serviceaccount:{settings.namespace}:{WEBHOOK}"
-    ours = listed((ANNOTATION, SOURCE_ANNOTATION))
-    others = (
-        f"variables.new.all(k, k in {ours} || variables.old[?k] == optional.of(variables.new[k]))"
-        f" && variables.old.all(k, k in {ours} || k in variables.new)"
-    )
-    same = [f"object.?{one} == oldObject.?{one}" for one in ("spec", "metadata.?labels")]
-    same += [
-        f"object.metadata.?{one} == oldObject.metadata.?{one}" for one in ("finalizers", "ownerReferences")
-    ]
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}
-    return {
-        **_head(WEBHOOK_ANNOTATIONS),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [
-                {"name": "by-the-webhook", "expression": f"request.userInfo.username == {text(user)}"}
-            ],
-            "variables": [
-                {"name": name, "expression": f"{one}.metadata.?annotations.orValue({{}})"}
-                for name, one in (("new", "object"), ("old", "oldObject"))
-            ],
-            "validations": [
-                {
-                    "expression": f"{others} && {' && '.join(same)}",
-                    "message": "the webhook of Vacate may change nothing but the termination reason of a pod",
-                    "reason": "Forbidden",
-                }
-            ],
         },
     }
 

@@ -16,6 +16,7 @@ from vacate.api.objectnames import (
     INTERCEPTOR_DELETES,
     MANAGER,
     MUTATING,
+    NODE_FENCER,
     NODE_MAINTAINER,
     REQUESTER,
     SHUTDOWN_REQUESTER,
@@ -27,6 +28,7 @@ from vacate.api.objectnames import (
 )
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS
+from vacate.fencing.marks import FENCE_VERB
 from vacate.install.manifests.shutdownagent import REQUEST_VERBS
 from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules
@@ -73,6 +75,8 @@ def user_roles() -> list[Obj]:
         # Part of no other role: a NodeMaintenance has pods of every namespace evicted, also where its author
         # may delete none.
         cluster_role_of(NODE_MAINTAINER, _maintaining()),
+        # Who may change nodes may not yet have them fenced: that is a verb of its own.
+        cluster_role_of(NODE_FENCER, [role_rule("", ["nodes"], [*_READ, "patch", FENCE_VERB])]),
         # For the identities of `vacate node`: a node that goes down requests evictions of its pods.
         cluster_role_of(
             SHUTDOWN_REQUESTER,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.api.objectnames import METRICS_PORT, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
-from vacate.install.manifests.ownnodepolicy import own_node_policy
 from vacate.install.settings import Settings, ShutdownAgent, ShutdownAgentMode
 from vacate.nodeagent.nodeobject import RUNTIME_LABEL
 from vacate.nodeagent.shutdownagent.kubelet import LOWEST_PRIORITY
@@ -31,7 +30,6 @@ def shutdown_agent(settings: Settings) -> list[Obj]:
         _config(chosen),
         _daemon_set(chosen, settings),
         *([_network_policy(chosen, settings)] if settings.network_policy else []),
-        *own_node_policy(chosen),
     ]
 
 
@@ -79,7 +77,7 @@ REQUEST_VERBS = ["get", "list", "watch", "create", "patch", "delete"]
 
 
 def rules() -> list[Obj]:
-    """Roles cannot say "of its own node": the admission policy does."""
+    """Roles cannot say "of its own node": admission policies do."""
     made = (
         ("", ["pods"], ["get", "list", "watch", "delete"]),
         ("", ["pods/status"], ["patch"]),

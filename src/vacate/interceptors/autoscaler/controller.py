@@ -22,6 +22,7 @@ from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record
 from vacate.interceptors.surge.view import pod_uid
+from vacate.interceptors.turns import REFUSALS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of
 from vacate.kube.patches import guarded
@@ -59,6 +60,7 @@ class FloorController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
+        self._refusals = REFUSALS.of(deps)
         self._due = Turn.AUTOSCALER if deps.replicasets_await_turns else Turn.REPLICASET
         self._records: dict[Key, FloorRecord] = {}  # of autoscalers that are raised, should one be deleted
         self._open: dict[Key, None] = {}
@@ -96,7 +98,8 @@ class FloorController:
         if record is not None:
             self._records[key] = record
         try:
-            await self._step(autoscaler, deployment)
+            with self._refusals.reported(HORIZONTALPODAUTOSCALERS, autoscaler):
+                await self._step(autoscaler, deployment)
         except NotFound:
             return Done()  # one of both is gone, and its informer will say so
         return Later(self._deps.clock.now() + RECHECK_AFTER)

@@ -12,11 +12,11 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import WaitState
+from vacate.interceptors.deployment.decision import WaitState, unless_refused
 from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
-from vacate.interceptors.turns import decided, interceptor_for
+from vacate.interceptors.turns import REFUSALS, decided, interceptor_for
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
@@ -44,6 +44,7 @@ class AutoscalerTurns:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
+        self._refusals = REFUSALS.of(deps)
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
@@ -72,7 +73,11 @@ class AutoscalerTurns:
                 )
                 return Finished(message)
         awaits = self._deps.replicasets_await_turns
-        return decide(autoscalers, deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        decision = decide(autoscalers, deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        if deployment is None or not autoscalers:
+            return decision
+        refusal = self._refusals.of(autoscalers[0].metadata.uid)
+        return unless_refused(decision, deployment, refusal, now)
 
     def _is_scaled_back(self, pod: Pod, deployment: Deployment, autoscaler: HorizontalPodAutoscaler) -> bool:
         """Whether the pod was released, and the count that its release asks for is there."""

@@ -14,8 +14,10 @@ from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import is_covered, is_rolling_out, record_of, stands, surge_limit, unsupported
+from vacate.runtime.refusals import WriteRefusal
 from vacate.sdk.values import Declined, Finished
 from vacate.views.phrases import counted
+from vacate.views.refusals import refusal_of
 
 DEFAULT_LIMIT = 600
 """Seconds that a surge or a rollout may take where the Deployment has no progress deadline."""
@@ -67,6 +69,22 @@ def decide(
     if is_overdue(record.pods[uid], deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
+
+
+def unless_refused(
+    decision: Decision, deployment: Deployment, refusal: WriteRefusal | None, now: dt.datetime
+) -> Decision:
+    """The decision, or what keeps that from happening which it waits for. As long as a surge may take."""
+    if refusal is None or not isinstance(decision, Wait):
+        return decision
+    name = deployment.metadata.name
+    if is_overdue(refusal.since, deployment, now):
+        return Declined(f"the API server refuses to have Deployment {name} changed: {refusal.message}")
+    remedy = refusal_of(refusal.message).remedy
+    return Wait(
+        f"The API server refuses to have Deployment {name} changed for a replacement: {refusal.message}. "
+        f"To go on: {remedy}."
+    )
 
 
 def left_to_autoscaler(

@@ -13,11 +13,11 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import WaitState, decide, left_to_autoscaler
+from vacate.interceptors.deployment.decision import WaitState, decide, left_to_autoscaler, unless_refused
 from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
-from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
+from vacate.interceptors.turns import REFUSALS, SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
@@ -45,6 +45,7 @@ class DeploymentTurns:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
+        self._refusals = REFUSALS.of(deps)
         self._given: dict[str, str] = {}  # pods that were handed over in batches, and their Deployments
 
     async def handle(self, context: EvictionContext) -> Outcome:
@@ -78,7 +79,8 @@ class DeploymentTurns:
             return await self._batch(turn, deployment, now)
         pods = await turn.pods.look(deployment, now) if turn.in_surge else None
         awaits = self._deps.replicasets_await_turns
-        return decide(deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        decision = decide(deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        return unless_refused(decision, deployment, self._refusals.of(deployment.metadata.uid), now)
 
     async def _batch(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> Decision:
         """Whether the pod may go now. Before it does, the pods are read anew: a list may be behind.

@@ -21,6 +21,7 @@ from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record
 from vacate.interceptors.surge.view import SurgeView, pod_uid
+from vacate.interceptors.turns import REFUSALS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.patches import guarded
 from vacate.kube.surge import (
@@ -70,6 +71,7 @@ class SurgeController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
+        self._refusals = REFUSALS.of(deps)
         self._due = Turn.DEPLOYMENT if deps.replicasets_await_turns else Turn.REPLICASET
         self._open: dict[Key, None] = {}  # Deployments with pods to be moved
         self.view = SurgeView(deps)
@@ -87,6 +89,10 @@ class SurgeController:
         if deployment is None:
             self._open.pop(key, None)
             return Done()
+        with self._refusals.reported(DEPLOYMENTS, deployment):
+            return await self._reconcile(key, deployment)
+
+    async def _reconcile(self, key: Key, deployment: Deployment) -> Outcome:
         await self._mark_requested(deployment)
         requested = self.view.requested(deployment)
         if record_of(deployment) is None and not requested:

@@ -1,0 +1,355 @@
+"""What each account of Vacate may write, as admission policies: it holds for whoever has the account's token.
+
+Roles say which objects an account may patch, and not what of them. Each row of `WRITES` says that for one
+account and one resource, in the names that the code writes with; from it come a policy, its message, and the
+table of docs/reference/confinement.md. The rest of the object must be as it was: fields that a later version
+of Kubernetes adds are covered without being known.
+
+A policy judges what admission plugins of others have made of a write. So labels and annotations that are new
+pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, which writes little, none do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vacate.admission.pods.workloads import REGISTERED, REGISTRATIONS
+from vacate.api.identity import service_account_user
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    NODEMAINTENANCES,
+    NODES,
+    PERSISTENTVOLUMES,
+    PODS,
+    REPLICASETS,
+    Kind,
+)
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
+from vacate.api.objectnames import (
+    CONFINES,
+    FENCE_MARKS,
+    MANAGER,
+    NODE_FENCER,
+    SHUTDOWN_AGENT,
+    WEBHOOK,
+    WEBHOOK_REQUESTS,
+)
+from vacate.api.objects import Obj
+from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
+from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
+from vacate.crds.cel import listed, text
+from vacate.eviction.callers import CALLERS, SUFFIX
+from vacate.fencing.marks import (
+    APPROVED,
+    BEGUN,
+    BOOT_ID,
+    FENCE_VERB,
+    FENCED,
+    LATEST_LOSS,
+    REQUESTED,
+)
+from vacate.install.manifests.ownnodepolicy import own_node_policies
+from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.settings import Confinement, Settings
+from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, GATE
+from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED, SURGE
+from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
+from vacate.maintenance.report import CONDITIONS
+from vacate.nodeagent.conditions import DISRUPTION_TARGET
+from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
+
+# Prefixes of labels and annotations that no company gives to its own.
+_RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
+_OF_OTHERS = f"!k.matches({text(_RESERVED)})"
+# Without a prefix they are mostly what Services select pods by.
+_WITH_PREFIX = f"k.contains('/') && {_OF_OTHERS}"
+_NONE = "false"
+# `generation` is raised before policies are asked, and managed fields follow what was written.
+_SERVERS = ("annotations", "labels", "managedFields", "resourceVersion", "generation")
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Those items of a list that an account writes; all others stay, in their order."""
+
+    field: str  # below spec, status or metadata
+    key: str  # what tells the items apart; empty where they are texts
+    names: tuple[str, ...]
+    suffix: str = ""  # or all whose name ends so
+    only_removed: bool = False
+
+    @property
+    def which(self) -> str:
+        """For messages and documents."""
+        return (", ".join(self.names) or f"*{self.suffix}") + (
+            ", which it removes" if self.only_removed else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one account changes of the objects of one resource."""
+
+    account: str
+    kind: Kind
+    subresource: str = ""
+    fields: tuple[str, ...] = ()  # of the spec
+    items: Items | None = None
+    annotations: tuple[str, ...] = ()
+    removed_annotations: tuple[str, ...] = ()
+    # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
+    tolerated: str = _OF_OTHERS
+
+    @property
+    def resource(self) -> str:
+        """As rules have it."""
+        return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+
+    @property
+    def name(self) -> str:
+        """The name of the policy."""
+        return f"{CONFINES}{self.account.removeprefix('vacate-')}-{self.resource.replace('/', '-')}"
+
+    @property
+    def described(self) -> str:
+        """What it may change, in words."""
+        found = [f"spec.{one}" for one in self.fields]
+        if self.items is not None:
+            found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
+        found += [f"annotation {one}" for one in self.annotations]
+        return "; ".join(
+            [*found, *(f"annotation {one}, which it removes" for one in self.removed_annotations)]
+        )
+
+    @property
+    def _items_of(self) -> str:
+        if self.items is None:
+            return ""
+        if self.items.field == "finalizers":
+            return "metadata"
+        return "status" if self.subresource == "status" else "spec"
+
+    def policy(self, user: str) -> Obj:
+        """For the user that the account is."""
+        parts = ("spec", "status", "metadata", "annotations", "labels")
+        spec = {
+            "matchConstraints": matched(rule_about(self.kind, ["UPDATE"], self.subresource)),
+            "matchConditions": [by_user(user)],
+            "variables": [
+                {
+                    "name": f"{name}{part.capitalize()}",
+                    "expression": f"dyn({obj}).?{_path(part)}.orValue({{}})",
+                }
+                for part in parts
+                for name, obj in (("new", "object"), ("old", "oldObject"))
+            ],
+            "validations": forbidding(
+                {
+                    f"{self.account} may change {only} of {self.resource}": holds
+                    for only, holds in self._validations().items()
+                }
+            ),
+        }
+        return policy_of(self.name, spec)
+
+    def _validations(self) -> dict[str, str]:
+        part, items = self._items_of, self.items
+        parts = [one for one in ("spec", "status") if one == part or (one == "spec" and self.fields)]
+        whole = ["metadata", *parts]
+        made = {f"only {' and '.join(whole)}": _same("dyn(object)", "dyn(oldObject)", whole)}
+        for one in parts:
+            but = [*(self.fields if one == "spec" else ()), *([items.field] if items and one == part else [])]
+            made[f"only {', '.join(but)} in {one}"] = _same(*_both(one), but)
+        if items is not None:
+            made[f"only {items.which} in {part}.{items.field}"] = _same_items(part, items)
+        but = ["finalizers"] if part == "metadata" else []
+        made[f"only {', '.join(['annotations', *but])} in metadata"] = _same(
+            *_both("metadata"), [*_SERVERS, *but]
+        )
+        shown = [*self.annotations, *(f"{one} (which it removes)" for one in self.removed_annotations)]
+        made[f"only {', '.join(shown)} of the annotations" if shown else "none of the annotations"] = (
+            self._same_marks("annotations", self.annotations, self.removed_annotations)
+        )
+        made["none of the labels"] = self._same_marks("labels")
+        return made
+
+    def _same_marks(self, part: str, ours: Sequence[str] = (), removed: Sequence[str] = ()) -> str:
+        new, old = _both(part)
+        stays = f"{new}[?k] == optional.of({old}[k])"
+        if removed:
+            stays += f" || (k in {listed(removed)} && !(k in {new}))"
+        added = f"k in {old} || ({self.tolerated})"
+        mine = f"k in {listed(ours)} || " if ours else ""
+        return f"{old}.all(k, {mine}{stays}) && {new}.all(k, {mine}{added})"
+
+
+def _path(part: str) -> str:
+    return f"metadata.?{part}" if part in ("annotations", "labels") else part
+
+
+def _both(part: str) -> tuple[str, str]:
+    return f"variables.new{part.capitalize()}", f"variables.old{part.capitalize()}"
+
+
+def _same(new: str, old: str, but: Sequence[str]) -> str:
+    """Every key but these is as before."""
+    free = f"k in {listed(but)} || " if but else ""
+    return f"{new}.all(k, {free}{old}[?k] == optional.of({new}[k])) && {old}.all(k, {free}k in {new})"
+
+
+def _same_items(part: str, items: Items) -> str:
+    name = f"i.{items.key}" if items.key else "i"
+    ours = f"{name} in {listed(items.names)}" if items.names else f"{name}.endsWith({text(items.suffix)})"
+    new, old = (f"{one}.?{items.field}.orValue([])" for one in _both(part))
+    same = f"{new}.filter(i, !({ours})) == {old}.filter(i, !({ours}))"
+    return f"{same} && {new}.all(i, i in {old})" if items.only_removed else same
+
+
+_REASON = (ANNOTATION, SOURCE_ANNOTATION)
+WRITES: tuple[Write, ...] = (
+    # Count and record are one write: neither is ever there without the other.
+    Write(MANAGER, DEPLOYMENTS, fields=("replicas",), annotations=DEPLOYMENT_ANNOTATIONS),
+    # Deployment controllers copy annotations to ReplicaSets.
+    Write(MANAGER, REPLICASETS, removed_annotations=DEPLOYMENT_ANNOTATIONS),
+    Write(MANAGER, HORIZONTALPODAUTOSCALERS, fields=("minReplicas",), annotations=(SURGE,)),
+    Write(
+        MANAGER,
+        PODS,
+        items=Items("schedulingGates", "name", (GATE,), only_removed=True),
+        annotations=(DELETION_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
+    ),
+    Write(
+        MANAGER,
+        NODES,
+        fields=("unschedulable",),
+        items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
+        annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, BOOT_ID),
+        removed_annotations=(REQUESTED, APPROVED),
+    ),
+    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
+    Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
+    Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
+    Write(WEBHOOK, PODS, annotations=_REASON, tolerated=_WITH_PREFIX),
+    Write(
+        WEBHOOK,
+        EVICTIONREQUESTS,
+        items=Items("requesters", "name", (), suffix=f".{SUFFIX}"),
+        annotations=(CALLERS,),
+    ),
+    Write(SHUTDOWN_AGENT, NODES, items=Items("taints", "key", (SHUTDOWN_TAINT,)), tolerated=_NONE),
+    Write(
+        SHUTDOWN_AGENT,
+        NODES,
+        "status",
+        items=Items("conditions", "type", (GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS)),
+        tolerated=_NONE,
+    ),
+    Write(
+        SHUTDOWN_AGENT,
+        PODS,
+        "status",
+        items=Items("conditions", "type", (DISRUPTION_TARGET,)),
+        tolerated=_NONE,
+    ),
+    Write(
+        SHUTDOWN_AGENT,
+        EVICTIONREQUESTS,
+        items=Items("requesters", "name", (), suffix=f".{REQUESTER_SUFFIX}"),
+        annotations=(SHUTDOWN_DEADLINE,),
+    ),
+    Write(
+        SHUTDOWN_AGENT,
+        EVACUATIONS,
+        items=Items("finalizers", "", (), suffix=f".{REQUESTER_SUFFIX}"),
+        annotations=(SHUTDOWN_DEADLINE,),
+    ),
+)
+"""What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""
+
+
+def confinement(settings: Settings) -> list[Obj]:
+    """Each policy of the manager and the webhook with its binding, and who may ask for a fence."""
+    own = [_webhook_requests(settings), _fence_marks()]
+    accounts = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
+    return [*_confined(accounts, settings), *(one for policy in own for one in bound(policy))]
+
+
+def agent_confinement(settings: Settings) -> list[Obj]:
+    """The policies of the shutdown agent: of what, and of which node."""
+    agent = settings.shutdown_agent
+    if agent is None:
+        return []
+    user = service_account_user(agent.namespace, SHUTDOWN_AGENT)
+    return [*_confined({SHUTDOWN_AGENT: user}, settings), *own_node_policies(user)]
+
+
+def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
+    if settings.confine is Confinement.OFF:
+        return []
+    enforced = settings.confine is Confinement.ENFORCE
+    made = [one.policy(accounts[one.account]) for one in WRITES if one.account in accounts]
+    return [obj for policy in made for obj in bound(policy, deny=enforced)]
+
+
+def _webhook_requests(settings: Settings) -> Obj:
+    """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
+    over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+    named = f"r.name.endsWith({text('.' + SUFFIX)})"
+    validations = {
+        "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
+        "the webhook of Vacate requests evictions for callers of the eviction API only": (
+            f"request.operation != 'CREATE' || object.?spec.?requesters.orValue([]).all(r, {named})"
+        ),
+        "the webhook of Vacate removes only requests that are complete": (
+            f"request.operation != 'DELETE' || (oldObject != null && {over})"
+        ),
+    }
+    return policy_of(
+        WEBHOOK_REQUESTS,
+        {
+            "matchConstraints": matched(
+                rule_about(PODS, ["DELETE"]), rule_about(EVICTIONREQUESTS, ["CREATE", "DELETE"])
+            ),
+            "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
+            "validations": forbidding(validations),
+        },
+    )
+
+
+def _fence_marks() -> Obj:
+    """A fence powers a machine off: who may change a Node, as its kubelet may, may not yet ask for that."""
+    marks = listed((REQUESTED, APPROVED))
+    old = "(oldObject == null ? {} : dyn(oldObject).metadata.?annotations.orValue({}))"
+    new = "dyn(object).metadata.?annotations.orValue({})"
+    may = f"authorizer.group('').resource('nodes').name(object.metadata.name).check('{FENCE_VERB}').allowed()"
+    message = (
+        f'\'User "\' + request.userInfo.username + \'" cannot {FENCE_VERB} resource "nodes": a role with the '
+        f"verb {FENCE_VERB} on nodes is needed to set the annotations {REQUESTED} and {APPROVED}, as the "
+        f"ClusterRole {NODE_FENCER} has it'"
+    )
+    return policy_of(
+        FENCE_MARKS,
+        {
+            "matchConstraints": matched(rule_about(NODES, ["CREATE", "UPDATE"], "", "status")),
+            "matchConditions": [
+                {
+                    "name": "a-mark-is-set",
+                    "expression": f"{marks}.exists(k, k in {new} && {old}[?k] != optional.of({new}[k]))",
+                }
+            ],
+            "validations": [
+                {
+                    "expression": may,
+                    "message": f"a fence is requested and approved by who has the verb {FENCE_VERB} on nodes",
+                    "messageExpression": message,
+                    "reason": "Forbidden",
+                }
+            ],
+        },
+    )

@@ -1,0 +1,62 @@
+"""Admission policies as objects: what all of them have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.crds.cel import text
+
+_API = "admissionregistration.k8s.io/v1"
+
+
+def policy_of(name: str, spec: Obj) -> Obj:
+    """A policy. It fails closed."""
+    head = {"apiVersion": _API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
+    return {**head, "spec": {"failurePolicy": "Fail", **spec}}
+
+
+def bound(policy: Obj, *, deny: bool = True, params: Obj | None = None) -> list[Obj]:
+    """The policy with its binding: it refuses, or only warns and notes it in the audit log."""
+    name = policy["metadata"]["name"]
+    spec: Obj = {"policyName": name, "validationActions": ["Deny"] if deny else ["Warn", "Audit"]}
+    if params is not None:
+        spec["paramRef"] = params
+    head = {"apiVersion": _API, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}}
+    return [policy, {**head, "spec": spec}]
+
+
+def matched(*rules: Obj) -> Obj:
+    """The constraints of a policy. Objects of other versions are converted to the one that a rule names."""
+    return {"matchPolicy": "Equivalent", "resourceRules": list(rules)}
+
+
+def rule_about(kind: Kind, operations: Sequence[str], *subresources: str) -> Obj:
+    """The kind, or these subresources of it; the empty one is the kind itself. None is meant by another."""
+    parts = subresources or ("",)
+    return {
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
+        "operations": list(operations),
+        "resources": [f"{kind.plural}/{one}" if one else kind.plural for one in parts],
+    }
+
+
+def by_user(name: str) -> Obj:
+    """The match condition of a policy about one user."""
+    return {"name": "by-the-account", "expression": f"request.userInfo.username == {text(name)}"}
+
+
+def forbidding(validations: Mapping[str, str]) -> list[Obj]:
+    """What must hold, by the message of a refusal."""
+    return [
+        {"expression": _untyped(expression), "message": message, "reason": "Forbidden"}
+        for message, expression in validations.items()
+    ]
+
+
+def _untyped(expression: str) -> str:
+    """A policy about several kinds is checked against the fields of all, but for values of no known type."""
+    return re.sub(r"(?<!\()\b(object|oldObject)\.", r"dyn(\1).", expression)

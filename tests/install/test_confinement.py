@@ -1,0 +1,83 @@
+"""The policies about Vacate's own accounts: each right to change objects has one, and the page lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vacate.api.objectnames import (
+    FENCE_MARKS,
+    MANAGER,
+    OWN_NODE,
+    OWN_PODS,
+    SHUTDOWN_AGENT,
+    WEBHOOK,
+    WEBHOOK_REQUESTS,
+)
+from vacate.api.objects import Obj
+from vacate.install import Settings, objects
+from vacate.install.manifests.confinement import WRITES
+from vacate.install.settings import Confinement, ShutdownAgent
+
+pytestmark = pytest.mark.unit
+
+PAGE = Path(__file__).parents[2] / "docs/reference/confinement.md"
+EVERYTHING = {
+    "eviction_bridge": True,
+    "termination_reasons": True,
+    "prestop_wrapper": True,
+    "shutdown_agent": ShutdownAgent(),
+}
+OTHERWISE_HELD = {
+    "events": "what happened, of any object",
+    "leases": "its own by name",
+    "evictionrequests": "the manager is the one that works on requests; its webhook and policies judge each",
+    "evictionrequests/status": "the same",
+    "evacuations": "the same",
+    "evacuations/status": "the same",
+    "nodemaintenances/status": "written by the manager alone",
+    "deschedulingpolicies/status": "written by the manager alone",
+    "fencingpolicies/status": "written by the manager alone",
+}
+"""What accounts may change without a policy of the set, and why."""
+
+
+def made(**chosen: object) -> dict[tuple[str, str], Obj]:
+    found = objects(Settings(**{**EVERYTHING, **chosen}))  # type: ignore[arg-type]
+    return {(one["kind"], one["metadata"]["name"]): one for one in found}
+
+
+@pytest.mark.parametrize("account", [MANAGER, WEBHOOK, SHUTDOWN_AGENT])
+def test_every_right_to_change_objects_is_confined(account: str) -> None:
+    rules = made()["ClusterRole", account]["rules"]
+    changed = {
+        resource
+        for rule in rules
+        for resource in rule["resources"]
+        if {"patch", "update", "*"} & set(rule["verbs"])
+    }
+    assert changed - {one.resource for one in WRITES if one.account == account} <= OTHERWISE_HELD.keys()
+
+
+def test_the_page_lists_every_write() -> None:
+    page = PAGE.read_text()
+    for one in WRITES:
+        assert f"| `{one.account}` | `{one.resource}` | {one.described} | `{one.name}` |" in page
+    assert page.count("| `vacate-confine-") == len(WRITES)
+
+
+@pytest.mark.parametrize("choice", Confinement)
+def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement) -> None:
+    found = made(confine=choice)
+    actions = {
+        name: one["spec"]["validationActions"]
+        for (kind, name), one in found.items()
+        if kind == "ValidatingAdmissionPolicyBinding"
+    }
+    wanted = {Confinement.ENFORCE: ["Deny"], Confinement.AUDIT: ["Warn", "Audit"], Confinement.OFF: None}
+    assert {one.name: actions.pop(one.name, None) for one in WRITES} == {
+        one.name: wanted[choice] for one in WRITES
+    }
+    assert {OWN_NODE, OWN_PODS, WEBHOOK_REQUESTS, FENCE_MARKS} <= actions.keys()
+    assert set(map(tuple, actions.values())) == {("Deny",)}
