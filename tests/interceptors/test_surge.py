@@ -25,6 +25,7 @@ from support.simulated.deployments import (
 from support.simulated.evictions import status, turns
 from support.simulated.maintenances import drain, on_node, phase
 from support.simulated.workloads import events_of, history, made
+from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
@@ -33,7 +34,7 @@ from vacate.eviction.registration import resolve
 from vacate.features import parse_feature_gates
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
 from vacate.sim.cluster import World
-from vacate.testing import pdb
+from vacate.testing import deployment, pdb
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -319,5 +320,24 @@ def test_the_example_moves() -> None:
         await completed(world, *await requested(world, old))
         await world.until(lambda: is_quiet(world))
         assert (fewest(world, 1), replicas(world), made(world, PODS)) == (1, 1, 2)
+
+    in_world(body)
+
+
+def test_a_pod_that_was_never_ready_is_not_replaced_before_it_goes() -> None:
+    async def body(world: World) -> None:
+        never = {"metadata": {"annotations": {"sim.vacate.dev/ready-seconds": "never"}}}
+        await world.client.create(
+            DEPLOYMENTS,
+            deployment("web", replicas=1, template=never, metadata={"annotations": {OPT_IN: "true"}}),
+            "default",
+        )
+        await world.until(lambda: [resolve(pod).interceptors for pod in pods(world)] == [REGISTERED])
+        await world.sim.clock.sleep(60.0)
+        (old,) = pods(world)
+        (request,) = await requested(world, old)
+        await completed(world, request, timeout=60.0)
+        assert replicas(world) == 1
+        assert events_of(world, "web", "SurgeStarted") == []
 
     in_world(body)

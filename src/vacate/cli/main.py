@@ -62,6 +62,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "delete": ("vacate.cli.delete.command:delete", "Delete pods; with --force only if confirmed."),
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
     "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
+    "retry": ("vacate.cli.push:retry", "Try blocked evictions again at once."),
+    "skip": ("vacate.cli.push:skip", "End the turn of an interceptor that does not respond."),
     "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),
     "interceptors": (
         "vacate.cli.interceptors:interceptors",

@@ -37,10 +37,14 @@ from vacate.api.types import (
     Toleration,
 )
 from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
-from vacate.api.types.core import ClaimSource, PodSpec, PodStatus, Volume
+from vacate.api.types.core import ClaimSource, EvictionInterceptor, PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     IGNORED_REGISTRATION,
+    PUSHED_BY,
+    RETRY,
+    SKIP,
+    SUPERSEDES,
     EvictionRequest,
     EvictionRequestSpec,
     EvictionRequestStatus,
@@ -50,15 +54,26 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
     Requester,
 )
+from vacate.api.types.meta import Condition
 from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
+from vacate.eviction.succession import HANDED_OVER, is_handed_over
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
 _MAX_INTERNED = 16_384
-_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS, SHUTDOWN_DEADLINE)
+_KEPT_ANNOTATIONS = (
+    ADMITTED_STAMP,
+    IGNORED_REGISTRATION,
+    CALLERS,
+    SHUTDOWN_DEADLINE,
+    SUPERSEDES,
+    RETRY,
+    SKIP,
+    PUSHED_BY,
+)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []
@@ -66,6 +81,9 @@ _NO_VOLUMES: list[Volume] = []
 _LOCAL_DATA = [Volume(empty_dir={})]
 _NO_GATES: list[dict[str, str]] = []
 _NO_TOLERATIONS: list[Toleration] = []
+_NO_INTERCEPTORS: list[EvictionInterceptor] = []
+_NO_CONDITIONS: list[Condition] = []
+_HANDED_OVER = [Condition(type=HANDED_OVER, status="True")]
 
 
 def project_pod(pod: Pod) -> Pod:
@@ -79,8 +97,9 @@ def project_pod(pod: Pod) -> Pod:
             _daemon_tolerations(pod),
             tuple(pod.claims),
             tuple(gate.get("name", "") for gate in pod.spec.scheduling_gates),
+            tuple(one.name for one in pod.spec.eviction_interceptors),
         ),
-        status=_status(pod.status.phase),
+        status=_status(pod.status.phase, is_handed_over(pod)),
     )
 
 
@@ -127,6 +146,7 @@ def _spec(
     tolerations: tuple[Toleration, ...],
     claims: tuple[str, ...],
     gates: tuple[str, ...],
+    interceptors: tuple[str, ...],
 ) -> PodSpec:
     volumes = _LOCAL_DATA if local_data else _NO_VOLUMES
     if claims:
@@ -138,12 +158,13 @@ def _spec(
         volumes=volumes,
         tolerations=list(tolerations) if tolerations else _NO_TOLERATIONS,
         scheduling_gates=[{"name": gate} for gate in gates] if gates else _NO_GATES,
+        eviction_interceptors=[EvictionInterceptor(name=name) for name in interceptors] or _NO_INTERCEPTORS,
     )
 
 
 @lru_cache
-def _status(phase: str) -> PodStatus:
-    return PodStatus(phase=phase)
+def _status(phase: str, handed_over: bool) -> PodStatus:
+    return PodStatus(phase=phase, conditions=_HANDED_OVER if handed_over else _NO_CONDITIONS)
 
 
 def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:

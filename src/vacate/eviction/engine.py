@@ -30,7 +30,10 @@ from vacate.eviction.model import (
     Process,
     ReadTarget,
     Settled,
+    Skip,
     Stage,
+    Supersede,
+    SupersedeCause,
     Target,
     Termination,
     Turn,
@@ -39,6 +42,9 @@ from vacate.eviction.model import (
 
 TERMINATION_OVERDUE_AFTER = dt.timedelta(seconds=10)
 """How long after its grace period a target may still exist before the request says why."""
+
+SUPERSEDE_PAUSE = dt.timedelta(seconds=15)
+"""How long a request that took over from another one lasts at least, before it is superseded itself."""
 
 
 def decide(process: Process, target: Target, context: DecisionContext) -> Action:
@@ -58,6 +64,8 @@ def decide(process: Process, target: Target, context: DecisionContext) -> Action
         # A pod never stops terminating: the cache is behind, or the report is wrong. The server decides.
         return ReadTarget()
     limit = reached_limit(process, context)
+    if not limit and process.active in process.skipped and not process.active_completed:
+        return Skip(process.active or "", process.pushed_by)
     return (None if limit else _turn(process, context)) or _evict(process, target, context, limit)
 
 
@@ -181,6 +189,30 @@ def _evict(process: Process, target: Target, context: DecisionContext, limit: st
     if target.unevictable:
         return Hold(Stage.BLOCKED, target.unevictable)
     if context.next_attempt is not None and context.now < context.next_attempt:
-        return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=context.next_attempt)
+        until = context.next_attempt
+        if not limit and (wanted := _supersede(process, target)) is not None:
+            due = after(process.created, SUPERSEDE_PAUSE) if process.supersedes else context.now
+            if context.now >= due:
+                return wanted
+            until = min(until, due)
+        return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=until)
     # Requesters may have withdrawn, or a late heartbeat arrived, since the eviction was scheduled.
     return Evict(bool(process.interceptors) or process.failed_evictions > 0, limit)
+
+
+def _supersede(process: Process, target: Target) -> Supersede | None:
+    """Whether interceptors would get a turn in a new request that have none in this one; refused it was.
+
+    The interceptors of a request are fixed. As long as it waits for a budget only, nothing is lost with it.
+    """
+    if not process.failed_evictions or process.forbids_cancellation:
+        return None
+    new = tuple(name for name in target.registered if name not in process.interceptors)
+    if new:
+        return Supersede(SupersedeCause.REGISTERED, new)
+    again = tuple(name for name in process.reconsidered if name in target.registered)
+    if again:
+        return Supersede(SupersedeCause.RECONSIDERED, again)
+    if process.retry and target.registered:
+        return Supersede(SupersedeCause.RETRY, target.registered, process.pushed_by)
+    return None

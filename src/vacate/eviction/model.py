@@ -16,6 +16,7 @@ class Stage(StrEnum):
     TERMINATING = "Terminating"
     COMPLETE = "Complete"
     CANCELLED = "Cancelled"
+    SUPERSEDED = "Superseded"  # cancelled, and a new request takes over the requesters
 
 
 class CompletionReason(StrEnum):
@@ -42,6 +43,14 @@ class Turn(StrEnum):
     PREVIOUS_TIMED_OUT = "PreviousTimedOut"
 
 
+class SupersedeCause(StrEnum):
+    """Why a request is superseded by a new one, in which interceptors get a turn."""
+
+    REGISTERED = "InterceptorsRegistered"  # after the request was created
+    RECONSIDERED = "InterceptorReconsidered"  # one that declined can prepare the pod now
+    RETRY = "RetryRequested"  # by a user
+
+
 @dataclass(frozen=True, slots=True)
 class Termination:
     """A target that is terminating already, and what could delay that."""
@@ -62,6 +71,8 @@ class Target:
     unevictable: str = ""
     # Read from the API server itself for this decision, not from a cache.
     live: bool = False
+    # The interceptors that the pod registers now: a new request would have them.
+    registered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,13 @@ class Process:
     failed_evictions: int = 0
     # The stage that was recorded last: a report, which decides what is news and never what is next.
     stage: Stage | None = None
+    # Interceptors that declined, and have taken that back.
+    reconsidered: tuple[str, ...] = ()
+    # What users ask for: another try of a blocked eviction, and turns that are to end.
+    retry: bool = False
+    skipped: tuple[str, ...] = ()
+    pushed_by: str = ""
+    supersedes: bool = False  # it took over the requesters of an earlier request
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +166,23 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Skip:
+    """End the active interceptor's turn, as a user asked."""
+
+    interceptor: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """Complete the request, and have a new one take over its requesters: interceptors get a turn there."""
+
+    cause: SupersedeCause
+    interceptors: tuple[str, ...] = ()  # because of whom
+    by: str = ""  # the user who asked for it
+
+
+@dataclass(frozen=True, slots=True)
 class CorrectHeartbeat:
     """Set a heartbeat from the future back to now: it would keep its interceptor active for ever."""
 
@@ -163,4 +198,6 @@ class Hold:
     until: dt.datetime | None = None
 
 
-Action = Settled | Unadmitted | ReadTarget | Finish | Assign | CorrectHeartbeat | Evict | Hold
+Action = (
+    Settled | Unadmitted | ReadTarget | Finish | Assign | Skip | Supersede | CorrectHeartbeat | Evict | Hold
+)

@@ -27,6 +27,7 @@ from vacate.api.fielderrors import (
 )
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
+from vacate.api.types.core import Pod
 
 PREFIXES = ("interceptor.evictionrequest.coordination.k8s.io", "evacuation.coordination.k8s.io")
 """Whose annotations count; those of the second only where there are none of the first."""
@@ -90,6 +91,12 @@ def resolve_evacuators(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
         Entry("", name, "", priority, "") for priority, name in enumerate(others.interceptors)
     )
     return replace(others, entries=named)
+
+
+def registering_part(pod: Pod) -> Obj:
+    """As much of the pod's object as registers interceptors."""
+    listed = [{"name": one.name} for one in pod.spec.eviction_interceptors]
+    return {"metadata": {"annotations": pod.metadata.annotations}, "spec": {"evictionInterceptors": listed}}
 
 
 def registers_evacuators_only(pod: Obj) -> bool:

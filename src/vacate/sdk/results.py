@@ -10,7 +10,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import last_message, past_turns, result_of_turn
 from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.history import PastTurn, TurnResult
-from vacate.eviction.records.reader import assigned
+from vacate.eviction.records.reader import assigned, is_superseded
 from vacate.sdk.turnstate import completion_reason
 
 VANISHED = "The pod is deleted, and the request with it."
@@ -38,9 +38,9 @@ class Result:
 
 
 def result_of(request: EvictionRequest) -> Result | None:
-    """The result that the request itself records; None while it goes on."""
+    """The result that the request itself records; None while it goes on, and while a new one takes over."""
     reason = completion_reason(request)
-    if reason is None:
+    if reason is None or is_superseded(request):
         return None
     return Result(reason, request.status.message, history_of(request), request)
 

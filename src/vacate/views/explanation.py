@@ -23,9 +23,12 @@ from vacate.eviction.model import (
     Evict,
     Finish,
     Hold,
+    Skip,
     Stage,
+    Supersede,
     Unadmitted,
 )
+from vacate.eviction.records.patches import superseded_because
 from vacate.views.budgets import covering
 from vacate.views.model import Explanation, ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
@@ -131,6 +134,10 @@ def _section_of(inputs: ExplanationInput, action: Action) -> Section:
             return at_work(inputs, Hold(Stage.INTERCEPTING, until=heartbeat + inputs.process.deadline))
         case Hold(stage=Stage.BLOCKED, message=str(why)):
             return unevictable(inputs, why)
+        case Skip():
+            return at_work(inputs, Hold(Stage.INTERCEPTING, until=inputs.now))
+        case Supersede():
+            return blocked(inputs, taken_over=superseded_because(action))
         case Hold():
             return blocked(inputs)
         case _:

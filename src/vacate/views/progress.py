@@ -31,7 +31,8 @@ def progress_text(row: Row, called: str = "interceptor") -> str:
 def left_over_text(request: EvictionRequest, pod: Pod) -> str:
     """What keeps the pod of a complete request in the cluster; empty where nothing does."""
     name = pod_of(request)
-    if pod.metadata.uid != request.metadata.name or shown_stage(request) is Stage.CANCELLED:
+    cancelled = shown_stage(request) in (Stage.CANCELLED, Stage.SUPERSEDED)
+    if pod.metadata.uid != request.metadata.name or cancelled:
         return ""
     if not pod.terminal:
         return (

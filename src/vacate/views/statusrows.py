@@ -23,7 +23,7 @@ HEADER = (
     "POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE", "REQUESTERS", "MESSAGE"
 )  # fmt: skip
 WIDE_HEADER = (*HEADER[:-1], "REFUSALS", "REQUEST", HEADER[-1])
-_OVER = (Stage.COMPLETE, Stage.CANCELLED)
+_OVER = (Stage.COMPLETE, Stage.CANCELLED, Stage.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from vacate.interceptors.replicaset.interceptor import build_evacuator as replic
 from vacate.interceptors.statefulset.interceptor import build as statefulset_interceptor
 from vacate.interceptors.statefulset.interceptor import build_evacuator as statefulset_evacuator
 from vacate.interceptors.surge.controller import build as surge
+from vacate.interceptors.surge.reconsidering import build as declined_turns
 from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.fencing import build as fencing
 
@@ -47,6 +48,9 @@ _INTERCEPTING = (
     rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
     rule(READ, CORE, "pods"),
 )
+
+_HANDING_OVER = rule("patch", CORE, "pods/status")
+"""Requesters of a request that is superseded stand in a condition of the pod until the new one has them."""
 
 _AUTOSCALERS = rule("list watch", "autoscaling", "horizontalpodautoscalers")
 
@@ -63,11 +67,15 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="EvictionRequestAPI",
         kinds=(EVICTIONREQUESTS,),
         rules=(
-            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            # It replaces requests that are superseded, for which a client needs the right to delete the pod.
+            rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+            # A pod is evicted once, whichever APIs request that.
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             # Patched where TerminationReasonAnnotations is on: with the reason of the eviction.
-            rule(f"{READ} patch", CORE, "pods"),
+            rule(f"{READ} patch delete", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
+            _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
             # Whether the DaemonSet or Node that a pod names as its owner is there.
             rule("get", "apps", "daemonsets"),
@@ -104,12 +112,14 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         kinds=(EVACUATIONS,),
         rules=(
             # It removes the finalizers of instigators, and the object, when the evacuation is over.
-            rule(f"{READ} patch delete", EVACUATIONS.group, EVACUATIONS.plural),
+            rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             # A client that changes or deletes an Evacuation needs the right to delete the pod; where
             # reasons are annotated, the pod is patched.
             rule(f"{READ} patch delete", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
+            _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
             rule("get", "apps", "daemonsets"),
             rule("get", CORE, "nodes"),
@@ -194,8 +204,6 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="EvictionRequestAPI",
         kinds=(EVICTIONREQUESTS,),
         rules=(
-            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule("list watch", CORE, "namespaces"),
             rule("list watch", "apps", "deployments replicasets statefulsets"),
             _AUTOSCALERS,
@@ -213,6 +221,21 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} patch", "apps", "deployments"),
             rule("list watch patch", "apps", "replicasets"),
             rule("list watch patch", CORE, "pods"),
+            _AUTOSCALERS,
+        ),
+    ),
+    ControllerDescriptor(
+        "declined-turns-controller",
+        declined_turns,
+        gate="DeploymentInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
+            rule("list watch", "apps", "deployments replicasets"),
+            rule("list watch", CORE, "pods"),
             _AUTOSCALERS,
         ),
     ),

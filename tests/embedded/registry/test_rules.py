@@ -46,6 +46,7 @@ SHOWN_ELSEWHERE = {
     "EvictionRequest/refused/forbid",
     "EvictionRequest/spec.interceptors[].name/forbidden",
     "EvictionRequest/metadata.annotations[vacate.dev/ignored-registration]/set",
+    "EvictionRequest/metadata.annotations[vacate.dev/pushed-by]/set",  # test_superseding.py
     "EvictionRequest/metadata.annotations[bridge.vacate.dev/callers]/kept",
     "Job/spec.template/invalid",  # tests/conformance/test_jobs.py: the message shows the whole template
     "Pod/metadata.annotations/set",  # tests/webhook/test_pods.py: by the webhook and by the server

@@ -36,6 +36,14 @@ ADMITTED_STAMP = "vacate.dev/admitted"
 """The annotation that admission leaves on every request that passed it."""
 IGNORED_REGISTRATION = "vacate.dev/ignored-registration"
 """The annotation that says why the pod's registration of interceptors was taken for none."""
+SUPERSEDES = "vacate.dev/supersedes"
+"""The annotation of a request that took over the requesters of an earlier one: the UID of that one."""
+RETRY = "vacate.dev/retry"
+"""The annotation by which a user asks for another try of a request that is blocked: the time of asking."""
+SKIP = "vacate.dev/skip"
+"""The annotation by which a user ends the turns of interceptors that do not respond: names with commas."""
+PUSHED_BY = "vacate.dev/pushed-by"
+"""The annotation that admission leaves when one of the two above is written: the user who did."""
 
 
 def described(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:

@@ -25,7 +25,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import shown_stage
+from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.sdk import Requester
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of
@@ -145,6 +145,8 @@ class Cancelling:
 
 def _over(request: EvictionRequest, pod: Pod | None) -> str:
     """A complete request: fine where it was cancelled, too late where the pod is deleted or terminated."""
+    if is_superseded(request):
+        raise ConfigError(f"a new request takes over the eviction of pod {pod_of(request)}; cancel again")
     if shown_stage(request) is Stage.CANCELLED:
         return f"{STAYS} the eviction request was already cancelled"
     name = pod_of(request)

@@ -34,7 +34,8 @@ async def check_no_drain(cluster: Cluster, request: EvictionRequest, requesters:
     ways = listed([f"{own} drain --cancel {one}" for one in drains])
     raise ConfigError(
         f"the eviction of pod {pod_of(request)} is requested by {named}, which would request it again; "
-        f"nothing was changed. To cancel the whole drain: {ways}"
+        f"nothing was changed. To cancel the whole drain: {ways}. If the eviction does not move, try it "
+        f"again with {own} retry {pod_of(request)}, or end the turn of an interceptor with {own} skip"
     )
 
 

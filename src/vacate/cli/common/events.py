@@ -13,6 +13,7 @@ from vacate.entropy import system_entropy
 from vacate.runtime.recorder import EventRecorder
 
 REQUESTED, OVERRIDDEN = "EvictionRequested", "CancellationOverridden"
+RETRIED, SKIPPED = "RetryRequested", "SkipRequested"
 FORCE_CONFIRMED = "ForceDeletionConfirmed"
 _SECONDS = 5.0
 _MAX_MESSAGE = 1024  # longer messages of events are refused by API servers

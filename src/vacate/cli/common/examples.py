@@ -97,6 +97,12 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("status -w -o json", "changes for a program"),
         ("status --nodes", "nodes that do not report, and the pods that wait for them"),
     ),
+    "retry": (
+        ("retry web-1", "attempt the eviction now, and let interceptors try again"),
+        ("retry node/node-1", "every blocked eviction of a node"),
+        ("retry drain/drain-node-1", "every blocked eviction of a drain"),
+    ),
+    "skip": (("skip web-1 backup.example.com", "do not wait for this interceptor"),),
     "cancel": (
         ("cancel web-1", "withdraw your own request"),
         ("cancel -l app=web", "all of yours with a label"),

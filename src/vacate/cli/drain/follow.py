@@ -27,7 +27,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import shown_stage
+from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary
@@ -250,7 +250,9 @@ class Follower:
         if request is None or ref is None or not self._is_own(request):
             return
         pod = f"{request.metadata.namespace}/{ref.name}"
-        if new is None or new.complete:
+        if is_superseded(request):
+            self._ends[pod] = _UNDER_WAY  # a new request takes over
+        elif new is None or new.complete:
             cancelled = shown_stage(request) is Stage.CANCELLED
             self._ends[pod] = "not evicted: the request was cancelled" if cancelled else _EVICTED
         else:

@@ -13,6 +13,7 @@ from vacate.controllers.eviction.totals import RequestTotals
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 
@@ -35,7 +36,15 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     controller = Controller(
         dialect.kind.plural,
         reconciler,
-        (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
+        (
+            Source(requests),
+            Source(pods, keys=reconciler.request_of, when=_matters),
+            *(
+                Source(deps.informers.requests(other), keys=reconciler.beside)
+                for other in served_dialects(deps.gates)
+                if other is not dialect
+            ),
+        ),
         deps,
         workers=chosen.workers,
     )
@@ -69,4 +78,6 @@ def _matters(old: Pod | None, new: Pod | None) -> bool:
         or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         or old.metadata.finalizers != new.metadata.finalizers
         or old.metadata.owner_references != new.metadata.owner_references
+        or old.metadata.annotations != new.metadata.annotations  # as far as they are kept: registrations
+        or old.status.conditions != new.status.conditions  # as far as they are kept: requests to be created
     )

@@ -7,6 +7,7 @@ the later one gets a conflict and looks again.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from dataclasses import replace
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import RETRY, EvictionRequest
 from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.collection import COLLECTION, Collection, goes_with_pod
@@ -22,9 +23,12 @@ from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.owners import is_owned
 from vacate.controllers.eviction.requestwriter import RequestWriter
+from vacate.controllers.eviction.succession import Succession
 from vacate.errors import Conflict, NotFound
+from vacate.eviction.coexistence import waits_for_other
 from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
@@ -37,7 +41,9 @@ from vacate.eviction.model import (
     Presence,
     ReadTarget,
     Settled,
+    Skip,
     Stage,
+    Supersede,
     Target,
     Unadmitted,
 )
@@ -49,8 +55,11 @@ from vacate.eviction.records.patches import (
     last_turn_patch,
     limit_patch,
     registration_patch,
+    skip_patch,
     unadmitted_patch,
 )
+from vacate.eviction.records.reader import is_superseded
+from vacate.eviction.succession import is_handed_over
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
@@ -75,23 +84,44 @@ class EvictionRequests:
         self._collection = Collection()
         self._watch_health = WatchHealth(self._informer, deps.clock)
         self._writer = RequestWriter(deps, dialect, self._watch_health)
+        self._succession = Succession(deps, dialect, self._writer)
+        self._handed_over: dict[Key, str] = {}  # by request: the pod that carries the record of its successor
+        self._retried: dict[Key, tuple[str, str]] = {}  # by request: its uid, and the try that was asked for
+        self._others = [one for one in served_dialects(deps.gates) if one is not dialect]
+        self._other_requests = {one: deps.informers.requests(one).reader for one in self._others}
         self.budgets: BudgetWatcher | None = None
+
+    def beside(self, other: EvictionRequest) -> Iterable[Key]:
+        """The request for the pod of another API's request."""
+        ref = other.spec.target.pod_ref
+        name = self._dialect.request_name(ref.name, ref.uid) if ref is not None else ""
+        key = Key(other.metadata.namespace, name)
+        return () if self._requests.get(*key) is None else (key,)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
         """The pod's request, if it has one: its name follows from the pod's."""
         meta = pod.metadata
-        name = self._dialect.request_name(meta.name, meta.uid)
-        return () if self._requests.get(meta.namespace, name) is None else (Key(meta.namespace, name),)
+        key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
+        return (key,) if key in self._handed_over or self._requests.get(*key) is not None else ()
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
         if old is not None and new is None:
             for key in self.request_of(old):
                 self._seen_gone[key] = None
+                self._handed_over.pop(key, None)
+        if new is not None and (is_handed_over(new) or (old is not None and is_handed_over(old))):
+            meta = new.metadata
+            key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
+            self._handed_over.pop(key, None)
+            if is_handed_over(new):
+                self._handed_over[key] = meta.name
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step of the process."""
         request = self._requests.get(*key)
+        if (pod := self._pod_to_proceed_with(key, request)) is not None:
+            return await self._succession.proceed(key.namespace, pod, key.name)
         if request is None or self._dialect.settled(request):
             self._forget(key)
             return Done()
@@ -99,12 +129,26 @@ class EvictionRequests:
             return Done()  # what is known is not the newest; the informer will bring what can be read
         if (known_at := self._cache_is_behind(key, request)) is not None:
             return Later(known_at)
+        self._retry(key, request)
         try:
             return await self._advance(request, self._target(request))
         except NotFound:
             # The request was removed meanwhile and its informer will say so. A server that has just started
             # may also not know the kind yet.
             return Later(self._deps.clock.now() + ANSWER_TIMEOUT)
+
+    def _pod_to_proceed_with(self, key: Key, request: EvictionRequest | None) -> str | None:
+        """The pod whose requesters are being handed over to a new request; None where none is."""
+        if request is not None and is_superseded(request) and request.spec.target.pod_ref is not None:
+            return request.spec.target.pod_ref.name
+        return self._handed_over.get(key)
+
+    def _retry(self, key: Key, request: EvictionRequest) -> None:
+        """A user has asked for another try: the eviction is tried at once."""
+        asked = request.metadata.annotations.get(RETRY)
+        if asked is not None and self._retried.get(key) != (request.metadata.uid, asked):
+            self._retried[key] = request.metadata.uid, asked
+            self.attempts.wake(key)
 
     def _cache_is_behind(self, key: Key, request: EvictionRequest) -> dt.datetime | None:
         """Until when the cache may lack the end that was just written; None where it does not.
@@ -122,6 +166,7 @@ class EvictionRequests:
         self._ended.pop(key, None)
         self._collection.forget(key)
         self._seen_gone.pop(key, None)
+        self._retried.pop(key, None)
 
     # What is known
 
@@ -160,7 +205,15 @@ class EvictionRequests:
             await self._writer.write(request, ignored)
             self._writer.note(events.registration_ignored(request))
             return Done()  # the informer brings what was written
-        action: Action = decide(self._dialect.process(request), target, self._moment(request, now))
+        moment = self._moment(request, now)
+        action: Action = decide(self._dialect.process(request), target, moment)
+        if self._others and (why := await self._awaited(request, action, target, moment)):
+            return await self._wait_for_other(request, why, now)
+        return await self._act(request, action, target, now, fresh=fresh)
+
+    async def _act(
+        self, request: EvictionRequest, action: Action, target: Target, now: dt.datetime, *, fresh: bool
+    ) -> Outcome:
         match action:
             case Settled():
                 return Done()
@@ -172,10 +225,8 @@ class EvictionRequests:
                 return await self._finish(request, action, target, now)
             case Assign():
                 return await self._assign(request, action, now)
-            case CorrectHeartbeat():
-                await self._writer.write(request, heartbeat_patch(request, action))
-                self._writer.note(events.heartbeat_corrected(request))
-                return Done()
+            case Skip() | CorrectHeartbeat() | Supersede():
+                return await self._intervene(request, action, now)
             case Hold():
                 return await self._hold(request, action, target, now)
             case Evict(recheck=True) if not fresh:
@@ -184,6 +235,51 @@ class EvictionRequests:
                 if not action.limit and await self._end_last_turn(request, now):
                     return Done()  # the informer brings the request as it is now
                 return await self._evict(request, action, now)
+
+    async def _awaited(
+        self, request: EvictionRequest, action: Action, target: Target, moment: DecisionContext
+    ) -> str:
+        """What of another API's request for the pod is waited for; empty where nothing is.
+
+        Where somebody may have a turn the server is asked too: two requests that were created at the same
+        moment come to the cache one after the other.
+        """
+        ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
+        if ref is None or not isinstance(action, Assign | Evict | Supersede):
+            return ""
+        found: list[EvictionRequest] = []
+        for one in self._others:
+            name = one.request_name(ref.name, ref.uid)
+            other = self._other_requests[one].get(namespace, name)
+            if other is None and (target.registered or request.spec.interceptors):
+                with contextlib.suppress(NotFound):
+                    reading = self._deps.client.get(one.kind, name, namespace, into=one.wire)
+                    other = one.read(await self._watch_health.ask(reading))
+            if other is not None:
+                found.append(other)
+        at = replace(moment, next_attempt=None)
+        return waits_for_other(request, action, found, self._cached_pod(request), at) if found else ""
+
+    async def _wait_for_other(self, request: EvictionRequest, why: str, now: dt.datetime) -> Outcome:
+        patch = hold_patch(request, Hold(Stage.BLOCKED, self._dialect.phrase(why)), now)
+        if patch is not None:
+            await self._writer.write(request, patch)
+            self._writer.note(*events.other_request(request, why))
+        return Later(now + ANSWER_TIMEOUT)  # its changes wake this one; that is for what was not in the cache
+
+    async def _intervene(
+        self, request: EvictionRequest, action: Skip | CorrectHeartbeat | Supersede, now: dt.datetime
+    ) -> Outcome:
+        """Put right what an interceptor wrote or did not write, or let interceptors have a turn again."""
+        if isinstance(action, Supersede):
+            return await self._succession.begin(request, action)
+        if isinstance(action, Skip):
+            await self._writer.write(request, skip_patch(request, action, now))
+            self._writer.note(*events.skipped(request, action))
+        else:
+            await self._writer.write(request, heartbeat_patch(request, action))
+            self._writer.note(events.heartbeat_corrected(request))
+        return Done()
 
     async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
         patch = unadmitted_patch(request, now)

@@ -1,6 +1,7 @@
 """The registration controller: annotates running pods of workloads that have opted in.
 
-A registration counts from the moment at which a request is created, so opting in works for the pods of today.
+A registration counts from the moment at which a request is created, so opting in works for the pods of today;
+a request that waits for a budget only is superseded by one that has the new interceptors.
 Where a rule of the webhook has annotated a new pod already, nothing is left to do.
 """
 
@@ -40,7 +41,6 @@ from vacate.api.types import (
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
-from vacate.eviction.dialects.registry import served_dialects
 from vacate.kube.floors import scales
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
@@ -123,7 +123,6 @@ class RegistrationController:
             self._autoscalers,
             self._namespaces,
         )
-        self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
 
     def pods_of(self, deployment: Deployment) -> Iterable[Key]:
         """The pods of one Deployment."""
@@ -183,11 +182,9 @@ class RegistrationController:
         return all(one.synced for one in self._caches)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Register or unregister, unless a request exists: it has copied the registration already."""
+        """Register or unregister. A request that is blocked by a budget takes up who is registered then."""
         pod = self._pods.get(*key)
         if pod is None or pod.terminating or pod.terminal:
-            return Done()
-        if self._is_requested(pod):
             return Done()
         change = self._change(pod)
         if change:
@@ -198,13 +195,6 @@ class RegistrationController:
             except NotFound:
                 return Done()
         return Done()
-
-    def _is_requested(self, pod: Pod) -> bool:
-        meta = pod.metadata
-        return any(
-            requests.get(meta.namespace, dialect.request_name(meta.name, meta.uid)) is not None
-            for dialect, requests in self._requests.items()
-        )
 
     def _change(self, pod: Pod) -> dict[str, str | None]:
         owner: Deployment | StatefulSet | None

@@ -18,6 +18,7 @@ from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.strategy import (
     ignored_registration,
     keep_callers,
+    keep_pushes,
     set_annotation,
     take_labels,
 )
@@ -46,6 +47,7 @@ class EvacuationStrategy(DeclaredStrategy):
         take_labels(obj, pod)
         set_annotation(obj, ADMITTED_STAMP, "true")
         keep_callers(obj, {}, ctx)
+        keep_pushes(obj, {}, ctx)
         found = registration_of(pod, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
         if evacuators := merged_evacuators(obj, found):
@@ -59,6 +61,7 @@ class EvacuationStrategy(DeclaredStrategy):
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
         keep_callers(new, old, ctx)
+        keep_pushes(new, old, ctx)
         if not is_complete(old) and named_pod(record_object(new)) == named_pod(record):
             take_labels(new, live_pod(record, ctx))
 

@@ -8,7 +8,15 @@ from vacate.api import status as refusals
 from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, metadata, name_of
-from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    ALLOW,
+    FORBID,
+    IGNORED_REGISTRATION,
+    PUSHED_BY,
+    RETRY,
+    SKIP,
+)
 from vacate.api.types.readable import is_complete
 from vacate.crds.evictionrequest import authority, spec, status
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
@@ -45,6 +53,11 @@ RULES = table(
         Effect.KEPT,
         "the eviction bridge, controllers and administrators write it",
     ),
+    (
+        "metadata.annotations[vacate.dev/pushed-by]",
+        Effect.SET,
+        "the user who changes vacate.dev/retry or vacate.dev/skip, which no new request has",
+    ),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.SET, "an empty message and the policy Allow, and nothing else, on create"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
@@ -67,6 +80,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         self._refuse_given_interceptors(obj, ctx)
         take_labels(obj, live_pod(obj, ctx))
         set_annotation(obj, ADMITTED_STAMP, "true")
+        keep_pushes(obj, {}, ctx)
         keep_callers(obj, {}, ctx)
         found = registration_of(obj, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
@@ -79,6 +93,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         super().prepare_spec(new, old, ctx)
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
+        keep_pushes(new, old, ctx)
         keep_callers(new, old, ctx)
         if not is_complete(old) and named_pod(new) == named_pod(old):
             take_labels(new, live_pod(new, ctx))
@@ -136,6 +151,21 @@ def keep_callers(new: Obj, old: Obj, ctx: Context) -> None:
     if ctx.authority.may_record_callers(ctx.user):
         return
     set_annotation(new, CALLERS, dig(old, "metadata", "annotations", CALLERS))
+
+
+def keep_pushes(new: Obj, old: Obj, ctx: Context) -> None:
+    """Stamp who asks for another try, or skips an interceptor, with the name that the server knows.
+
+    A new request has no such wishes, and an update that does not change them leaves the name.
+    """
+    after, before = (mapping(dig(one, "metadata", "annotations")) for one in (new, old))
+    if not old:
+        for key in (RETRY, SKIP, PUSHED_BY):
+            set_annotation(new, key, None)
+    elif any(after.get(key) != before.get(key) for key in (RETRY, SKIP)):
+        set_annotation(new, PUSHED_BY, ctx.user.name)
+    else:
+        set_annotation(new, PUSHED_BY, before.get(PUSHED_BY))
 
 
 def ignored_registration(found: Registration) -> str | None:

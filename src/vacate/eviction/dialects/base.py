@@ -18,7 +18,7 @@ from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Finish, Process, Target
-from vacate.eviction.registration import Registration
+from vacate.eviction.registration import Registration, registering_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +115,11 @@ class Dialect(Protocol):
 
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The change of the object that makes these the requesters, guarded by its version."""
+
+
+def registered_interceptors(dialect: Dialect, pod: Pod | None) -> tuple[str, ...]:
+    """The interceptors that a new request for the pod would have; a malformed registration counts as none."""
+    if pod is None or not (pod.metadata.annotations or pod.spec.eviction_interceptors):
+        return ()
+    found = dialect.registration(registering_part(pod))
+    return () if found.field_errors else found.interceptors

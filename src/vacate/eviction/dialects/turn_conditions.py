@@ -29,6 +29,7 @@ class FailureReason(StrEnum):
 
     HANDED_OVER = "HandedOver"  # True: it could not prepare the pod, and the turn is over
     HELD = "Held"  # True: it could not prepare the pod, and keeps the turn until an administrator decides
+    SKIPPED = "Skipped"  # True: a user has ended the turn, which the interceptor had not
     RETRYING = "Retrying"  # False: an attempt failed; after the last one the turn is handed over
     RETRYING_THEN_HOLD = "RetryingThenHold"  # False: an attempt failed; after the last one the turn is held
     RECOVERED = "Recovered"  # False: a later attempt succeeded
@@ -114,6 +115,21 @@ def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None
     if request.status.active_interceptor_completed:
         return known if known.result is result_of_turn(request, interceptor) else None
     return known if known.ended + CLOCK_TOLERANCE >= deadline_of(process_of(request)) else None
+
+
+def reconsidered(request: EvictionRequest) -> tuple[str, ...]:
+    """The interceptors that declined their turns and have taken that back: they ask for another turn.
+
+    An interceptor does so by setting its condition to False. That it declined is in the history, which
+    nobody but the controller writes.
+    """
+    return tuple(
+        turn.interceptor
+        for turn in past_turns(request)
+        if turn.result is TurnResult.DECLINED
+        and (found := condition(request.status.conditions, declined_type(turn.interceptor))) is not None
+        and found.status == "False"
+    )
 
 
 def has_ended(request: EvictionRequest) -> bool:

@@ -12,8 +12,9 @@ from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.eviction.dialects.turn_conditions import last_message, result_of_turn
-from vacate.eviction.model import Assign, CompletionReason, Finish, Hold, Stage
+from vacate.eviction.model import Assign, CompletionReason, Finish, Hold, Skip, Stage, Supersede
 from vacate.eviction.records.history import TurnResult
+from vacate.eviction.records.patches import superseded_because
 
 MAX_MESSAGE = 1024
 """Longer messages of events are refused by API servers."""
@@ -41,6 +42,25 @@ def finished(request: EvictionRequest, action: Finish) -> Notes:
     if action.reason is not CompletionReason.CANCELLED:
         return (about,)
     return about, _on_pod(request, NORMAL, "EvictionCancelled", "The eviction request is cancelled.")
+
+
+def superseded(request: EvictionRequest, action: Supersede) -> Notes:
+    """A new request takes over; on request and pod, with the requesters that it takes over."""
+    text = f"{superseded_because(action)} Requested by {_requesters(request)}."
+    kinds = NORMAL, "EvictionSuperseded"
+    return _about(request, *kinds, text), _on_pod(request, *kinds, text)
+
+
+def other_request(request: EvictionRequest, why: str) -> Notes:
+    """A request of another API for the same pod comes first."""
+    return (_about(request, NORMAL, "WaitsForOtherRequest", why),)
+
+
+def skipped(request: EvictionRequest, action: Skip) -> Notes:
+    """A user ended an interceptor's turn."""
+    text = f"{action.by or 'A user'} skipped interceptor {action.interceptor}: its turn is over."
+    kinds = WARNING, "InterceptorSkipped"
+    return _about(request, *kinds, text), _on_pod(request, *kinds, text)
 
 
 def assigned(request: EvictionRequest, action: Assign) -> Notes:

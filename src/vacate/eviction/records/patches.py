@@ -25,8 +25,26 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.eviction.deadlines import FUTURE_TOLERANCE
-from vacate.eviction.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
-from vacate.eviction.model import Assign, CompletionReason, CorrectHeartbeat, Finish, Hold, Stage, Turn
+from vacate.eviction.dialects.turn_conditions import (
+    FailureReason,
+    failed_type,
+    last_message,
+    past_turns,
+    recorded_turn,
+    result_of_turn,
+)
+from vacate.eviction.model import (
+    Assign,
+    CompletionReason,
+    CorrectHeartbeat,
+    Finish,
+    Hold,
+    Skip,
+    Stage,
+    Supersede,
+    SupersedeCause,
+    Turn,
+)
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.eviction.records.reader import assigned, recorded_stage
 from vacate.kube.patches import guarded
@@ -51,6 +69,11 @@ _LAST_TURN = {
     TurnResult.TIMED_OUT: "{0} timed out. The pod is evicted unprepared.",
     TurnResult.NEVER_RESPONDED: "{0} timed out without responding. The pod is evicted unprepared.",
 }
+_CAUSES = {
+    SupersedeCause.REGISTERED: "the pod registers {0} by now",
+    SupersedeCause.RECONSIDERED: "{0} declined and asks for another turn",
+    SupersedeCause.RETRY: "{1} asked for another try",
+}
 _OF_THE_ACTIVE = ("activeInterceptorName", "activeInterceptorCompleted", "expectedInterceptorFinishTime")
 _UNADMITTED = (
     "The request did not pass Vacate's admission and is not processed. Delete it and create it again while "
@@ -61,14 +84,45 @@ _UNADMITTED = (
 def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> Obj:
     """The request is complete: one write for the conditions, the message and what no longer holds."""
     cancelled = action.reason is CompletionReason.CANCELLED
-    message = _COMPLETION_MESSAGES[action.reason]
     stage = Stage.CANCELLED if cancelled else Stage.COMPLETE
+    return _completed(request, action.reason, stage, _COMPLETION_MESSAGES[action.reason], now)
+
+
+def supersede_patch(request: EvictionRequest, action: Supersede, now: dt.datetime) -> Obj:
+    """The request is over, cancelled by no requester: a new one takes over."""
+    message = _cut(superseded_because(action))
+    return _completed(request, CompletionReason.CANCELLED, Stage.SUPERSEDED, message, now)
+
+
+def superseded_because(action: Supersede) -> str:
+    """Why a new request takes over, for conditions and Events alike."""
+    why = _CAUSES[action.cause].format(", ".join(action.interceptors), action.by or "a user")
+    return f"A new request takes over the requesters of this one: {why}."
+
+
+def skip_patch(request: EvictionRequest, action: Skip, now: dt.datetime) -> Obj:
+    """The active interceptor's turn ends as one that failed, because a user asked for that."""
+    message = f"Skipped by {action.by or 'a user'}."
+    failed = RequestCondition(
+        type=failed_type(action.interceptor),
+        status="True",
+        reason=FailureReason.SKIPPED.value,
+        message=message,
+        last_transition_time=now,
+    )
+    return _patch(request, {"activeInterceptorCompleted": True}, [failed])
+
+
+def _completed(
+    request: EvictionRequest, reason: CompletionReason, stage: Stage, message: str, now: dt.datetime
+) -> Obj:
+    cancelled = reason is CompletionReason.CANCELLED
     status: Obj = {"message": message} if request.status.message != message else {}
     if request.status.active_interceptor_name:
         status |= dict.fromkeys(_OF_THE_ACTIVE)
     elif request.status.expected_interceptor_finish_time:
         status["expectedInterceptorFinishTime"] = None
-    changed = [_complete(action.reason, message, now), _progress(stage, message, now)]
+    changed = [_complete(reason, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
         result = TurnResult.CANCELLED if cancelled else TurnResult.POD_GONE
         changed.append(_assignment(request, request.status.active_interceptor_name, result, now))

@@ -9,6 +9,10 @@ from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     INTERCEPTOR_ASSIGNED,
     PROGRESSING,
+    PUSHED_BY,
+    RETRY,
+    SKIP,
+    SUPERSEDES,
     EvictionRequest,
     RequestCondition,
 )
@@ -37,6 +41,10 @@ def process_of(request: EvictionRequest) -> Process:
         heartbeat=status.heartbeat_time,
         failed_evictions=failed.failed_api_eviction_counter if failed else 0,
         stage=recorded_stage(request),
+        retry=RETRY in meta.annotations,
+        skipped=tuple(name.strip() for name in meta.annotations.get(SKIP, "").split(",") if name.strip()),
+        pushed_by=meta.annotations.get(PUSHED_BY, ""),
+        supersedes=SUPERSEDES in meta.annotations,
     )
 
 
@@ -47,6 +55,11 @@ def recorded_stage(request: EvictionRequest) -> Stage | None:
         return Stage(found.reason) if found else None
     except ValueError:
         return None
+
+
+def is_superseded(request: EvictionRequest) -> bool:
+    """Whether the request is over because a new one takes over its requesters."""
+    return request.complete and recorded_stage(request) is Stage.SUPERSEDED
 
 
 def shown_stage(request: EvictionRequest) -> Stage:

@@ -6,9 +6,17 @@ import datetime as dt
 from collections.abc import Sequence
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import MAX_GIVE_WAYS, WaitState, is_overdue, missing_replacement
+from vacate.interceptors.deployment.decision import (
+    MAX_GIVE_WAYS,
+    UNPLACED_LIMIT,
+    WaitState,
+    is_overdue,
+    is_unplaced,
+    missing_replacement,
+)
 from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_covered, is_rolling_out
 from vacate.sdk.values import Declined, Finished
@@ -38,6 +46,7 @@ def decide(
     now: dt.datetime,
     *,
     awaits_scale_down: bool = False,
+    again: bool = False,
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
@@ -69,7 +78,9 @@ def decide(
     missing = missing_replacement(deployment, pods)
     if deployment.spec.replicas < record.to_floor:
         missing = f"{subject} has yet to scale Deployment {name} to its minReplicas of {record.to_floor}"
-    if is_overdue(record.surge.pods[uid], deployment, now):
+    since = record.surge.pods[uid]
+    in_vain = again and now >= after(since, UNPLACED_LIMIT) and is_unplaced(deployment, pods)
+    if in_vain or is_overdue(since, deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
+from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import WaitState, unless_refused
+from vacate.interceptors.deployment.decision import UNREADY, WaitState, is_unready, unless_refused
 from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
@@ -51,6 +52,7 @@ class AutoscalerTurns:
         if why := order_error([one.name for one in context.request.spec.interceptors]):
             return Declined(why)
         turn = _Turn(context.pod, LivePods(self._view), self._deps.clock.now())
+        turn.again = SUPERSEDES in context.request.metadata.annotations
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
@@ -73,7 +75,21 @@ class AutoscalerTurns:
                 )
                 return Finished(message)
         awaits = self._deps.replicasets_await_turns
-        decision = decide(autoscalers, deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        unready = is_unready(turn.pod, turn.began) or any(
+            pod.metadata.uid == turn.uid and is_unready(pod, now) for pod in pods or ()
+        )
+        if deployment is not None and unready:
+            return Declined(UNREADY)
+        decision = decide(
+            autoscalers,
+            deployment,
+            turn.uid,
+            pods,
+            turn.waited,
+            now,
+            awaits_scale_down=awaits,
+            again=turn.again,
+        )
         if deployment is None or not autoscalers:
             return decision
         refusal = self._refusals.of(autoscalers[0].metadata.uid)
@@ -97,6 +113,7 @@ class _Turn:
         self.uid = pod.metadata.uid
         self.waited = WaitState()
         self.in_surge = False
+        self.again = False  # whether this is another turn, in a request that took over
 
     def see(self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, now: dt.datetime) -> None:
         """Note a rollout that begins or ends, and a surge that others have ended."""

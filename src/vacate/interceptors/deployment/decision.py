@@ -21,6 +21,11 @@ from vacate.views.refusals import refusal_of
 
 DEFAULT_LIMIT = 600
 """Seconds that a surge or a rollout may take where the Deployment has no progress deadline."""
+UNREADY_LIMIT = 30
+"""Seconds without readiness after which a pod is not worth a replacement before it goes: it serves nobody."""
+UNREADY = "the pod is not ready: a replacement before it goes would gain nothing"
+UNPLACED_LIMIT = 60
+"""Seconds that a replacement may be without a node, or not created, where that was tried in vain before."""
 MAX_GIVE_WAYS = 2
 """So often may someone else change replicas during the surge for one pod; then the pod is evicted without."""
 
@@ -42,10 +47,13 @@ def decide(
     now: dt.datetime,
     *,
     awaits_scale_down: bool = False,
+    again: bool = False,
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
     `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
+    `again` says that a turn for the pod was declined before: a budget that opens must not wait long for what
+    was tried in vain.
     """
     if deployment is None:
         return Declined("the pod belongs to no Deployment")
@@ -66,7 +74,8 @@ def decide(
             )
         return Finished("The replacement is available.")
     missing = missing_replacement(deployment, pods)
-    if is_overdue(record.pods[uid], deployment, now):
+    in_vain = again and now >= after(record.pods[uid], UNPLACED_LIMIT) and is_unplaced(deployment, pods)
+    if in_vain or is_overdue(record.pods[uid], deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
 
@@ -85,6 +94,23 @@ def unless_refused(
         f"The API server refuses to have Deployment {name} changed for a replacement: {refusal.message}. "
         f"To go on: {remedy}."
     )
+
+
+def is_unready(pod: Pod, now: dt.datetime) -> bool:
+    """Whether the pod has not been ready for so long that evicting it costs nothing."""
+    found = condition(pod.status.conditions, "Ready")
+    if found is None or found.status == "True" or found.last_transition_time is None:
+        return False
+    return now >= after(found.last_transition_time, UNREADY_LIMIT)
+
+
+def is_unplaced(deployment: Deployment, pods: Sequence[Pod] | None) -> bool:
+    """Whether a pod of the surge cannot be created, or has no node."""
+    failure = condition(deployment.status.conditions, "ReplicaFailure")
+    if failure is not None and failure.status == "True":
+        return True
+    placed = [condition(pod.status.conditions, "PodScheduled") for pod in pods or () if is_active(pod)]
+    return any(one is not None and one.status == "False" for one in placed)
 
 
 def left_to_autoscaler(

@@ -8,12 +8,20 @@ from dataclasses import replace
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.types import Deployment, Pod
+from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import WaitState, decide, left_to_autoscaler, unless_refused
+from vacate.interceptors.deployment.decision import (
+    UNREADY,
+    WaitState,
+    decide,
+    is_unready,
+    left_to_autoscaler,
+    unless_refused,
+)
 from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
@@ -23,7 +31,7 @@ from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.values import Finished, Outcome
+from vacate.sdk.values import Declined, Finished, Outcome
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
@@ -52,6 +60,7 @@ class DeploymentTurns:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
         interceptors = [one.name for one in context.request.spec.interceptors]
         turn = _Turn(context.pod, interceptors, LivePods(self._view), self._deps.clock.now())
+        turn.again = SUPERSEDES in context.request.metadata.annotations
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
@@ -74,12 +83,18 @@ class DeploymentTurns:
             return Finished(
                 f"The replacement is available, and Deployment {deployment.metadata.name} is scaled back."
             )
+        if is_unready(turn.pod, turn.began):
+            return Declined(UNREADY)
         turn.see(deployment, now)
         if goes_in_batches(deployment):
             return await self._batch(turn, deployment, now)
         pods = await turn.pods.look(deployment, now) if turn.in_surge else None
+        if any(pod.metadata.uid == turn.uid and is_unready(pod, now) for pod in pods or ()):
+            return Declined(UNREADY)
         awaits = self._deps.replicasets_await_turns
-        decision = decide(deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits)
+        decision = decide(
+            deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits, again=turn.again
+        )
         return unless_refused(decision, deployment, self._refusals.of(deployment.metadata.uid), now)
 
     async def _batch(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> Decision:
@@ -130,6 +145,7 @@ class _Turn:
         self.uid = pod.metadata.uid
         self.waited = WaitState()
         self.held_up = ""
+        self.again = False  # whether this is another turn, in a request that took over
         self.in_surge = False
 
     def on_batch(self, message: str, now: dt.datetime) -> None:

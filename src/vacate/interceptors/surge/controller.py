@@ -8,12 +8,14 @@ write nothing but their own turns.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, ReplicaSet
 from vacate.errors import NotFound
+from vacate.interceptors.deployment.decision import is_unready
 from vacate.interceptors.surge import events
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.evictionreport import report_change
@@ -122,11 +124,16 @@ class SurgeController:
             covered = is_covered(deployment, record, pods, now)
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
         step = plan(deployment, requested, running, now, covered=covered, due=self._due)
+        if isinstance(step, Scale):
+            pods = pods or await self.view.live_pods(deployment)
+            if idle := _unready(pods, step.record.pods.keys() - (record.pods.keys() if record else ()), now):
+                worth = {uid: turn for uid, turn in requested.items() if uid not in idle}
+                step = plan(deployment, worth, running, now, covered=covered, due=self._due)
         match step:
             case Scale() if record is not None and not await self._is_last_writer(deployment):
                 await self._clean_up(deployment, gave_way=True)
             case Scale():
-                await self._scale(deployment, step, pods or await self.view.live_pods(deployment), now)
+                await self._scale(deployment, step, pods, now)
             case CleanUp(gave_way):
                 await self._clean_up(deployment, gave_way=gave_way)
             case Nothing():
@@ -202,6 +209,11 @@ class SurgeController:
 
     def _note(self, deployment: Deployment, kind: str, reason: str, message: str) -> None:
         self._deps.recorder.record(EventNote(regarding(DEPLOYMENTS, deployment), kind, reason, message))
+
+
+def _unready(pods: Iterable[Pod], uids: Collection[str], now: dt.datetime) -> set[str]:
+    """Those of the pods that serve nobody: their interceptor declines, and no pod is started for them."""
+    return {pod.metadata.uid for pod in pods if pod.metadata.uid in uids and is_unready(pod, now)}
 
 
 def _has_ours(meta: ObjectMeta) -> bool:

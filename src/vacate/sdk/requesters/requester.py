@@ -19,6 +19,7 @@ from vacate.entropy import Entropy, system_entropy
 from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.records.reader import is_superseded
 from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
 from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden
@@ -39,6 +40,9 @@ from vacate.sdk.watch import WatchedObject, watched
 Ref = EvictionRequest | Pod | str
 """A request, its pod, or the pod's name."""
 
+
+SUCCESSOR_SECONDS, SUCCESSOR_LOOKS = 5.0, 12
+"""A new request that takes over is waited for so many times so long."""
 
 _CONFLICTS = 20
 
@@ -136,11 +140,14 @@ class Requester:
 
     async def follow(self, ref: Ref, namespace: str = "") -> AsyncGenerator[EvictionRequest, None]:
         """The request as it is, and after each change; ends when the request is over or gone."""
-        async with self._api.watch_at(await self._where(ref, namespace)) as one:
-            while (current := one.current) is not None:
+        where = await self._where(ref, namespace)
+        async with self._api.watch_at(where) as one:
+            while one.current is not None or await self._successor(one, where):
                 seen = one.changes
+                if (current := one.current) is None:
+                    continue
                 yield current
-                if current.complete:
+                if current.complete and not is_superseded(current):
                     return
                 await one.change(seen)
 
@@ -184,12 +191,28 @@ class Requester:
 
     async def _wait(self, where: RequestKey) -> Result:
         async with self._api.watch_at(where) as one:
-            while (current := one.current) is not None:
+            while (current := one.current) is not None or await self._successor(one, where):
                 seen = one.changes
-                if (result := result_of(current)) is not None:
+                if current is not None and (result := result_of(current)) is not None:
                     return confirmed(result, await self.live_pod(where) if result.pod_ended else None)
-                await one.change(seen)
+                if current is not None:
+                    await one.change(seen)
         return await self._vanished(one.last, where)
+
+    async def _successor(self, one: WatchedObject[EvictionRequest], where: RequestKey) -> bool:
+        """Whether a new request takes over from the one that is gone: awaited while the pod stays."""
+        if one.last is None or not is_superseded(one.last):
+            return False
+        for _ in range(SUCCESSOR_LOOKS):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SUCCESSOR_SECONDS):
+                    while one.current is None:
+                        await one.change(one.changes)
+                    return True
+            pod = await self.live_pod(where)
+            if pod is None or pod.terminating:
+                return False
+        return False
 
     def following(
         self, request: EvictionRequest

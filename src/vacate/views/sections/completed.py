@@ -6,6 +6,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
 from vacate.eviction.model import CompletionReason, Stage
+from vacate.eviction.records.reader import is_superseded
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import request_again
@@ -23,6 +24,8 @@ def over(inputs: ExplanationInput) -> Section:
     reason = _completion_reason(found.reason if found else "")
     since = found.last_transition_time if found else None
     cancelled = reason is CompletionReason.CANCELLED
+    if is_superseded(inputs.request):
+        return _superseded(inputs)
     if inputs.here and inputs.pod is not None and not cancelled:
         if not inputs.pod.terminal:
             return _still_running(inputs)
@@ -38,6 +41,17 @@ def over(inputs: ExplanationInput) -> Section:
         awaited=_finalizers(inputs),
         next=("Nothing more happens to the request.",),
         remedies=(request_again(inputs),) if cancelled and inputs.here else (),
+    )
+
+
+def _superseded(inputs: ExplanationInput) -> Section:
+    """A new request takes over the requesters."""
+    return Section(
+        headline=f"A new request takes over the eviction of pod {inputs.name}.",
+        stage=Stage.SUPERSEDED,
+        happened=(inputs.request.status.message,),
+        next=("The controller creates a request of the same requesters, with turns for interceptors.",),
+        next_at=inputs.now,
     )
 
 

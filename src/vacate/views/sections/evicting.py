@@ -55,8 +55,8 @@ def evicting(inputs: ExplanationInput) -> Section:
     )
 
 
-def blocked(inputs: ExplanationInput) -> Section:
-    """Evictions were refused, and the next attempt is scheduled."""
+def blocked(inputs: ExplanationInput, *, taken_over: str = "") -> Section:
+    """Evictions were refused, and the next attempt is scheduled, or a new request takes over."""
     refusal, failed = _refusal(inputs), inputs.process.failed_evictions
     refused = counted(failed, "attempt was", "attempts were")
     window = attempt_window(inputs)
@@ -66,7 +66,7 @@ def blocked(inputs: ExplanationInput) -> Section:
         stage=Stage.BLOCKED,
         happened=(sentence(message),) if message else (),
         awaited=(*_still_refused(inputs, refusal), *_allowances(inputs)),
-        next=(*_next_attempt(inputs, window), *_late_report(inputs)),
+        next=(taken_over,) if taken_over else (*_next_attempt(inputs, window), *_late_report(inputs)),
         next_at=window[1] if window else None,
         remedies=(*look_at_budgets(inputs), follow(inputs), *cancellation(inputs)),
     )

@@ -11,7 +11,14 @@ from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.base import ApiTerms, ObjectPatch, Removal, StatusPatch, Write
+from vacate.eviction.dialects.base import (
+    ApiTerms,
+    ObjectPatch,
+    Removal,
+    StatusPatch,
+    Write,
+    registered_interceptors,
+)
 from vacate.eviction.dialects.evacuation.translation import (
     evacuation_name,
     evacuation_text,
@@ -20,6 +27,7 @@ from vacate.eviction.dialects.evacuation.translation import (
     status_patch,
 )
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
+from vacate.eviction.dialects.turn_conditions import reconsidered
 from vacate.eviction.model import CompletionReason, Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
@@ -61,11 +69,14 @@ class EvacuationDialect:
 
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it: it is over when nothing is left to do for its removal."""
-        return dataclasses.replace(process_of(request), complete=self.settled(request))
+        return dataclasses.replace(
+            process_of(request), complete=self.settled(request), reconsidered=reconsidered(request)
+        )
 
     def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
         """The pod as the engine sees it: one that has ended is still there until it is removed."""
-        return dataclasses.replace(target_of(request, pod, live=live), terminal=False)
+        found = target_of(request, pod, live=live)
+        return dataclasses.replace(found, terminal=False, registered=registered_interceptors(self, pod))
 
     def settled(self, request: EvictionRequest) -> bool:
         """Complete, deleted, and held by no instigator: the finalizers of others are for them to remove."""

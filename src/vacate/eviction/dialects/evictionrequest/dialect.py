@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 
@@ -9,7 +10,8 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.base import ApiTerms, StatusPatch, Write
+from vacate.eviction.dialects.base import ApiTerms, StatusPatch, Write, registered_interceptors
+from vacate.eviction.dialects.turn_conditions import reconsidered
 from vacate.eviction.model import Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
@@ -51,11 +53,12 @@ class EvictionRequestDialect:
 
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it."""
-        return process_of(request)
+        return dataclasses.replace(process_of(request), reconsidered=reconsidered(request))
 
     def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
         """The pod as the engine sees it; one that has ended is as good as gone."""
-        return target_of(request, pod, live=live)
+        found = target_of(request, pod, live=live)
+        return dataclasses.replace(found, registered=registered_interceptors(self, pod))
 
     def settled(self, request: EvictionRequest) -> bool:
         """A request that is complete stays for those who look back."""

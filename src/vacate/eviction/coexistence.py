@@ -1,0 +1,76 @@
+"""PURE. One pod, one eviction process, also where requests of two APIs exist for it.
+
+Admission refuses the second request, unless both are created at the same moment. The older one leads then,
+and of equally old ones the EvictionRequest. Turns of the other one begin when those of the leading one are
+over; the leading one evicts the pod when nobody has a turn any more, so that each interceptor gets its turn
+and the pod is evicted once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.engine import decide
+from vacate.eviction.model import (
+    Action,
+    Assign,
+    CorrectHeartbeat,
+    DecisionContext,
+    Evict,
+    Finish,
+    Hold,
+    Settled,
+    Skip,
+    Stage,
+    Supersede,
+    Unadmitted,
+)
+
+_KINDS = list(DIALECTS)
+_LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
+
+
+def waits_for_other(
+    own: EvictionRequest,
+    action: Action,
+    others: Iterable[EvictionRequest],
+    pod: Pod | None,
+    at: DecisionContext,
+) -> str:
+    """What of others for the same pod keeps a request from its next step; empty where nothing does."""
+    if not isinstance(action, Assign | Evict | Supersede):
+        return ""
+    for other in others:
+        theirs = _action_of(other, pod, at)
+        if isinstance(theirs, Settled | Finish | Unadmitted):
+            continue
+        named = f'"{other.kind.kind} {other.metadata.name}"'  # quoted: each API has words of its own
+        if _has_turns(theirs) and (_leads(other, own) or not isinstance(action, Assign)):
+            return f"The pod is also requested by {named}, whose interceptors have their turns first."
+        if _leads(other, own) and not isinstance(action, Assign):
+            return f"The pod is also requested by {named}, by which it is evicted."
+    return ""
+
+
+def _action_of(request: EvictionRequest, pod: Pod | None, at: DecisionContext) -> Action:
+    dialect = dialect_of(request)
+    return decide(dialect.process(request), dialect.target(request, pod), at)
+
+
+def _has_turns(action: Action) -> bool:
+    """Whether an interceptor of the request has its turn, or gets it next."""
+    if isinstance(action, Assign | Skip | CorrectHeartbeat):
+        return True
+    return isinstance(action, Hold) and action.stage is Stage.INTERCEPTING
+
+
+def _leads(one: EvictionRequest, other: EvictionRequest) -> bool:
+    return _rank(one) < _rank(other)
+
+
+def _rank(request: EvictionRequest) -> tuple[dt.datetime, int]:
+    return request.metadata.creation_timestamp or _LONG_AGO, _KINDS.index(request.kind)

@@ -1,0 +1,101 @@
+"""PURE. A request that supersedes another: what it is, and the record of it on the pod.
+
+The name of a request follows from its pod, so that the old one must be gone before the new one can be
+created. In between the requesters stand in a condition of the pod: a controller that dies there leaves them
+to the next one. An annotation would not do: anybody who may change the pod could write it, and have the pod
+evicted. Who may write its status, its node or a controller of the cluster, can end the pod anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vacate.api.lenient import mapping, maps, text
+from vacate.api.objects import Obj, metadata
+from vacate.api.times import format_time
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    IGNORED_REGISTRATION,
+    PUSHED_BY,
+    RETRY,
+    SKIP,
+    SUPERSEDES,
+)
+from vacate.api.types.meta import condition
+from vacate.eviction.dialects.base import Dialect
+from vacate.kube.patches import guarded_by_uid
+from vacate.wire.json import decode_json
+
+HANDED_OVER = "vacate.dev/EvictionSuperseded"
+"""The condition of a pod whose requesters are being handed over; its message is the new request."""
+
+_DROPPED = (ADMITTED_STAMP, IGNORED_REGISTRATION, RETRY, SKIP, PUSHED_BY, SUPERSEDES)
+
+
+def is_handed_over(pod: Pod) -> bool:
+    """Whether the pod carries the record of a request that is to be created."""
+    found = condition(pod.status.conditions, HANDED_OVER) if pod.status.conditions else None
+    return found is not None and found.status == "True"
+
+
+def successor(old: Obj, finalizers: Sequence[str]) -> Obj:
+    """The request that takes over from the old one. Its interceptors are the pod's at its admission.
+
+    What its creator named beside those of the pod, as an Evacuation's can, is named again.
+    """
+    meta, spec = mapping(old.get("metadata")), dict(mapping(old.get("spec")))
+    spec.pop("interceptors", None)
+    annotations = {
+        key: value for key, value in mapping(meta.get("annotations")).items() if key not in _DROPPED
+    }
+    made: Obj = {
+        "name": text(meta.get("name")),
+        "namespace": text(meta.get("namespace")),
+        "annotations": {**annotations, SUPERSEDES: text(meta.get("uid"))},
+    }
+    for field in ("labels", "ownerReferences"):
+        if meta.get(field):
+            made[field] = meta[field]
+    if finalizers:
+        made["finalizers"] = list(finalizers)
+    return {"metadata": made, "spec": spec}
+
+
+def superseded_uid(new: Obj) -> str:
+    """The UID of the request that the new one takes over from."""
+    return text(mapping(metadata(new).get("annotations")).get(SUPERSEDES))
+
+
+def record_patch(uid: str, new: Obj | None, now: Any) -> Obj:
+    """The strategic merge patch of a pod's status that writes the record; without a request, removes it."""
+    if new is None:
+        change: Obj = {"type": HANDED_OVER, "$patch": "delete"}
+    else:
+        change = {
+            "type": HANDED_OVER,
+            "status": "True",
+            "reason": "RequestersHandedOver",
+            "message": msgspec.json.encode(new).decode(),
+            "lastTransitionTime": format_time(now),
+        }
+    return guarded_by_uid(uid, {"status": {"conditions": [change]}})
+
+
+def recorded_request(pod: Obj, dialect: Dialect) -> Obj | None:
+    """The request of this API that is to be created for the pod, as its record has it."""
+    meta = metadata(pod)
+    name = dialect.request_name(text(meta.get("name")), text(meta.get("uid")))
+    for one in maps(mapping(pod.get("status")).get("conditions")):
+        if one.get("type") != HANDED_OVER or one.get("status") != "True":
+            continue
+        try:
+            found = decode_json(text(one.get("message")), object)
+        except ValueError:
+            return None
+        if isinstance(found, dict) and mapping(found.get("metadata")).get("name") == name:
+            return found if superseded_uid(found) else None
+    return None

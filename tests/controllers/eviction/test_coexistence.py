@@ -1,0 +1,100 @@
+"""Requests by two APIs for one pod, which were created at the same moment: one process, one eviction."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.simulated.clusters import in_world
+from support.simulated.evictions import as_interceptor, finish, request_eviction, running_pod, status
+from support.simulated.workloads import created
+from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.crds.evacuation import strategy as evacuation_strategy
+from vacate.crds.evictionrequest import strategy as eviction_strategy
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.registration import PREFIXES
+from vacate.features import parse_feature_gates
+from vacate.sim.cluster import World
+
+pytestmark = pytest.mark.sim
+
+BOTH = parse_feature_gates("EvacuationAPI=true")
+SAVER, MOVER = "saver.example.com", "mover.example.com"
+
+
+@pytest.fixture(autouse=True)
+def _at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither admission sees the request of the other, as where both are reviewed before one is stored."""
+    for module in (eviction_strategy, evacuation_strategy):
+        monkeypatch.setattr(module, "refuse_second_request", lambda *_: None)
+
+
+async def requested_twice(world: World, *, evacuation_first: bool) -> tuple[str, str]:
+    """A pod with an interceptor and an evacuator, requested by both APIs; the names of the requests."""
+    registered = {f"{PREFIXES[0]}/priority_{SAVER}": "10", f"{PREFIXES[1]}/priority_{MOVER}": "10"}
+    pod = await running_pod(world, metadata={"annotations": registered})
+    evacuation = EVACUATION.new_request(codec_for(Pod).convert(pod), "drain.example.com", "", None)
+    if evacuation_first:
+        await world.client.create(EVACUATIONS, evacuation, "default")
+        await world.sim.clock.sleep(1.0)
+    request = await request_eviction(world, pod)
+    if not evacuation_first:
+        await world.client.create(EVACUATIONS, evacuation, "default")
+    return request, str(evacuation["metadata"]["name"])
+
+
+def evacuation_status(world: World, name: str) -> Obj:
+    found: Obj = created(world, EVACUATIONS, name).get("status", {})
+    return found
+
+
+async def finish_evacuator(world: World, name: str) -> None:
+    change = {"status": {"activeEvacuatorCompleted": True}}
+    await world.client.patch(EVACUATIONS, name, change, "default", subresource="status")
+
+
+@pytest.mark.parametrize("evacuation_first", [False, True])
+def test_each_gets_its_turn_and_the_pod_is_evicted_once(evacuation_first: bool) -> None:
+    async def body(world: World) -> None:
+        request, evacuation = await requested_twice(world, evacuation_first=evacuation_first)
+
+        async def first() -> None:
+            await world.until(lambda: status(world, request).get("activeInterceptorName") == SAVER)
+            await as_interceptor(world, request, evictionRequestCancellationPolicy="Forbid")
+            await world.sim.clock.sleep(120.0)
+            assert world.find(PODS, "p", "default") is not None
+            await finish(world, request)
+
+        async def second() -> None:
+            await world.until(
+                lambda: evacuation_status(world, evacuation).get("activeEvacuatorClass") == MOVER
+            )
+            await world.sim.clock.sleep(120.0)
+            assert world.find(PODS, "p", "default") is not None
+            await finish_evacuator(world, evacuation)
+
+        for step in (second, first) if evacuation_first else (first, second):
+            await step()
+        await world.until(lambda: world.find(PODS, "p", "default") is None, 120.0)
+        await world.until(lambda: world.find(EVACUATIONS, evacuation, "default") is None, 120.0)
+        evicted = [one for one in world.objects(EVENTS) if one["reason"] == "EvictedByRequest"]
+        assert [one["count"] for one in evicted] == [1]
+
+    in_world(body, gates=BOTH)
+
+
+def test_who_waits_says_for_what() -> None:
+    async def body(world: World) -> None:
+        request, evacuation = await requested_twice(world, evacuation_first=False)
+        await world.until(lambda: status(world, request).get("activeInterceptorName") == SAVER)
+        await world.until(
+            lambda: f"EvictionRequest {request}" in evacuation_status(world, evacuation)["message"]
+        )
+        await world.sim.clock.sleep(60.0)
+        assert not evacuation_status(world, evacuation).get("activeEvacuatorClass")
+        await world.client.delete(EVICTIONREQUESTS, request, "default")  # cancelled: the other goes on
+        await world.until(lambda: evacuation_status(world, evacuation).get("activeEvacuatorClass") == MOVER)
+
+    in_world(body, gates=BOTH)

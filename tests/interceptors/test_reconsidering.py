@@ -1,0 +1,106 @@
+"""Declined turns, a budget that blocks the eviction then, and the cause of the refusal goes away."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.simulated.autoscalers import autoscaled, is_restored, patch_autoscaler
+from support.simulated.clusters import in_world
+from support.simulated.deployments import fewest, is_quiet, moving, replicas
+from support.simulated.maintenances import drain, on_node, phase
+from support.simulated.workloads import condition_of, history
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+)
+from vacate.api.objects import Obj
+from vacate.sim.cluster import World
+from vacate.testing import pdb
+
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+
+
+async def blocked_drain(world: World, old: Obj, timeout: float = 600.0) -> str:
+    """A drain that a budget blocks after the interceptors have declined; the node."""
+    await world.client.create(
+        PODDISRUPTIONBUDGETS, pdb("web", min_available=1, selector={"app": "web"}), "default"
+    )
+    node, uid = str(old["spec"]["nodeName"]), old["metadata"]["uid"]
+    await drain(world, node)
+
+    def is_blocked() -> bool:
+        found = world.find(EVICTIONREQUESTS, uid, "default")
+        return found is not None and condition_of(found, "Progressing", "reason") == "Blocked"
+
+    await world.until(is_blocked, timeout)
+    await world.sim.clock.sleep(60.0)
+    assert phase(world) != "Drained"
+    return node
+
+
+async def drained(world: World, node: str, timeout: float = 60.0) -> None:
+    await world.until(lambda: phase(world) == "Drained", timeout)
+    assert on_node(world, node) == []
+    assert fewest(world, 1) == 1
+    assert replicas(world) == 1
+
+
+def test_a_raised_ceiling_lets_an_autoscaler_replace_the_pod() -> None:
+    async def body(world: World) -> None:
+        (old,) = await autoscaled(world, 1, most=1)
+        node = await blocked_drain(world, old)
+        await patch_autoscaler(world, {"spec": {"maxReplicas": 2}})
+        await drained(world, node)
+        await world.until(lambda: is_restored(world))
+
+    in_world(body)
+
+
+def test_without_its_autoscaler_the_deployment_is_surged() -> None:
+    async def body(world: World) -> None:
+        (old,) = await autoscaled(world, 1, most=1)
+        node = await blocked_drain(world, old)
+        await world.client.delete(HORIZONTALPODAUTOSCALERS, "web", "default")
+        await drained(world, node)
+
+    in_world(body)
+
+
+def test_a_strategy_that_allows_a_surge_again() -> None:
+    async def body(world: World) -> None:
+        rolling = {"maxSurge": 0, "maxUnavailable": 1}
+        (old,) = await moving(
+            world, 1, spec={"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}
+        )
+        node = await blocked_drain(world, old)
+        change = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+        await world.client.patch(DEPLOYMENTS, "web", {"spec": change}, "default")
+        await drained(world, node)
+
+    in_world(body)
+
+
+def test_room_that_comes_after_the_surge_was_given_up() -> None:
+    async def body(world: World) -> None:
+        (old,) = await moving(world, 1, spec={"progressDeadlineSeconds": 30})
+        for name in [one["metadata"]["name"] for one in world.objects(NODES)]:
+            if name != old["spec"]["nodeName"]:
+                await world.client.patch(NODES, name, {"spec": {"unschedulable": True}})
+        node = await blocked_drain(world, old)
+        turns = [
+            condition_of(one, "InterceptorAssigned", "message")
+            for gone, one in history(world, EVICTIONREQUESTS)
+            if not gone
+        ]
+        assert any("did not become available in time" in one for one in turns)
+        other = next(
+            one["metadata"]["name"] for one in world.objects(NODES) if one["metadata"]["name"] != node
+        )
+        await world.client.patch(NODES, other, {"spec": {"unschedulable": None}})
+        await drained(world, node, 120.0)
+        await world.until(lambda: is_quiet(world))
+
+    in_world(body)
