@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.realcluster.adversary import PENDING, PREPARE, ROWS, Site, refused
+from support.realcluster.adversary import PREPARE, ROWS, Site, refused
 from vacate.api.kinds import PODS
 from vacate.api.terminationreason import ANNOTATION
 
@@ -13,7 +13,6 @@ REFUSAL = "not by company policy"
 
 
 class TestRefusedCaller:
-    @PENDING
     @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["at once", "slowly"])
     def test_gets_no_request_for_an_eviction_that_others_refuse(self, site: Site, seconds: float) -> None:
         """Webhooks are called side by side, and the API server shows the first refusal only."""
@@ -23,7 +22,6 @@ class TestRefusedCaller:
         assert site.requested(pod) is None
         assert site.there(pod)
 
-    @PENDING
     def test_joins_no_request(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         site.admin.request(pod, "admin.example.com").ok()
@@ -44,7 +42,6 @@ class TestRefusedCaller:
             assert site.tenant.evict(pod["metadata"]["name"]).code == 429
         assert site.requested(pod) is not None
 
-    @PENDING
     def test_leaves_no_reason_on_a_pod_whose_deletion_others_refuse(self, site: Site) -> None:
         pod = site.pod()
         with site.company.refusing(site.tenant.user, seconds=0.5):

@@ -63,7 +63,6 @@ class TestNeighbour:
         assert not reply.obj["response"]["allowed"]
         assert len(reply.body) < 20_000
 
-    @PENDING
     def test_has_no_eviction_requested_for_a_caller_who_may_not(self, site: Site) -> None:
         """A review is a claim: only the API server knows what the named caller may do."""
         pod = site.pod(PREPARE)
