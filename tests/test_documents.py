@@ -50,7 +50,8 @@ def test_the_reference_lists_every_feature_gate_with_its_default() -> None:
 
 
 SECURITY = (ROOT / "docs/explanation/security.md").read_text()
-ATTACK = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+ATTACK = re.compile(r"`(tests/[\w/]+\.py)::(?:Test\w+::)?(test_\w+)`")
+SUITE = ROOT / "tests/realcluster/adversary"
 
 
 def test_every_line_of_the_threat_model_names_attacks_that_exist() -> None:
@@ -62,6 +63,23 @@ def test_every_line_of_the_threat_model_names_attacks_that_exist() -> None:
     assert len(rows) > 20
     assert [row for row in rows if not ATTACK.search(row)] == []
     assert _missing(rows) == []
+
+
+def test_the_threat_model_names_every_attack_of_the_suite() -> None:
+    made = [
+        f"`{file.relative_to(ROOT)}::{one.name}::{row.name}`"
+        for file in sorted(SUITE.glob("test_*.py"))
+        for one in ast.parse(file.read_text()).body
+        if isinstance(one, ast.ClassDef)
+        for row in one.body
+        if isinstance(row, ast.FunctionDef) and row.name.startswith("test_") and not _is_pending(row)
+    ]
+    assert len(made) > 40
+    assert [one for one in made if one not in SECURITY] == []
+
+
+def _is_pending(row: ast.FunctionDef) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "PENDING" for one in row.decorator_list)
 
 
 def test_every_guarantee_names_tests_that_exist() -> None:
