@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -21,7 +22,7 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import recorded_stage
+from vacate.eviction.records.reader import has_responded, recorded_stage, shown_stage
 from vacate.maintenance.blockers import (
     PINNED_DELAY,
     blocking,
@@ -117,7 +118,8 @@ def drain_node(
         deadline_time=deadline,
         estimated_finish_time=steady(row.estimated_finish_time, finish, now),
         drained_time=(row.drained_time or now.replace(microsecond=0)) if phase == DRAINED else None,
-        message=_node_message(phase, left, len(found), staying, waiting=len(going) - len(wave)),
+        message=_node_message(phase, left, len(found), staying, waiting=len(going) - len(wave))
+        + _at_work([(pod, around.request(pod)) for pod, _ in going if pod.metadata.uid not in held]),
     )
 
 
@@ -200,6 +202,18 @@ def _deadline(node: Node, action: str, left: int) -> Blocker:
 def _is_ready(node: Node) -> bool:
     found = condition(node.status.conditions, "Ready")
     return found is None or found.status == "True"
+
+
+def _at_work(pods: Sequence[tuple[Pod, EvictionRequest | None]]) -> str:
+    """What the first active interceptor that has responded says: it may itself wait for something."""
+    for pod, request in pods:
+        if pod.terminating or request is None or request.complete or not has_responded(request):
+            continue
+        name, text = request.status.active_interceptor_name, plain(request.status.message, 300)
+        if name and text and shown_stage(request) is Stage.INTERCEPTING:
+            term = dialect_of(request).terms.interceptor
+            return f"; pod {pod.metadata.namespace}/{pod.metadata.name} waits for {term} {name}: {text}"
+    return ""
 
 
 def _node_message(phase: str, left: int, held: int, staying: Sequence[Verdict], *, waiting: int) -> str:

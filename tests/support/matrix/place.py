@@ -56,6 +56,14 @@ class Place(ABC):
     async def refuse(self, refusal: Refusal) -> None:
         """From now on the API server refuses this."""
 
+    async def stop(self, part: str) -> None:
+        """A part of the cluster is away from now on: manager, server or node."""
+        raise NotImplementedError(part)
+
+    async def start(self, part: str) -> None:
+        """It is back."""
+        raise NotImplementedError(part)
+
     @abstractmethod
     async def allow(self) -> None:
         """Nothing is refused any more."""

@@ -15,6 +15,8 @@ from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.errors import ApiError, Forbidden, InternalError, Invalid, OutOfTime, VacateError
+from vacate.eviction.model import Limits
+from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.plan import FaultPlan, FaultRates
 from vacate.sim.process import Process
@@ -25,6 +27,7 @@ T = TypeVar("T")
 MANAGER = "evictions"
 """The name of the link by which Vacate's own controllers speak to the API server."""
 
+GATES = parse_feature_gates("EvacuationAPI=true")
 RATES = FaultRates(requests=0.1, watches=0.2, delay=3.0, lag=10.0, late=10.0)
 
 
@@ -101,6 +104,24 @@ class SimulatedPlace(Place):
         """Vacate's controllers are refused this; its own users are not."""
         self.refusals.active.append(refusal)
 
+    async def stop(self, part: str) -> None:
+        """The manager, the API server, or the node that is drained."""
+        if part == "manager":
+            await self.world.evictions.crash()
+        elif part == "server":
+            await self.world.server.crash()
+        else:
+            self.world.pool.crash(self.node)
+
+    async def start(self, part: str) -> None:
+        """It is back."""
+        if part == "manager":
+            await self.world.evictions.start()
+        elif part == "server":
+            await self.world.server.start()
+        else:
+            self.world.pool.start(self.node)
+
     async def allow(self) -> None:
         """Nothing is refused any more."""
         self.refusals.active.clear()
@@ -110,7 +131,7 @@ def run_plain(case: Case) -> float:
     """A case without faults; the seconds from the removal of its cause until the drain has ended."""
 
     async def main(sim: Sim) -> float:
-        async with World(sim) as world:
+        async with World(sim, WorldSettings(gates=GATES, limits=case.limits)) as world:
             # Long enough for several tries: the last of them must not be the last of all.
             return await run_case(SimulatedPlace(world), case, lambda: sim.clock.sleep(HELD_SECONDS))
 
@@ -136,7 +157,7 @@ class Trouble:
         self._plans: list[FaultPlan] = []
         self._requests = self._draw.uniform(0, 1) < 0.7
 
-    def settings(self) -> WorldSettings:
+    def settings(self, limits: Limits) -> WorldSettings:
         """A world in which requests and watches of all parts may go wrong."""
 
         def plan(name: str) -> FaultPlan:
@@ -149,7 +170,7 @@ class Trouble:
             self._plans.append(made)
             return made
 
-        return WorldSettings(plans=plan)
+        return WorldSettings(gates=GATES, plans=plan, limits=limits)
 
     @property
     def allowance(self) -> float:
@@ -186,19 +207,21 @@ def run_seed(seed: int) -> SeedOutcome:
     async def main(sim: Sim) -> SeedOutcome:
         trouble = Trouble(sim)
         draw = sim.stream("moments")
-        async with World(sim, trouble.settings()) as world:
+        async with World(sim, trouble.settings(case.limits)) as world:
             place = SimulatedPlace(world)
             place.setup_seconds = 1200.0  # a watch that falls silent is asked for anew after ten minutes
 
             async def pause() -> None:
-                disturbing = sim.loop.create_task(trouble.disturb(world))
+                disturbing = None if case.takes_away else sim.loop.create_task(trouble.disturb(world))
                 await sim.clock.sleep(draw.uniform(0, 120))
-                await disturbing
+                if disturbing is not None:
+                    await disturbing
                 trouble.end()
 
             patient = replace(
                 case,
                 reports=(),  # what is reported is checked without faults
+                progress="",
                 ends_within=case.ends_within + trouble.allowance,
             )
             try:

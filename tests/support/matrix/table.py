@@ -10,8 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.matrix.place import Place, Refusal
+from support.matrix.place import STOP, Place, Refusal
+from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import (
+    DAEMONSETS,
+    DEPLOYMENTS,
+    EVACUATIONS,
     EVICTIONREQUESTS,
     NODEMAINTENANCES,
     NODES,
@@ -19,6 +23,11 @@ from vacate.api.kinds import (
     PODS,
 )
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.model import Limits
+from vacate.eviction.registration import PREFIXES, resolve
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS
 
 Step = Callable[[Place], Awaitable[None]]
@@ -51,6 +60,10 @@ class Case:
     ends_within: float = ENDS_WITHIN
     spec: dict[str, Any] = field(default_factory=dict)  # of the NodeMaintenance
     after: Step = nothing  # a step after the drain was begun
+    progress: str = ""  # what the message of the node must have, where an interceptor says what it waits for
+    limits: Limits = field(default_factory=Limits)  # of the installation
+    takes_away: bool = False  # a part of the cluster, which must not be started again meanwhile
+    alone: bool = False  # it would hold other drains of the same cluster
     places: frozenset[str] = frozenset({"simulated", "embedded", "real"})
 
 
@@ -63,12 +76,19 @@ async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]
         await place.until(
             lambda: _reported(place, case), f"{case.name}: {case.reports}", case.reported_within
         )
+    if case.progress:
+        await place.until(lambda: _shown(place, case), f"{case.name}: {case.progress}", case.reported_within)
     if pause is not None:
         await pause()
     await case.remove(place)
     began = place.now()
     await place.until(place.is_drained, f"{case.name}: the drain ends", case.ends_within)
     return place.now() - began
+
+
+async def _shown(place: Place, case: Case) -> bool | None:
+    rows = (await place.status()).get("nodes", [])
+    return any(case.progress in one.get("message", "") for one in rows) or None
 
 
 async def _reported(place: Place, case: Case) -> Obj | None:
@@ -198,8 +218,12 @@ def _pods_may_go(**rules: str) -> Step:
     return change
 
 
-async def _other_zone(place: Place) -> None:
-    """Another drain, of a node in another zone, that a budget holds."""
+def _other_drain(key: str) -> Step:
+    return lambda place: _held_elsewhere(place, key)
+
+
+async def _held_elsewhere(place: Place, key: str) -> None:
+    """Another drain, of another node, that a budget holds."""
     await place.pod("p")
     await place.pod("held", node=place.nodes[1], labels={"app": f"{place.namespace}-other"})
     selector = {"matchLabels": {"app": f"{place.namespace}-other"}}
@@ -209,7 +233,7 @@ async def _other_zone(place: Place) -> None:
         "apiVersion": NODEMAINTENANCES.api_version,
         "kind": NODEMAINTENANCES.kind,
         "metadata": {"name": f"other-{place.namespace}"},
-        "spec": {"nodes": [place.nodes[1]], "topologyKey": "kubernetes.io/hostname", "pods": pods},
+        "spec": {"nodes": [place.nodes[1]], "topologyKey": key, "pods": pods},
     }
     await place.client.create(NODEMAINTENANCES, body)
 
@@ -218,6 +242,89 @@ async def _other_zone(place: Place) -> None:
         return bool(rows and rows[0].get("startTime")) or None
 
     await place.until(begun, "the other drain has begun", 30.0)
+
+
+def _without(part: str, pods: Step = _one_pod) -> Step:
+    async def stop(place: Place) -> None:
+        await pods(place)
+        await place.stop(part)
+
+    return stop
+
+
+def _stop(part: str) -> Step:
+    return lambda place: place.stop(part)
+
+
+def _start(part: str) -> Step:
+    return lambda place: place.start(part)
+
+
+async def _daemon_pod(place: Place) -> None:
+    labels = {"app": place.namespace}
+    template = {
+        "metadata": {"labels": labels, "annotations": STOP},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    await place.client.create(DAEMONSETS, body, place.namespace)
+
+    async def there() -> bool | None:
+        found = await place.client.list(PODS, place.namespace)
+        return any(one["spec"].get("nodeName") == place.node for one in found.items) or None
+
+    await place.until(there, "the DaemonSet has a pod on the node", place.setup_seconds)
+
+
+async def _silent_evacuator(place: Place) -> None:
+    """Somebody else has created an Evacuation, whose evacuator nobody runs."""
+    turn = {f"{PREFIXES[1]}/priority_{SILENT}": "10"}
+    pod = codec_for(Pod).convert(await place.pod("p", annotations=turn))
+    made = EVACUATION.new_request(pod, "tenant.example.com", "", None)
+    await place.client.create(EVACUATIONS, made, place.namespace)
+
+
+async def _complete_evacuation(place: Place) -> None:
+    (one,) = (await place.client.list(EVACUATIONS, place.namespace)).items
+    done = EVACUATION.status_patch({"status": {"activeInterceptorCompleted": True}})
+    await place.client.patch(
+        EVACUATIONS, one["metadata"]["name"], done, place.namespace, subresource="status"
+    )
+
+
+async def _moving_deployment(place: Place) -> None:
+    """One replica that has opted in to be moved, while no other node takes pods."""
+    labels = {"app": place.namespace}
+    for node in place.nodes[1:]:
+        await place.client.patch(NODES, node, {"spec": {"unschedulable": True}})
+    template = {
+        "metadata": {"labels": labels, "annotations": STOP},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "annotations": {OPT_IN: "true"}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    await place.client.create(DEPLOYMENTS, body, place.namespace)
+
+    async def registered() -> bool | None:
+        found = (await place.client.list(PODS, place.namespace)).items
+        return bool(found and found[0]["spec"].get("nodeName") and resolve(found[0]).interceptors) or None
+
+    await place.until(registered, "the pod is registered", place.setup_seconds)
+    await place.budget("strict", minAvailable=1)
+
+
+async def _room(place: Place) -> None:
+    for node in place.nodes[1:]:
+        await place.client.patch(NODES, node, {"spec": {"unschedulable": None}})
 
 
 def _refusing(by: str, method: str, kind: Any, subresource: str = "", pods: Step = _one_pod) -> Step:
@@ -291,10 +398,64 @@ CASES = (
     ),
     Case(
         "a drain of another zone",
-        _other_zone,
+        _other_drain("kubernetes.io/hostname"),
         _open_budget,
         ("Turn",),
         "other-NAMESPACE",
+        alone=True,
+    ),
+    Case(
+        "as many nodes as the installation allows",
+        _other_drain(""),
+        _open_budget,
+        ("Turn",),
+        "--max-draining-nodes",
+        limits=Limits(draining_nodes=1),
+        places=SIMULATED,
+    ),
+    Case(
+        "a DaemonSet pod",
+        _daemon_pod,
+        _pods_may_go(daemonSetPods="Ignore"),
+        ("DaemonSetPod",),
+        "--ignore-daemonsets",
+        spec={"pods": {"daemonSetPods": "Refuse"}},
+    ),
+    Case(
+        "a silent evacuator of the other kind of request",
+        _silent_evacuator,
+        _complete_evacuation,
+        ("Evacuator",),
+        SILENT,
+        reported_within=80.0,
+    ),
+    Case(
+        "a surge without room",
+        _moving_deployment,
+        _room,
+        progress="Waiting for",
+        reported_within=40.0,
+        places=SIMULATED,
+    ),
+    Case("no manager", _without("manager"), _start("manager"), takes_away=True, places=SIMULATED),
+    Case(
+        "no API server",
+        _one_pod,
+        _start("server"),
+        after=_stop("server"),
+        takes_away=True,
+        places=SIMULATED,
+    ),
+    Case(
+        "a node that is not ready",
+        _one_pod,
+        _start("node"),
+        ("NodeNotReady",),
+        "kubelet",
+        reported_within=120.0,
+        ends_within=60.0,  # the node registers again, and ends the pod with its whole grace period
+        after=_stop("node"),
+        places=SIMULATED,
     ),
     *(
         Case(
