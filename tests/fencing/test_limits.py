@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from msgspec.structs import replace
 
 from vacate.api.types import Node
 from vacate.api.types.meta import ObjectMeta
@@ -58,6 +59,21 @@ def test_no_more_than_so_many_at_once_and_none_twice() -> None:
     assert refusal_for_a(*nodes, limits=FencingLimits(max_fenced=2)) == ""
     assert "out of service already" in refusal_for_a(node("a", "Unknown", out=True), node("b"))
     assert "there is no node a" in refusal_for_a(node("b"))
+
+
+@pytest.mark.parametrize(("ready", "heard", "counts"), [
+    ("Unknown", (), True), ("Unknown", ("e",), False), ("True", (), False), ("False", (), False),
+])  # fmt: skip
+def test_a_mark_counts_only_on_a_node_that_does_not_report(
+    ready: str, heard: tuple[str, ...], counts: bool
+) -> None:
+    marked = replace(node("e", ready), metadata=ObjectMeta(name="e", annotations={BEGUN: "alice at noon"}))
+    others = [node("b"), node("c"), node("d")]
+    found = refusal(
+        [node("a", "Unknown"), *others, marked], "a", FencingLimits(), heard=("b", "c", "d", *heard)
+    )
+    assert ("(e, begun by alice at noon), and at most 1 may be" in found) is counts
+    assert bool(found) is counts
 
 
 def test_what_an_agent_reads_and_says() -> None:

@@ -52,6 +52,7 @@ esac
 """
 ALIVE = ("fence-alive-1", "fence-alive-2")
 LOST, SECOND = "fence-lost", "fence-lost-too"
+ADDRESS = "10.255.0.7"
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ async def node(client: Client, name: str, ready: str, since: dt.datetime) -> Non
 async def secret(client: Client, password: str, name: str = LOST) -> None:
     with contextlib.suppress(NotFound):
         await client.delete(SECRETS, f"bmc-{name}", "default")
-    data = {"passwd": password, "ip": f"bmc-of-{name}"}
+    data = {"passwd": password, "ip": ADDRESS}
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
     meta = {"name": f"bmc-{name}", "namespace": "default"}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": encoded}
@@ -193,7 +194,7 @@ async def test_a_lost_node_is_fenced_only_with_the_right_credentials(client: Cli
         await until_phase(client, "Fenced")
         assert await tainted(client)
         assert (machine / "power").read_text() == "off\n"
-        assert f"off bmc-of-{LOST} \n" in (machine / "calls").read_text()  # nothing on the command line
+        assert f"off {ADDRESS} \n" in (machine / "calls").read_text()  # nothing on the command line
 
 
 async def test_an_agent_that_switches_off_another_machine_releases_nothing(

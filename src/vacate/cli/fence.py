@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.types import Node
-from vacate.api.types.fencingpolicy import POWER, STORAGE, FencingPolicy
+from vacate.api.types.fencingpolicy import MAX_AGENT_TIMEOUT, POWER, STORAGE, FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import (
     Cluster,
@@ -26,10 +27,11 @@ from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
+from vacate.controllers.fencing.manual import ManualFence
+from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.configured import SECRETS, options_of_secret
-from vacate.fenceagents.fence import Fencing
 from vacate.fencing.agentprotocol import PowerState, check_allowed, check_options, read_options
 from vacate.fencing.decision import is_meant
 from vacate.fencing.limits import FencingLimits
@@ -85,14 +87,23 @@ def _share(text: str) -> int | str:
 )
 @click.option(
     "--agent-timeout",
-    type=span_between(1.0, 3600.0),
+    type=span_between(1.0, float(MAX_AGENT_TIMEOUT)),
     default="60s",
     show_default=True,
     metavar="SPAN",
     help="How long one call of the agent may take.",
 )
-@click.option("--retry", is_flag=True, help="Fence although an earlier attempt began and never ended.")
-@click.option("--undo", is_flag=True, help="Power a fenced node on again, and make it schedulable.")
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="Fence although another fence of the node may be under way, or another node fell silent during it.",
+)
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Power a fenced node on again, and make it schedulable; or end a fence that was begun. If the node "
+    "reports then, no agent is needed.",
+)
 @click.option(
     "--dry-run", is_flag=True, help="Check the limits and ask the agent for the status; change nothing."
 )
@@ -113,9 +124,9 @@ def fence(
     """Power an unreachable node off, and release its pods when it is off.
 
     The agent powers the machine off; its status is then read back in a call of its own. Only if the machine
-    is off, and the node has not reported meanwhile, it gets the taint node.kubernetes.io/out-of-service, and
-    pod GC removes its pods. If anything fails or is unclear, nothing is released. A node that still
-    reports is not fenced: drain it.
+    is off, the node has not reported meanwhile, and all other nodes still report, it gets the taint
+    node.kubernetes.io/out-of-service, and pod GC removes its pods. If anything fails or is unclear, nothing
+    is released. A node that still reports is not fenced: drain it.
 
     With --mechanism Storage the agent cuts the node off from its storage instead. The machine may run on: the
     node gets its storage back, with --undo, only after it was restarted.
@@ -132,29 +143,28 @@ def fence(
     if approve or request is not None:
         _mark(node, agent, approve, request, reach)
         return
-    if agent is None:
+    if agent is None and not undo:
         raise click.UsageError("Name the fence agent with --agent, such as fence_redfish.")
-    if (file is None) == (secret is None):
+    if agent is not None and (file is None) == (secret is None):
         raise click.UsageError("Name the agent's options with --options or --secret, and not with both.")
-    program = find_program(agent)
-    limits = FencingLimits(min_healthy, max_fenced)
+    program = find_program(agent) if agent is not None else ""
+    limits, seconds = FencingLimits(min_healthy, max_fenced), agent_timeout.total_seconds()
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            options = (
-                await _from_secret(cluster, program, secret) if secret else _from_file(file or Path("-"))
-            )
+            machine = await _agent(cluster, program, file, secret, seconds) if program else None
             await read_node(cluster, node)  # the agent is asked only about a node that exists
-            user = await cluster_user(cluster) or "a user of vacate fence"
-            hidden = frozenset(options) if secret else frozenset()
-            machine = FenceAgent(program, options, agent_timeout.total_seconds(), hidden)
-            fencing = Fencing(cluster.client, cluster.clock, machine, limits, user, mechanism or POWER)
-            if dry_run:
-                await _try(fencing, node)
+            user = await cluster_user(cluster) or "a user"
+            owner = f"vacate fence {system_entropy().uid()[:8]} of {user}"
+            fencing = ManualFence(
+                cluster.client, cluster.clock, machine, limits, owner, mechanism or POWER, math.ceil(seconds)
+            )
+            if dry_run and machine is not None:
+                await _try(fencing, machine, node)
             elif undo:
-                await _undo(cluster, fencing, node)
+                await _undo(cluster, fencing, node, user)
             else:
-                await _fence(cluster, fencing, node, retry=retry)
+                await _fence(cluster, fencing, node, user, retry=retry)
 
     if run_until_signalled(work):
         interrupted()
@@ -196,27 +206,25 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
         )
 
 
-async def _fence(cluster: Cluster, fencing: Fencing, node: str, *, retry: bool) -> None:
+async def _fence(cluster: Cluster, fencing: ManualFence, node: str, user: str, *, retry: bool) -> None:
     try:
         await fencing.fence(node, retry=retry)
     except FencingFailed as error:
-        await _note(cluster, node, "FencingFailed", f"{fencing.user}: {error}", warning=True)
+        await _note(cluster, node, "FencingFailed", f"{user}: {error}", warning=True)
         raise
     if fencing.by_storage:
         did, state = "cut the node off from its storage", "is cut off from its storage"
     else:
         did, state = "switched the node off", "is off"
-    await _note(cluster, node, "Fenced", f"{fencing.user} {did}; its pods are released.")
+    await _note(cluster, node, "Fenced", f"{user} {did}; its pods are released.")
     terminal.echo(f"node/{node} {state} and out of service: its pods are released")
 
 
-async def _undo(cluster: Cluster, fencing: Fencing, node: str) -> None:
-    by_storage = await fencing.unfence(node)
-    did = "gave the node its storage back" if by_storage else "switched the node on"
-    await _note(cluster, node, "Unfenced", f"{fencing.user} {did} and removed the taint.")
+async def _undo(cluster: Cluster, fencing: ManualFence, node: str, user: str) -> None:
+    done = await fencing.unfence(node)
+    await _note(cluster, node, "Unfenced", f"{user} {done.did}.")
     found = await cluster.client.get(NODES, node, into=Node)
-    state = "has its storage" if by_storage else "is on"
-    terminal.echo(f"node/{node} {state} again and {scheduling(found)}")
+    terminal.echo(f"node/{node} {done.state} and {scheduling(found)}")
 
 
 def scheduling(node: Node) -> str:
@@ -226,13 +234,22 @@ def scheduling(node: Node) -> str:
     return "takes pods" if readiness(node) == "True" else "takes pods once it is Ready"
 
 
-async def _try(fencing: Fencing, node: str) -> None:
+async def _try(fencing: ManualFence, machine: FenceAgent, node: str) -> None:
     await fencing.check(node)
-    state, result = await fencing.agent.power()
-    if state is PowerState.UNKNOWN:
-        raise FencingFailed(f"the agent cannot read the status of the machine: {result.message}")
+    status = await machine.status()
+    if status.state is PowerState.UNKNOWN:
+        raise FencingFailed(f"the agent cannot read the status of the machine: {status.message}")
     what = "storage" if fencing.by_storage else "machine"
-    terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {state} (dry run)")
+    terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {status.state} (dry run)")
+
+
+async def _agent(
+    cluster: Cluster, program: str, file: Path | None, secret: str | None, seconds: float
+) -> FenceAgent:
+    if secret:
+        options = await _from_secret(cluster, program, secret)
+        return FenceAgent(program, options, seconds, frozenset(options))
+    return FenceAgent(program, _from_file(file or Path("-")), seconds)
 
 
 async def _note(cluster: Cluster, node: str, reason: str, message: str, *, warning: bool = False) -> None:

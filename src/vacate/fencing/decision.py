@@ -25,7 +25,7 @@ from vacate.api.types.fencingpolicy import (
 )
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
-from vacate.fencing.marks import BEGUN, REQUESTED, approves
+from vacate.fencing.marks import BEGUN, REQUESTED, approves, carried_out_until
 from vacate.kube.nodes import readiness
 
 MAX_PAUSE = 900.0
@@ -78,7 +78,8 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
             due.append(((-priority, row.since or now, row.name), node, row))
         else:
             made.rows.append(row)
-    _choose(policy, [(node, row) for _, node, row in sorted(due, key=lambda one: one[0])], around, made)
+    first = [(node, row) for _, node, row in sorted(due, key=lambda one: one[0])]
+    _choose(policy, first, around, now, made)
     made.rows.sort(key=lambda row: row.name)
     return made
 
@@ -190,11 +191,15 @@ def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Environmen
 
 
 def _choose(
-    policy: FencingPolicy, due: Sequence[tuple[Node, NodeFencing]], around: Environment, made: Decision
+    policy: FencingPolicy,
+    due: Sequence[tuple[Node, NodeFencing]],
+    around: Environment,
+    now: dt.datetime,
+    made: Decision,
 ) -> None:
     """Start the first that may; the others say what holds them."""
     for node, row in due:
-        why = _held(policy, node, around)
+        why = _held(policy, node, around, now, made)
         if not why and around.heard is None:
             made.look = True
             known = next((one for one in policy.status.nodes if one.name == row.name), row)
@@ -208,7 +213,7 @@ def _choose(
         made.rows.append(_with_message(row, why or "another node is fenced first"))
 
 
-def _held(policy: FencingPolicy, node: Node, around: Environment) -> str:
+def _held(policy: FencingPolicy, node: Node, around: Environment, now: dt.datetime, made: Decision) -> str:
     contradicted = next((one for one in policy.status.nodes if one.phase == CONTRADICTED), None)
     if contradicted is not None:
         return (
@@ -217,12 +222,10 @@ def _held(policy: FencingPolicy, node: Node, around: Environment) -> str:
         )
     name = node.metadata.name
     mine = any(row.name == name and row.phase == FAILED for row in policy.status.nodes)
-    begun = node.metadata.annotations.get(BEGUN, "")
-    if begun and not mine:
-        return (
-            f"a fence of node {name} was begun by {begun} and its end is not known: make sure that it is "
-            f"not under way any more, and repeat it with vacate fence {name} --retry"
-        )
+    if not mine and (until := carried_out_until(node, now)) is not None:
+        made.wake(until)
+        begun = node.metadata.annotations.get(BEGUN, "")
+        return f"node {name} is being fenced by {begun}, which ends at {format_time(until)} at the latest"
     if around.heard is not None and name in around.heard:
         return f"node {name} has just reported"
     heard = frozenset(one.metadata.name for one in around.nodes) if around.heard is None else around.heard

@@ -10,6 +10,8 @@ from vacate.fencing.marks import BEGUN
 from vacate.kube.intorpercent import scaled_value
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 
+_NAMED, _SHOWN = 3, 120
+
 
 @dataclass(frozen=True, slots=True)
 class FencingLimits:
@@ -69,19 +71,25 @@ def _too_few_healthy(others: Sequence[Node], limits: FencingLimits, heard: Colle
 def _too_many_fenced(
     others: Sequence[Node], limits: FencingLimits, heard: Collection[str] | None, under_way: Collection[str]
 ) -> str:
-    fenced = sum(map(is_out_of_service, others))
-    if heard is not None:
-        # A policy also counts what is being fenced, by anybody.
-        fenced = sum(
-            is_out_of_service(one) or BEGUN in one.metadata.annotations or one.metadata.name in under_way
-            for one in others
-        )
-    if fenced >= limits.max_fenced:
-        return (
-            f"{fenced} nodes are out of service already, and at most {limits.max_fenced} may be: bring one "
-            "back first, or allow more"
-        )
-    return ""
+    fenced = [one for one in others if is_out_of_service(one) or one.metadata.name in under_way]
+    # What anybody began to fence counts too, unless the node reports: nothing of that fence is true then.
+    begun = [
+        one
+        for one in others
+        if one not in fenced
+        and BEGUN in one.metadata.annotations
+        and readiness(one) == "Unknown"
+        and one.metadata.name not in (heard or ())
+    ]
+    if len(fenced) + len(begun) < limits.max_fenced:
+        return ""
+    named = [one.metadata.name for one in fenced]
+    named += [f"{one.metadata.name}, begun by {one.metadata.annotations[BEGUN][:_SHOWN]}" for one in begun]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return (
+        f"{len(named)} nodes are out of service already or being fenced ({'; '.join(named[:_NAMED])}{more}), "
+        f"and at most {limits.max_fenced} may be: bring one back (vacate fence NODE --undo), or allow more"
+    )
 
 
 def _reports(node: Node) -> str:

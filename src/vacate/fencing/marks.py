@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_time, parse_time
+from vacate.api.times import after, format_time, parse_time
 from vacate.api.types import Node, condition
+from vacate.api.types.fencingpolicy import MAX_AGENT_TIMEOUT
 from vacate.errors import FencingFailed
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 from vacate.kube.patches import guarded, guarded_by_uid
@@ -14,6 +16,9 @@ from vacate.kube.patches import guarded, guarded_by_uid
 BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
 LATEST_LOSS = "vacate.dev/fencing-latest-loss"
 """When the last node was lost before the fence began, by the clock that dates conditions of nodes."""
+
+UNTIL = "vacate.dev/fencing-until"
+"""Until when the one who began the fence carries it out. After that nobody does, and another may begin it."""
 
 BOOT_ID = "vacate.dev/fencing-boot-id"
 """Of a storage fence: the boot ID of the node when it was fenced. The machine may have run on since."""
@@ -24,7 +29,14 @@ REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved
 FENCE_VERB = "fence"
 """What a user must be allowed to do to the node, by its role, to set one of these two."""
 
+SLACK, CONFIRM_WITHIN = 60.0, 90.0
+"""Seconds beside the calls of the agent, and in which all other nodes must have reported once."""
+MAX_HELD = 3.0 * MAX_AGENT_TIMEOUT + SLACK + CONFIRM_WITHIN
+"""Seconds. Nobody carries a fence out for longer: a time farther ahead was written by somebody else."""
+
 TAINT_VALUE = "fenced"
+_MARKS = (BEGUN, LATEST_LOSS, UNTIL)
+_POLICY = re.compile(r"FencingPolicy (\S+) at ")
 _MAX_USER, _MAX_REASON = 300, 1024  # a policy's name has up to 253 characters
 
 
@@ -37,11 +49,14 @@ def begun_patch(
     node: Node,
     user: str,
     now: dt.datetime,
+    until: dt.datetime,
     latest_loss: dt.datetime | None = None,
     boot_id: str | None = None,
 ) -> Obj:
     """Written upon the version that was decided about: of two who fence one loses."""
-    annotations: dict[str, str | None] = {BEGUN: mark(user, now), LATEST_LOSS: None}
+    annotations: dict[str, str | None] = {
+        BEGUN: mark(user, now), UNTIL: format_time(until), LATEST_LOSS: None,
+    }  # fmt: skip
     if boot_id is not None:
         annotations[BOOT_ID] = boot_id  # else what an earlier attempt may have cut off stays noted
     if latest_loss is not None:
@@ -62,6 +77,25 @@ def has_begun(node: Node, user: str) -> bool:
     return node.metadata.annotations.get(BEGUN, "").startswith(f"{user[:_MAX_USER]} at ")
 
 
+def owner_policy(node: Node) -> str:
+    """The policy that began the fence of the node; empty where no policy did."""
+    found = _POLICY.match(node.metadata.annotations.get(BEGUN, ""))
+    return found[1] if found else ""
+
+
+def carried_out_until(node: Node, now: dt.datetime) -> dt.datetime | None:
+    """Until when somebody carries out the fence that is begun on the node; None where nobody does."""
+    marks = node.metadata.annotations
+    try:
+        if UNTIL in marks:
+            until = parse_time(marks[UNTIL])
+        else:  # of an earlier version
+            until = after(parse_time(marks.get(BEGUN, "").rpartition(" at ")[2]), MAX_HELD)
+    except ValueError:
+        return None
+    return until if BEGUN in marks and now < until <= after(now, MAX_HELD) else None
+
+
 def is_storage_fence(node: Node) -> bool:
     """Whether the machine was cut off from its storage, and may have run on."""
     return BOOT_ID in node.metadata.annotations
@@ -71,12 +105,6 @@ def has_restarted(node: Node) -> bool:
     """Whether the node reports another boot than the one that was fenced: nothing from before runs."""
     before, now = node.metadata.annotations.get(BOOT_ID, ""), node.status.node_info.boot_id
     return bool(before) and bool(now) and before != now
-
-
-def boot_patch(node: Node) -> Obj:
-    """Notes the boot that a storage fence is about, upon the version that was read."""
-    annotations = {BOOT_ID: node.status.node_info.boot_id}
-    return guarded(node.metadata, {"metadata": {"annotations": annotations}})
 
 
 def has_fenced(node: Node, user: str) -> bool:
@@ -91,19 +119,25 @@ def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
         *_other_taints(whole),
         {"key": OUT_OF_SERVICE, "value": TAINT_VALUE, "effect": "NoExecute", "timeAdded": format_time(now)},
     ]
-    done = {BEGUN: None, LATEST_LOSS: None, FENCED: mark(user, now), REQUESTED: None, APPROVED: None}
+    done = {**dict.fromkeys((*_MARKS, REQUESTED, APPROVED)), FENCED: mark(user, now)}
     return _marked(whole, done, {"spec": {"taints": taints}})
 
 
 def unfenced_patch(whole: Obj) -> Obj:
     """Everything that a fence left is taken away, upon the version that was read."""
-    gone = dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, FENCED, REQUESTED, APPROVED))
+    gone = dict.fromkeys((*_MARKS, BOOT_ID, FENCED, REQUESTED, APPROVED))
     return _marked(whole, gone, {"spec": {"taints": _other_taints(whole) or None}})
 
 
 def abandoned_patch(whole: Obj) -> Obj:
     """The marks of a fence that came to nothing are taken away; a taint that is there is somebody else's."""
-    return _marked(whole, dict.fromkeys((BEGUN, LATEST_LOSS, BOOT_ID, REQUESTED, APPROVED)), {})
+    return _marked(whole, dict.fromkeys((*_MARKS, BOOT_ID, REQUESTED, APPROVED)), {})
+
+
+def ended_patch(node: Node, now: dt.datetime, *, nothing_done: bool) -> Obj:
+    """Nobody carries the fence out any more. What it may have done stays noted for the next one who tries."""
+    changed = dict.fromkeys(_MARKS) if nothing_done else {UNTIL: format_time(now)}
+    return guarded(node.metadata, {"metadata": {"annotations": changed}})
 
 
 def approves(node: Node, since: dt.datetime | None) -> bool:

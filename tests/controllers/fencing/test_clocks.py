@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -13,10 +12,10 @@ from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import NODES
 from vacate.api.types import ObjectMeta
 from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
+from vacate.client.client import Client
 from vacate.clock import LoopClock
 from vacate.controllers.fencing.attempt import Attempts
 from vacate.fencing.agents import Agents
-from vacate.runtime.dependencies import Deps
 from vacate.sim.fenceagents import Behaviour
 from vacate.sim.run import EPOCH, Sim, run_sim
 
@@ -135,7 +134,7 @@ def test_a_clock_that_is_set_back_after_an_attempt_delays_the_next_one_by_no_mor
 def test_what_was_seen_long_ago_is_not_believed_because_the_clock_was_set_back() -> None:
     async def main(sim: Sim) -> None:
         clock = SetClock(sim)
-        attempts = Attempts(cast(Deps, SimpleNamespace(clock=clock)), cast(Agents, None), "me")
+        attempts = Attempts(cast(Client, None), clock, cast(Agents, None), "me")
         attempts.heard["rack"] = (clock.monotonic(), frozenset())
         await clock.sleep(600.0)
         clock.ahead = -HOURS

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
 from support.embedded import ADMIN, embedded
@@ -20,7 +17,6 @@ from vacate.controllers.fencing.attempt import Attempts
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Answer, MachineAgent
-from vacate.runtime.dependencies import Deps
 from vacate.sim.fenceagents import Behaviour
 from vacate.wire.message import Request, Response
 
@@ -139,8 +135,7 @@ async def test_a_node_that_has_changed_since_it_was_looked_at_is_looked_at_again
         lost = {"type": "Ready", "status": "Unknown"}
         await server.seed(NODES, {"metadata": {"name": "n1", "uid": "u"}, "status": {"conditions": [lost]}})
         client = Client(InProcessTransport(server.server, ADMIN))
-        deps = cast(Deps, SimpleNamespace(client=client, clock=server.clock))
-        attempts = Attempts(deps, _Off(), "me")
+        attempts = Attempts(client, server.clock, _Off(), "me")
         node = await client.get(NODES, "n1", into=Node)
         ready = {"status": {"conditions": [{**lost, "status": "True"}]}}
         await client.patch(NODES, "n1", ready, subresource="status")

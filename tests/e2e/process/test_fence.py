@@ -16,6 +16,7 @@ from support.waiting import until
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 NODES = "/api/v1/nodes"
+MARK = "vacate.dev/fencing-begun"
 AGENT = """#!/bin/sh
 while IFS= read -r line; do case $line in action=*) action=${line#action=};; esac; done
 case $action in
@@ -101,10 +102,11 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     assert "s3cret" not in failed.err
     assert lab.https.get(f"{PODS}/db-0").code == 200
 
+    assert MARK not in lab.https.get(f"{NODES}/lost").ok()["metadata"].get("annotations", {})
+
     (tmp_path / "broken").unlink()
-    again = lab.vacate(*fence)
-    assert (again.code, "repeat with --retry" in again.err) == (1, True)
-    done = lab.vacate(*fence, "--retry")
+    assert lab.vacate("fence", "lost", "--undo").code == 1  # nothing is begun any more
+    done = lab.vacate(*fence)
     assert (done.code, done.out) == (0, "node/lost is off and out of service: its pods are released\n")
     until(lambda: lab.https.get(f"{PODS}/db-0").code == 404)
 
@@ -115,6 +117,10 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
         lab.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
     )  # reports
     assert lab.vacate("fence", "lost", "--agent", str(agent)).code == 2
+    lab.https.patch(f"{NODES}/node-1", {"metadata": {"annotations": {MARK: "bob at 2026-01-01T00:00:00Z"}}})
+    ended = lab.vacate("fence", "node-1", "--undo")  # which reports: that needs no agent
+    assert (ended.code, ended.out) == (0, "node/node-1 is not being fenced any more and takes pods\n")
+    assert lab.vacate("delete", "node", "lost", "--confirm").code == 0
 
 
 def test_a_cluster_without_secrets_is_not_called_one_without_eviction_requests(

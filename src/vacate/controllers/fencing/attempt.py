@@ -10,7 +10,7 @@ off another machine, and that one falls silent.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -27,10 +27,11 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicy,
     NodeFencing,
 )
+from vacate.client.client import Client
+from vacate.clock import Clock
 from vacate.controllers.fencing.events import FENCING_ABANDONED, NODE_FENCED
 from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.steps import (
-    CONFIRM_WITHIN,
     Step,
     failed,
     held_until,
@@ -39,23 +40,22 @@ from vacate.controllers.fencing.steps import (
     wait,
 )
 from vacate.controllers.fencing.view import fencing_now
-from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
 from vacate.fencing.decision import is_approved, is_meant, latest_loss, limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
 from vacate.fencing.marks import (
     BEGUN,
-    BOOT_ID,
+    CONFIRM_WITHIN,
     begun_patch,
-    boot_patch,
+    carried_out_until,
     fenced_patch,
     has_begun,
     is_storage_fence,
     latest_loss_of,
 )
 from vacate.kube.nodes import readiness
-from vacate.runtime.dependencies import Deps
 
 POLL_SECONDS = 5.0
 MAX_OBSERVATION_AGE = 60.0
@@ -65,13 +65,21 @@ SKEW = dt.timedelta(seconds=10)
 """By how much the clock that dates conditions of nodes may be behind."""
 
 
+def policy_owner(policy: FencingPolicy) -> str:
+    """Who fences, in the marks on a node, where a policy does."""
+    return f"FencingPolicy {policy.metadata.name}"
+
+
 @dataclass(slots=True)
 class Attempts:
     """Fences that this process carries out. What it remembers is only what it has seen itself."""
 
-    deps: Deps
+    client: Client
+    clock: Clock
     agents: Agents
     identity: str
+    owner: Callable[[FencingPolicy], str] = policy_owner  # whose name stands in the marks on the node
+    take_over: bool = False  # a person knows that nobody fences the node any more, and which machine is off
     # By policy: when it was seen, on the monotonic clock, and which nodes reported.
     heard: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _looks: dict[tuple[str, str], LeaseObservation] = field(default_factory=dict)  # by policy and node
@@ -86,7 +94,7 @@ class Attempts:
         node = await self._node(row)
         if node is None:
             return Step(gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} was deleted.")
-        reports = await read_reports(self.deps.client)
+        reports = await read_reports(self.client)
         if row.phase == FENCING:
             return await self._fence(policy, row, node, reports, now)
         return await self._confirm(policy, row, node, reports, now)
@@ -107,7 +115,7 @@ class Attempts:
     async def _fence(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
     ) -> Step:
-        mine = has_begun(node, _user(policy))
+        mine = has_begun(node, self.owner(policy))
         if _has_reported(row, node, reports):
             if mine:
                 # The agent may have been called, and its answer lost: what was begun is not forgotten.
@@ -117,7 +125,8 @@ class Attempts:
         if why := await self._refused(policy, row):
             if mine:
                 return failed(row, f"node {row.name}: {why}", "unknown", now)
-            return Step(gone=True)  # nothing was done yet; it is decided anew
+            # Nothing was done yet; it is decided anew.
+            return Step(gone=True, message=f"node {row.name} is not fenced: {why}")
         boot = node.status.node_info.boot_id if policy.spec.agent.mechanism == STORAGE else None
         if boot == "":
             why = (
@@ -125,13 +134,7 @@ class Attempts:
                 "and may have its storage back. Fence it by its power"
             )
             return failed(row, why, row.power, now)
-        if mine and boot is not None and node.metadata.annotations.get(BOOT_ID) != boot:
-            await self.deps.client.patch(NODES, row.name, boot_patch(node))
-        if not mine:
-            # Another's mark cannot be there: it would have been a reason to refuse, or the write conflicts.
-            # What is lost from now on may be the machine that the agent switches off instead.
-            lost = latest_loss((await self.deps.client.list(NODES, into=Node)).items)
-            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now, lost, boot))
+        await self._begin(policy, row, node, now, boot)
         try:
             agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
@@ -139,11 +142,26 @@ class Attempts:
         self._heard_before[policy.metadata.uid, row.name] = reports.get(row.name, "")
         return await self._switch_off(policy, row, agent)
 
+    async def _begin(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime, boot: str | None
+    ) -> None:
+        """What is lost from now on may be the machine that the agent switches off instead.
+
+        Or since the first attempt: one that came to nothing may have switched it off.
+        """
+        lost = None if self.take_over else latest_loss_of(node)
+        if lost is None:
+            lost = latest_loss((await self.client.list(NODES, into=Node)).items)
+        until = after(now, seconds_held(policy) + CONFIRM_WITHIN)
+        await self.client.patch(
+            NODES, row.name, begun_patch(node, self.owner(policy), now, until, lost, boot)
+        )
+
     async def _switch_off(self, policy: FencingPolicy, row: NodeFencing, agent: MachineAgent) -> Step:
         off = await agent.off()
         # The agent's own word is not enough: read the state back, in a call of its own.
         status = await agent.status()
-        now = self.deps.clock.now()
+        now = self.clock.now()
         if not (off.ok and is_confirmed_off(status)):
             result = "succeeded" if off.ok else f"failed ({off.message})"
             why = (
@@ -158,10 +176,10 @@ class Attempts:
     async def _refused(self, policy: FencingPolicy, row: NodeFencing) -> str:
         """Decide once more, upon what the server says now: others may have begun in the same moment."""
         at, heard = self.heard.get(policy.metadata.name, (None, frozenset[str]()))
-        if at is None or self.deps.clock.monotonic() - at > MAX_OBSERVATION_AGE:
+        if at is None or self.clock.monotonic() - at > MAX_OBSERVATION_AGE:
             return "it is not known any more which nodes report"
-        nodes = (await self.deps.client.list(NODES, into=Node)).items
-        policies = (await self.deps.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
+        nodes = (await self.client.list(NODES, into=Node)).items
+        policies = await self._policies()
         node = next((one for one in nodes if _is(one, row)), None)
         # The row is a record that others could have written: what a person or the selector decides is asked.
         if node is None or not is_meant(policy, node):
@@ -170,10 +188,16 @@ class Attempts:
             return "no person has approved the fence of this outage"
         if row.name in heard:
             return "it has just reported"
-        begun = node.metadata.annotations.get(BEGUN, "")
-        if begun and not has_begun(node, _user(policy)):
-            return f"a fence was begun by {begun}"
+        others = not self.take_over and not has_begun(node, self.owner(policy))
+        if others and carried_out_until(node, self.clock.now()) is not None:
+            return f"a fence was begun by {node.metadata.annotations[BEGUN]}"
         return refusal(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
+
+    async def _policies(self) -> Sequence[FencingPolicy]:
+        try:
+            return (await self.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
+        except (NotFound, Forbidden):  # of a command, where none are served, or a person may not see them
+            return ()
 
     # Confirming
 
@@ -182,7 +206,7 @@ class Attempts:
     ) -> Step:
         if is_out_of_service(node):
             return self._fenced(row, node)  # written, and the answer was lost
-        if not has_begun(node, _user(policy)):
+        if not has_begun(node, self.owner(policy)):
             # The row is a record that others could have written; limits and approval come before the mark.
             return self._failed(policy, row, f"node {row.name}: no fence of this policy is begun on it", now)
         before = self._heard_before.get((policy.metadata.uid, row.name))
@@ -194,9 +218,9 @@ class Attempts:
                 "machine, or the network has healed"
             )
             return self._failed(policy, row, why, now)
-        ticks = self.deps.clock.monotonic()
+        ticks = self.clock.monotonic()
         look = self._looks.setdefault((policy.metadata.uid, row.name), LeaseObservation(ticks, reports))
-        nodes = (await self.deps.client.list(NODES, into=Node)).items
+        nodes = (await self.client.list(NODES, into=Node)).items
         silent = silent_nodes(row, nodes, look.heard_by(reports), latest_loss_of(node))
         if not silent:
             return await self._release(policy, row, node, now)
@@ -211,7 +235,7 @@ class Attempts:
 
     async def _release(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
         """The last look at the machine comes after the node was read, and the write is upon that version."""
-        whole = await self.deps.client.get(NODES, row.name)
+        whole = await self.client.get(NODES, row.name)
         if whole["metadata"]["resourceVersion"] != node.metadata.resource_version:
             return wait(now, 1.0)
         try:
@@ -222,7 +246,7 @@ class Attempts:
         if not is_confirmed_off(status):
             why = f"node {row.name} was off and is {status.state} now ({status.message})"
             return self._failed(policy, row, why, now, power=str(status.state))
-        await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
+        await self.client.patch(NODES, row.name, fenced_patch(whole, self.owner(policy), now))
         self._forget(policy, row)
         return self._fenced(row, node)
 
@@ -248,7 +272,7 @@ class Attempts:
 
     async def _node(self, row: NodeFencing) -> Node | None:
         try:
-            node = await self.deps.client.get(NODES, row.name, into=Node)
+            node = await self.client.get(NODES, row.name, into=Node)
         except (NotFound, ConfigError):  # no node can have such a name
             return None
         return node if _is(node, row) else None
@@ -289,10 +313,6 @@ def _has_reported(row: NodeFencing, node: Node, reports: Reports) -> bool:
 
 def _is(node: Node, row: NodeFencing) -> bool:
     return node.metadata.name == row.name and node.metadata.uid == row.uid
-
-
-def _user(policy: FencingPolicy) -> str:
-    return f"FencingPolicy {policy.metadata.name}"
 
 
 def _listed(names: Sequence[str]) -> str:

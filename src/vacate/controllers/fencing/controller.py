@@ -8,6 +8,7 @@ waits until the other's time is over, and begins that fence anew.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -26,8 +27,17 @@ from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
 from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
-from vacate.fencing.marks import has_fenced
+from vacate.fencing.limits import is_out_of_service
+from vacate.fencing.marks import (
+    BEGUN,
+    carried_out_until,
+    ended_patch,
+    has_fenced,
+    is_storage_fence,
+    owner_policy,
+)
 from vacate.fencing.report import ATTENTION_PHASES, status_of
+from vacate.kube.nodes import readiness
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -65,7 +75,7 @@ class FencingPolicies:
         self._deps = deps
         self._view = view
         self._identity = str(deps.entropy.uid())
-        self._attempts = Attempts(deps, agents, self._identity)
+        self._attempts = Attempts(deps.client, deps.clock, agents, self._identity)
         self._recovery = Recovery(deps, agents, self._identity, view.pods_on)
         self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
         # By policy: not before that are looks begun anew, on the monotonic clock.
@@ -81,6 +91,7 @@ class FencingPolicies:
         policy = self._view.policy(key.name)
         if policy is None or policy.metadata.deletion_timestamp is not None:
             self._forget(key.name)
+            await self._end_fences(lambda node: owner_policy(node) == key.name)
             return Done()
         until: dt.datetime | None = None
         for row in policy.status.nodes:
@@ -133,12 +144,32 @@ class FencingPolicies:
         if made.start is not None:
             await self._start(policy, made, made.start, now)
             return Done()
+        await self._end_fences(lambda node: _is_left(policy, node, now))
         held = self._pace.held_until(name, now)
         kept = [*_kept(policy, made), *await self._adopted(policy), *made.rows]
         if held is None and await self._write(policy, kept):
             self._pace.reported(name, now)
         until = _earlier(_earlier(until, made.until), held)
         return Done() if until is None else Later(until)
+
+    async def _end_fences(self, left: Callable[[Node], bool]) -> None:
+        """Take marks away that nobody will: of a policy that is gone, or of a command that was killed.
+
+        What such a fence may have done to a node that does not report stays noted for the next who fences it,
+        and that it has no storage until a person gives it back.
+        """
+        for cached in self._view.nodes.reader.list():
+            if BEGUN not in cached.metadata.annotations or not left(cached):
+                continue
+            now, name = self._deps.clock.now(), cached.metadata.name
+            try:
+                node = await self._deps.client.get(NODES, name, into=Node)
+            except NotFound:
+                continue
+            nothing_done = readiness(node) != "Unknown" and not is_storage_fence(node)
+            if left(node) and (nothing_done or carried_out_until(node, now) is not None):
+                patch = ended_patch(node, now, nothing_done=nothing_done)
+                await self._deps.client.patch(NODES, name, patch)
 
     async def _adopted(self, policy: FencingPolicy) -> list[NodeFencing]:
         """Rows of nodes that this policy has fenced and its status has lost, or another client removed."""
@@ -229,6 +260,14 @@ class FencingPolicies:
         self._pace.forget(name)
         self._attempts.heard.pop(name, None)
         self._deps.metrics.fencing_failing.remove(name)
+
+
+def _is_left(policy: FencingPolicy, node: Node, now: dt.datetime) -> bool:
+    """Whether a fence that a command began, or this policy and its status has lost, came to nothing."""
+    if readiness(node) == "Unknown" or is_out_of_service(node) or carried_out_until(node, now) is not None:
+        return False
+    known = any(row.name == node.metadata.name and row.under_way for row in policy.status.nodes)
+    return owner_policy(node) in ("", policy.metadata.name) and not known
 
 
 def _kept(policy: FencingPolicy, made: Decision) -> list[NodeFencing]:

@@ -10,20 +10,15 @@ from msgspec.structs import replace
 from vacate.api.times import after, format_time
 from vacate.api.types.fencingpolicy import (
     FAILED,
-    MAX_AGENT_TIMEOUT,
     MAX_MESSAGE,
     FencingPolicy,
     NodeFencing,
 )
 from vacate.fencing.decision import MAX_PAUSE
+from vacate.fencing.marks import MAX_HELD, SLACK
 
 FIRST_RETRY = 30.0
-SLACK = 60.0
-CONFIRM_WITHIN = 90.0
-"""Seconds in which all other nodes must have reported once; they do so every ten."""
 MAX_ATTEMPTS = 1_000_000
-MAX_HELD = 3.0 * MAX_AGENT_TIMEOUT + SLACK + CONFIRM_WITHIN
-"""A step that is held for longer than this from now was not held by a controller."""
 NOTHING = "Nothing was released"
 
 

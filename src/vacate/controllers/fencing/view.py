@@ -9,6 +9,7 @@ from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.fencingpolicy import FAILED, FencingPolicy
 from vacate.cache.indexes import NODE, PLACED
+from vacate.fencing.marks import owner_policy
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
@@ -56,7 +57,10 @@ class View:
         return self._all() if node is not None and readiness(node) != "True" else ()
 
     def _all(self) -> list[Key]:
-        return [Key("", one.metadata.name) for one in self.policies.reader.list()]
+        """Also those that are gone and have left a mark on a node."""
+        names = {one.metadata.name for one in self.policies.reader.list()}
+        names |= {owner for one in self.nodes.reader.list() if (owner := owner_policy(one))}
+        return [Key("", name) for name in sorted(names)]
 
 
 def fencing_now(policies: Iterable[FencingPolicy]) -> frozenset[str]:

@@ -51,6 +51,7 @@ from vacate.fencing.marks import (
     FENCED,
     LATEST_LOSS,
     REQUESTED,
+    UNTIL,
 )
 from vacate.install.manifests.ownnodepolicy import own_node_policies
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
@@ -229,7 +230,7 @@ WRITES: tuple[Write, ...] = (
         NODES,
         fields=("unschedulable",),
         items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
-        annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, BOOT_ID),
+        annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID),
         removed_annotations=(REQUESTED, APPROVED),
     ),
     Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
