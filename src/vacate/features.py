@@ -34,6 +34,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "HorizontalPodAutoscalerInterceptor": True,
     # Members of opted-in StatefulSets are evicted in order, and only while all others are ready.
     "StatefulSetInterceptor": True,
+    # Opted-in Deployments with topology spread constraints are scaled down in their fullest domains first.
+    "TopologySpreadScaleDown": True,
     # Direct evictions of pods that have interceptors become EvictionRequests: answered with 429 meanwhile.
     "EvictionBridge": False,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.

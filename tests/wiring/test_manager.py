@@ -32,7 +32,9 @@ from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
 pytestmark = pytest.mark.sim
 
-CLOSED = parse_feature_gates("EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false")
+CLOSED = parse_feature_gates(
+    "EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false,TopologySpreadScaleDown=false"
+)
 
 
 class Beside:

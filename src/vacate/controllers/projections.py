@@ -37,7 +37,14 @@ from vacate.api.types import (
     Toleration,
 )
 from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
-from vacate.api.types.core import ClaimSource, EvictionInterceptor, PodSpec, PodStatus, Volume
+from vacate.api.types.core import (
+    ClaimSource,
+    EvictionInterceptor,
+    PodSpec,
+    PodStatus,
+    TopologySpread,
+    Volume,
+)
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     IGNORED_REGISTRATION,
@@ -61,6 +68,7 @@ from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
 from vacate.eviction.succession import HANDED_OVER, is_handed_over
 from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
 _MAX_INTERNED = 16_384
@@ -84,6 +92,7 @@ _NO_TOLERATIONS: list[Toleration] = []
 _NO_INTERCEPTORS: list[EvictionInterceptor] = []
 _NO_CONDITIONS: list[Condition] = []
 _HANDED_OVER = [Condition(type=HANDED_OVER, status="True")]
+_NO_CONSTRAINTS: list[TopologySpread] = []
 
 
 def project_pod(pod: Pod) -> Pod:
@@ -98,6 +107,7 @@ def project_pod(pod: Pod) -> Pod:
             tuple(pod.claims),
             tuple(gate.get("name", "") for gate in pod.spec.scheduling_gates),
             tuple(one.name for one in pod.spec.eviction_interceptors),
+            tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
         ),
         status=_status(pod.status.phase, is_handed_over(pod)),
     )
@@ -147,6 +157,7 @@ def _spec(
     claims: tuple[str, ...],
     gates: tuple[str, ...],
     interceptors: tuple[str, ...],
+    spread: tuple[tuple[str, str], ...],
 ) -> PodSpec:
     volumes = _LOCAL_DATA if local_data else _NO_VOLUMES
     if claims:
@@ -159,6 +170,11 @@ def _spec(
         tolerations=list(tolerations) if tolerations else _NO_TOLERATIONS,
         scheduling_gates=[{"name": gate} for gate in gates] if gates else _NO_GATES,
         eviction_interceptors=[EvictionInterceptor(name=name) for name in interceptors] or _NO_INTERCEPTORS,
+        topology_spread_constraints=(
+            [TopologySpread(topology_key=key, when_unsatisfiable=when) for key, when in spread]
+            if spread
+            else _NO_CONSTRAINTS
+        ),
     )
 
 
@@ -172,7 +188,7 @@ def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:
     kept = registering(annotations)
     if MIRROR in annotations:
         kept[MIRROR] = "true"
-    for key in (REGISTERED, MARKED, DELETION_COST, TERMINATION_REASON, SOURCE_ANNOTATION):
+    for key in (REGISTERED, MARKED, DELETION_COST, SPREAD_COST, TERMINATION_REASON, SOURCE_ANNOTATION):
         if key in annotations:
             kept[key] = annotations[key]
     return _labels(tuple(kept.items())) if kept else _NO_LABELS

@@ -25,6 +25,7 @@ from vacate.controllers.exclusivevolumes.controller import build as exclusive_vo
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
+from vacate.controllers.scaledown.controller import build as scale_down
 from vacate.features import FeatureGates
 from vacate.interceptors.autoscaler.controller import build as autoscaler_floor
 from vacate.interceptors.autoscaler.interceptor import build as autoscaler_interceptor
@@ -207,6 +208,16 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list watch", CORE, "namespaces"),
             rule("list watch", "apps", "deployments replicasets statefulsets"),
             _AUTOSCALERS,
+            rule("list watch patch", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "scaledown-controller",
+        scale_down,
+        gate="TopologySpreadScaleDown",
+        rules=(
+            rule("list watch", CORE, "namespaces nodes"),
+            rule("list watch", "apps", "deployments replicasets"),
             rule("list watch patch", CORE, "pods"),
         ),
     ),

@@ -12,7 +12,8 @@ from support.evictions.moving import annotated, moving, pods, quiet
 from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from support.kubectl import Kubectl
 from vacate.admission.pods.workloads import OPT_IN
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, NODES, PODS
+from vacate.api.objects import Obj
 from vacate.api.options import WatchOptions
 from vacate.eviction.registration import PREFIXES, resolve
 from vacate.kube.deletionorder import DELETION_COST
@@ -172,3 +173,35 @@ async def test_without_a_surge_pods_go_in_batches(place: EvictionNamespace) -> N
         await quiet(place, 4, surged=False)
     assert min(counts) >= 2
     assert not {one["metadata"]["uid"] for one in old} & {one["metadata"]["uid"] for one in await pods(place)}
+
+
+async def test_a_scale_down_keeps_the_spread_over_domains(place: EvictionNamespace) -> None:
+    """Two domains, of which one has two nodes: left to itself a ReplicaSet empties the other one first."""
+    key = "test.vacate.dev/rack"
+    names = sorted(one["metadata"]["name"] for one in (await place.client.list(NODES)).items)
+    racks = {name: "b" if name == names[-1] else "a" for name in names}
+    for name, rack in racks.items():
+        await place.client.patch(NODES, name, {"metadata": {"labels": {key: rack}}})
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    parts: Obj = {"metadata": {"annotations": {OPT_IN: "true"}}, "labels": {"app": "web"}}
+    await moving(place, 6, **parts, template={"spec": {"topologySpreadConstraints": [constraint]}})
+
+    async def costs_are_set() -> bool:
+        found = [one["metadata"]["annotations"].get(DELETION_COST, "0") for one in await pods(place)]
+        return sorted(found) == ["-1", "-1", "-2", "-2", "0", "0"]
+
+    await place.until(costs_are_set, "the costs follow the domains")
+    for count in (4, 2):
+        await place.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": count}}, place.namespace)
+
+        async def scaled(count: int = count) -> list[Obj]:
+            found = await pods(place)
+            return found if len(found) == count else []
+
+        left = [racks[one["spec"]["nodeName"]] for one in await place.until(scaled, "it is scaled down")]
+        assert sorted(left) == sorted("ab" * (count // 2))

@@ -1,0 +1,1 @@
+"""Scale-downs that keep the spread of replicas."""
