@@ -166,6 +166,7 @@ def test_a_finalizer_of_others_keeps_the_request_and_its_process() -> None:
         await opt_in(world)
         await world.sim.clock.sleep(60.0)
         assert is_blocked(world, uid)  # and not over: the budget may still let the pod go
+        assert "example.com/audit" in events_of(world, old["metadata"]["name"], "SuccessorRefused")[0]
         await world.client.patch(EVICTIONREQUESTS, uid, {"metadata": {"finalizers": None}}, "default")
         await world.until(lambda: world.find(PODS, old["metadata"]["name"], "default") is None, 60.0)
 

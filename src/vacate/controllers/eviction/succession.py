@@ -28,7 +28,7 @@ from vacate.errors import (
     TooManyRequests,
 )
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.translation import instigators
+from vacate.eviction.dialects.evacuation.translation import instigators, other_finalizers
 from vacate.eviction.model import Supersede
 from vacate.eviction.records import events
 from vacate.eviction.records.patches import supersede_patch
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 AGAIN = dt.timedelta(seconds=10)
 """A new request that was refused, or an old one that does not go, is tried again after so long."""
 
+_HELD = "the present request is held by finalizers, whose owners have to remove them"
 _TERMINAL = ("Succeeded", "Failed")
 _TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 
@@ -62,8 +63,9 @@ class Succession:
         found = await self._read(meta.namespace, meta.name)
         if found is None or metadata(found).get("resourceVersion") != meta.resource_version:
             raise Conflict("the request has changed meanwhile")
-        if self._foreign_finalizers(found):
-            return Later(self._deps.clock.now() + AGAIN)  # it could not be replaced
+        if held := self._foreign_finalizers(found):
+            self._complain(meta.namespace, ref.name, ref.uid, f"{_HELD}: {', '.join(held)}")
+            return Later(self._deps.clock.now() + AGAIN)
         now = self._deps.clock.now()
         await self._record(ref.name, meta.namespace, ref.uid, self._successor(found))
         await self._writer.write(request, supersede_patch(request, action, now))
@@ -98,7 +100,7 @@ class Succession:
         except _TRANSIENT_ERRORS:
             raise
         except ApiError as error:
-            self._complain(namespace, pod_name, uid, error)
+            self._complain(namespace, pod_name, uid, str(error))
             return Later(self._deps.clock.now() + AGAIN)
         return await self._forget(pod_name, namespace, uid)
 
@@ -174,12 +176,11 @@ class Succession:
             return instigators(metadata(wanted).get("finalizers") or [])
         return [one["name"] for one in wanted["spec"].get("requesters") or []]
 
-    def _foreign_finalizers(self, found: Obj) -> bool:
-        finalizers = metadata(found).get("finalizers") or []
-        own = len(instigators(finalizers)) if self._dialect.requesters_hold else 0
-        return len(finalizers) > own
+    def _foreign_finalizers(self, found: Obj) -> list[str]:
+        finalizers: list[str] = metadata(found).get("finalizers") or []
+        return other_finalizers(finalizers) if self._dialect.requesters_hold else finalizers
 
-    def _complain(self, namespace: str, pod_name: str, uid: str, error: ApiError) -> None:
+    def _complain(self, namespace: str, pod_name: str, uid: str, error: str) -> None:
         about = Regarding(PODS.api_version, PODS.kind, pod_name, namespace, uid)
         message = f"The request that takes over from the superseded one is refused, and tried again: {error}"
         note = EventNote(about, WARNING, "SuccessorRefused", message[: events.MAX_MESSAGE])

@@ -43,6 +43,7 @@ from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, SUFFIX
+from vacate.eviction.succession import HANDED_OVER
 from vacate.fencing.marks import (
     APPROVED,
     BEGUN,
@@ -225,6 +226,7 @@ WRITES: tuple[Write, ...] = (
         items=Items("schedulingGates", "name", (GATE,), only_removed=True),
         annotations=(DELETION_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
     ),
+    Write(MANAGER, PODS, "status", items=Items("conditions", "type", (HANDED_OVER,))),
     Write(
         MANAGER,
         NODES,
