@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from support.matrix.place import Place, Refusal
 from support.matrix.table import CASES, Case, run_case
-from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.embedded.apiserver.inprocess import Handler
@@ -210,6 +210,8 @@ def run_seed(seed: int) -> SeedOutcome:
         async with World(sim, trouble.settings(case.limits)) as world:
             place = SimulatedPlace(world)
             place.setup_seconds = 1200.0  # a watch that falls silent is asked for anew after ten minutes
+
+            await world.until(lambda: len(world.objects(NODES)) == len(place.nodes), place.setup_seconds)
 
             async def pause() -> None:
                 disturbing = None if case.takes_away else sim.loop.create_task(trouble.disturb(world))
