@@ -87,9 +87,9 @@ class Place(ABC):
 
     async def _if(self, name: str, *, ready: bool) -> Obj | None:
         found = await self.client.get(PODS, name, self.namespace)
-        conditions = found.get("status", {}).get("conditions", [])
-        shown = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-        return found if shown is ready and found.get("status", {}).get("phase") == "Running" else None
+        return (
+            found if is_ready(found) is ready and found.get("status", {}).get("phase") == "Running" else None
+        )
 
     async def budget(self, name: str, **spec: Any) -> None:
         """A budget over the pods of the namespace, once its controller has looked at it."""
@@ -128,3 +128,9 @@ class Place(ABC):
         """Delete an object, if it is there."""
         with contextlib.suppress(NotFound):
             await self.client.delete(kind, name, namespace or (self.namespace if kind.namespaced else ""))
+
+
+def is_ready(pod: Obj) -> bool:
+    """Whether the pod says that it is ready."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.matrix.place import STOP, Place, Refusal
+from support.matrix.place import STOP, Place, Refusal, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import (
     DAEMONSETS,
@@ -299,9 +299,23 @@ async def _complete_evacuation(place: Place) -> None:
 
 async def _moving_deployment(place: Place) -> None:
     """One replica that has opted in to be moved, while no other node takes pods."""
-    labels = {"app": place.namespace}
     for node in place.nodes[1:]:
         await place.client.patch(NODES, node, {"spec": {"unschedulable": True}})
+    await _single_replica(place, {OPT_IN: "true"})
+
+
+async def _staying_deployment(place: Place) -> None:
+    """One replica behind a strict budget, whose owner has not opted in."""
+    await _single_replica(place, {})
+
+
+async def _opt_in(place: Place) -> None:
+    change = {"metadata": {"annotations": {OPT_IN: "true"}}}
+    await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
+
+
+async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
+    labels = {"app": place.namespace}
     template = {
         "metadata": {"labels": labels, "annotations": STOP},
         "spec": {"containers": [{"name": "main", "image": "app:1"}]},
@@ -309,16 +323,18 @@ async def _moving_deployment(place: Place) -> None:
     body = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "web", "annotations": {OPT_IN: "true"}},
+        "metadata": {"name": "web", "annotations": annotations},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
     }
     await place.client.create(DEPLOYMENTS, body, place.namespace)
 
-    async def registered() -> bool | None:
+    async def placed() -> str | None:
         found = (await place.client.list(PODS, place.namespace)).items
-        return bool(found and found[0]["spec"].get("nodeName") and resolve(found[0]).interceptors) or None
+        registered = bool(found) and (not annotations or resolve(found[0]).interceptors)
+        return str(found[0]["spec"].get("nodeName") or "") if registered and is_ready(found[0]) else None
 
-    await place.until(registered, "the pod is registered", place.setup_seconds)
+    node = await place.until(placed, "the pod is placed and registered", place.setup_seconds)
+    place.nodes.sort(key=lambda one: one != node)  # where it is, is what is drained
     await place.budget("strict", minAvailable=1)
 
 
@@ -436,6 +452,14 @@ CASES = (
         progress="Waiting for",
         reported_within=40.0,
         places=SIMULATED,
+    ),
+    Case(
+        "an owner who has not opted in",
+        _staying_deployment,
+        _opt_in,
+        ("DisruptionBudget",),
+        "strict",
+        ends_within=ENDS_WITHIN + 15.0,  # a new request, a replacement that becomes ready, and the pod's end
     ),
     Case("no manager", _without("manager"), _start("manager"), takes_away=True, places=SIMULATED),
     Case(
