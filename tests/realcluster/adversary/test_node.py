@@ -17,7 +17,6 @@ from support.realcluster.adversary import (
     TENANTS,
     Site,
     held_by,
-    new_request,
     refused,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
@@ -92,10 +91,9 @@ class TestNode:
     @held_by("vacate-confine-shutdown-agent-ev*")
     @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
     def test_changes_nothing_of_a_request_but_that_it_asks_too(self, site: Site, dialect: Dialect) -> None:
-        pod = site.pod(node=OWN_NODE)
-        made = site.admin.create(dialect.kind, new_request(pod, dialect)).ok()
+        name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
         change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
-        refused(site.agent.change(dialect.kind, made["metadata"]["name"], change))
+        refused(site.agent.change(dialect.kind, name, change))
 
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
@@ -120,8 +118,7 @@ class TestNode:
     @held_by("vacate-confine-shutdown-agent-pods-status")
     @pytest.mark.parametrize("what", FOREIGN_OF_PODS)
     def test_changes_nothing_of_its_pods_but_why_they_end(self, site: Site, what: str) -> None:
-        pod = site.pod(node=OWN_NODE)
-        name = pod["metadata"]["name"]
+        name = site.own["metadata"]["name"]
         refused(site.agent.change(PODS, name, FOREIGN_OF_PODS[what], sub="status", how=STRATEGIC))
         own = {"status": {"conditions": [_condition("DisruptionTarget")]}}
         site.agent.change(PODS, name, own, sub="status", how=STRATEGIC).ok()

@@ -27,7 +27,7 @@ from vacate.api.objectnames import (
     RIGHT_TO_DELETE,
     STEPS,
 )
-from vacate.api.types.evictionrequest import ADMITTED_STAMP
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, PUSHED_BY, SKIP
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.registry import dialect_named
@@ -100,6 +100,18 @@ class TestTenant:
         change = {"metadata": meta, "spec": {"interceptors": [{"name": "mine.example.com"}]}}
         site.tenant.change(EVICTIONREQUESTS, name, change)
         assert site.tenant.get(EVICTIONREQUESTS, name).ok()["spec"]["interceptors"] == before
+
+    @pytest.mark.parametrize("version", ["as read", "leading zero"])
+    def test_skips_none_in_the_name_of_another(self, site: Site, version: str) -> None:
+        """Who may delete the pod may skip its interceptors, and is recorded."""
+        request = site.active(PREPARE)
+        meta = {
+            "resourceVersion": _version(request["metadata"]["resourceVersion"], version),
+            "annotations": {SKIP: "other.example.com", PUSHED_BY: "admin"},
+        }
+        reply = site.tenant.change(EVICTIONREQUESTS, request["metadata"]["name"], {"metadata": meta})
+        kept = reply.obj if reply.code == 200 else site.now(request)
+        assert kept["metadata"]["annotations"].get(PUSHED_BY) != "admin"
 
     def test_brings_no_interceptor_with_a_new_request(self, site: Site) -> None:
         pod = site.pod(PREPARE)

@@ -45,8 +45,7 @@ class TestWebhooksToken:
     @pytest.mark.parametrize("how", [MERGE, APPLY])
     @pytest.mark.parametrize("what", CHANGES)
     def test_changes_nothing_of_a_pod_but_its_reason(self, site: Site, what: str, how: str) -> None:
-        pod = site.pod()
-        refused(site.webhook.change(PODS, pod["metadata"]["name"], CHANGES[what], how=how))
+        refused(site.webhook.change(PODS, site.shared["metadata"]["name"], CHANGES[what], how=how))
 
     def test_annotates_a_reason_where_others_change_pods_too(self, site: Site) -> None:
         change = {"metadata": {"annotations": {ANNOTATION: "Evicted"}}}

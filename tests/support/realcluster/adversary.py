@@ -357,6 +357,20 @@ class Site:
         """A pod for rows that leave it as it is."""
         return self.pod()
 
+    @functools.cached_property
+    def own(self) -> Obj:
+        """Such a pod on the agent's node."""
+        return self.pod(node=OWN_NODE)
+
+    @functools.cached_property
+    def own_requests(self) -> dict[str, Obj]:
+        """A request for a pod of the agent's node in each API, by kind, for rows that leave it as it is."""
+        return {
+            dialect.kind.kind: self.admin.create(dialect.kind, new_request(pod, dialect)).ok()
+            for dialect in DIALECTS.values()
+            for pod in (self.pod(PREPARE, node=OWN_NODE, prefix=PREFIXES[dialect is EVACUATION]),)
+        }
+
     def given(self, kind: Kind, body: Obj, namespace: str) -> str:
         """The name of an object that all rows share; it is made when the first one needs it."""
         name: str = body["metadata"]["name"]
@@ -415,6 +429,8 @@ class Site:
                 stack.enter_context(self.without(f"/apis/{_ADMISSION}/v1/{plural}", name))
             yield
         self._prepared = {}
+        nowhere = {"metadata": {"name": "no-such-pod", "uid": "no-such-uid", "namespace": TENANTS}}
+        until(lambda: "denied the request" in self.admin.request(nowhere).text)
 
     @contextlib.contextmanager
     def without(self, collection: str, name: str) -> Iterator[None]:
