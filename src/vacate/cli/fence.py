@@ -157,8 +157,9 @@ def fence(
             user = await cluster_user(cluster) or "a user"
             owner = f"vacate fence {system_entropy().uid()[:8]} of {user}"
             fencing = ManualFence(
-                cluster.client, cluster.clock, machine, limits, owner, mechanism or POWER, math.ceil(seconds)
-            )
+                cluster.client, cluster.clock, machine, limits, owner, mechanism or POWER, math.ceil(seconds),
+                lambda line: terminal.echo(line, err=True),
+            )  # fmt: skip
             if dry_run and machine is not None:
                 await _try(fencing, machine, node)
             elif undo:

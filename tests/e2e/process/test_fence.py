@@ -108,6 +108,10 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     assert lab.vacate("fence", "lost", "--undo").code == 1  # nothing is begun any more
     done = lab.vacate(*fence)
     assert (done.code, done.out) == (0, "node/lost is off and out of service: its pods are released\n")
+    assert done.err.splitlines() == [
+        "node/lost: watching for 15 s which nodes report",
+        "node/lost: is off, says the agent; all other nodes must report before it is believed",
+    ]
     until(lambda: lab.https.get(f"{PODS}/db-0").code == 404)
 
     undone = lab.vacate(*fence, "--undo")

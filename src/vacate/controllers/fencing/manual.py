@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from vacate.api.kinds import NODES
 from vacate.api.times import after, format_time
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import (
+    CONFIRMING,
     FAILED,
     FENCED,
     FENCING,
@@ -103,6 +104,7 @@ class ManualFence:
     owner: str  # who does it, for those who look later: no other run has the same
     mechanism: str = POWER
     agent_timeout: int = 60
+    progress: Callable[[str], None] = lambda _: None  # what is being waited for, for people
     _policy: FencingPolicy = field(init=False, repr=False, default_factory=FencingPolicy)
 
     def __post_init__(self) -> None:
@@ -154,9 +156,11 @@ class ManualFence:
 
     async def _begin(self, node: Node, attempts: Attempts) -> NodeFencing:
         """Watch who reports, as the controller does before it decides."""
-        name, first = node.metadata.name, LeaseObservation(self.clock.monotonic(), await self._reports())
+        name = node.metadata.name
+        first = LeaseObservation(self.clock.monotonic(), await read_reports(self.client))
+        self.progress(f"node/{name}: watching for {OBSERVE_LEASES_FOR:g} s which nodes report")
         await self.clock.sleep(OBSERVE_LEASES_FOR)
-        reports = await self._reports()
+        reports = await read_reports(self.client)
         attempts.heard[""] = (self.clock.monotonic(), first.heard_by(reports))
         nodes = (await self.client.list(NODES, into=Node)).items
         return NodeFencing(
@@ -168,9 +172,6 @@ class ManualFence:
             last_report=reports.get(name, ""),
             holder=self.owner,
         )
-
-    async def _reports(self) -> dict[str, str]:
-        return await read_reports(self.client)
 
     @contextlib.asynccontextmanager
     async def _ending(self, name: str, agent: _Noting) -> AsyncIterator[None]:
@@ -202,6 +203,8 @@ class ManualFence:
                 raise FencingFailed(_sentence(step) + (undo if self.by_storage and agent.called else ""))
             if step.row is not None:
                 row = step.row
+                if row.phase == CONFIRMING:
+                    self.progress(f"node/{row.name}: {row.message.removeprefix(f'node {row.name} ')}")
             elif step.later is not None:
                 await self.clock.sleep(max((step.later - self.clock.now()).total_seconds(), 0.1))
 
