@@ -15,7 +15,7 @@ from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import FailurePolicy, ShutdownAgent, ShutdownAgentMode
+from vacate.install.settings import Confinement, FailurePolicy, ShutdownAgent, ShutdownAgentMode
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
 HOOKS = "targets:\n  - name: flush\n    url: https://flush.shop.svc/hook\n    namespaces: [shop]\n"
@@ -110,6 +110,15 @@ CASES: dict[str, tuple[Values, Settings]] = {
     ),
     "reasons": ({"terminationReasons": True}, Settings(termination_reasons=True)),
     "wrapper": ({"preStopWrapper": True}, Settings(prestop_wrapper=True)),
+    "audited": (
+        {"confine": "audit", "shutdownAgent": {"enabled": True}},
+        Settings(confine=Confinement.AUDIT, shutdown_agent=ShutdownAgent()),
+    ),
+    "unconfined": ({"confine": "off"}, Settings(confine=Confinement.OFF)),
+    "unconfined, as YAML reads it": (
+        {"confine": False, "shutdownAgent": {"enabled": True}},
+        Settings(confine=Confinement.OFF, shutdown_agent=ShutdownAgent()),
+    ),
     "fencing jobs": ({"fencingJobs": True}, Settings(fencing_jobs=True)),
     "bridge and rules": (
         {"evictionBridge": {"enabled": True}, "podRules": RULES},

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vacate.api.objectnames import CONFINES
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -26,13 +28,28 @@ class Call:
 
 def calls(log: Path) -> Iterator[Call]:
     """All requests for resources that were answered, oldest first; watches as soon as they begin."""
-    for line in log.read_text().rpartition("\n")[0].splitlines():  # those that are whole
-        if not line.endswith("}"):  # a killed server may have been in the middle of it
-            continue
-        event = json.loads(line)
+    for event in _events(log):
         answered = "ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"
         if event["stage"] == answered and "objectRef" in event:
             yield _call(event)
+
+
+def confined(log: Path) -> set[str]:
+    """What admission policies have refused of that which Vacate's own programs wrote with their accounts."""
+    found = (event.get("responseStatus", {}).get("message", "") for event in _events(log) if _is_ours(event))
+    return {message for message in found if CONFINES in message}
+
+
+def _is_ours(event: dict[str, Any]) -> bool:
+    """Whether a program sent it, and no test that has the token of its account."""
+    account, agent = str(event["user"].get("username")), str(event.get("userAgent"))
+    return account.startswith("system:serviceaccount:vacate-") and agent.startswith("vacate/")
+
+
+def _events(log: Path) -> Iterator[dict[str, Any]]:
+    for line in log.read_text().rpartition("\n")[0].splitlines():  # those that are whole
+        if line.endswith("}"):  # a killed server may have been in the middle of it
+            yield json.loads(line)
 
 
 def _call(event: dict[str, Any]) -> Call:

@@ -22,6 +22,7 @@ from hack.kubelab.up import start_nodes
 from support.https import Https
 from support.processes.cluster import FAST_PODS, vacate
 from support.processes.program import Program
+from support.realcluster.audit import confined
 from support.waiting import until
 from support.yaml_text import yaml_document
 from vacate.api.kinds import Kind
@@ -177,7 +178,10 @@ class RealCluster:
 def real_cluster(
     folder: Path, nodes: int, *, install: Sequence[str] = (), webhook: Sequence[str] = ()
 ) -> Iterator[RealCluster]:
-    """The control plane, its nodes, and Vacate installed and running, with more options for both."""
+    """The control plane, its nodes, and Vacate installed and running, with more options for both.
+
+    Whatever was done in between, no policy has refused what Vacate's own accounts had to write.
+    """
     with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
@@ -187,6 +191,7 @@ def real_cluster(
                 yield cluster
             finally:
                 cluster.close()
+            assert confined(cluster.audit_log) == set()
         finally:
             end_child(machines, 10.0)
 

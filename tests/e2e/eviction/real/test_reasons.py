@@ -140,7 +140,7 @@ async def test_the_webhook_may_change_nothing_else_of_a_pod(
             {"metadata": {"finalizers": ["x.example.com/y"]}},
             {"spec": {"activeDeadlineSeconds": 1}},
         ):
-            with pytest.raises(Forbidden, match="nothing but the termination reason"):
+            with pytest.raises(Forbidden, match="vacate-confine-webhook-pods"):
                 await client.patch(PODS, "victim", change, place.namespace)
         reason = {"metadata": {"annotations": {ANNOTATION: "Eviction"}}}
         await client.patch(PODS, "victim", reason, place.namespace)
