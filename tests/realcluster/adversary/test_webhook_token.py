@@ -13,11 +13,14 @@ from support.realcluster.adversary import (
     TENANTS,
     Site,
     held_by,
+    new_request,
     refused,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVACUATIONS, PODS
 from vacate.api.objectnames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
 from vacate.api.terminationreason import ANNOTATION
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 
 pytestmark = ROWS
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -64,12 +67,18 @@ class TestWebhooksToken:
         refused(site.webhook.call("GET", f"{home}/secrets/{TLS_SECRET}"))
         refused(site.webhook.call("POST", f"{home}/serviceaccounts/vacate-manager/token", {"spec": {}}))
 
-    @held_by("vacate-confine-webhook-evictionrequests")
-    def test_takes_no_name_but_those_of_callers(self, site: Site) -> None:
-        name, mine = site.active(PREPARE)["metadata"]["name"], [{"name": "drain.example.com"}]
-        refused(site.webhook.change(EVICTIONREQUESTS, name, {"spec": {"requesters": mine}}))
-        refused(site.webhook.request(site.shared, "drain.example.com"))
-        refused(site.webhook.delete(EVICTIONREQUESTS, name))
+    @held_by("vacate-confine-webhook-ev*")
+    @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
+    def test_takes_no_name_but_those_of_callers(self, site: Site, dialect: Dialect) -> None:
+        request = site.active(PREPARE, dialect)
+        kind, meta = dialect.kind, request["metadata"]
+        mine = new_request(site.shared, dialect, "mine.example.com")
+        joined: Obj = {"spec": {"requesters": mine["spec"].get("requesters")}}
+        if kind == EVACUATIONS:
+            joined = {"metadata": {"finalizers": [*meta["finalizers"], *mine["metadata"]["finalizers"]]}}
+        refused(site.webhook.change(kind, meta["name"], joined))
+        refused(site.webhook.create(kind, mine))
+        refused(site.webhook.delete(kind, meta["name"]))
 
     def test_writes_no_progress(self, site: Site) -> None:
         request = site.active(PREPARE)

@@ -41,6 +41,7 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
+from vacate.api.types.evacuation import INSTIGATOR
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, SUFFIX
 from vacate.eviction.succession import HANDED_OVER
@@ -245,6 +246,12 @@ WRITES: tuple[Write, ...] = (
         items=Items("requesters", "name", (), suffix=f".{SUFFIX}"),
         annotations=(CALLERS,),
     ),
+    Write(
+        WEBHOOK,
+        EVACUATIONS,
+        items=Items("finalizers", "", (), suffix=f".{SUFFIX}"),
+        annotations=(CALLERS,),
+    ),
     Write(SHUTDOWN_AGENT, NODES, items=Items("taints", "key", (SHUTDOWN_TAINT,)), tolerated=_NONE),
     Write(
         SHUTDOWN_AGENT,
@@ -303,11 +310,12 @@ def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
 def _webhook_requests(settings: Settings) -> Obj:
     """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
     over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
-    named = f"r.name.endsWith({text('.' + SUFFIX)})"
+    named, ours = "object.?spec.?requesters.orValue([]).all(r, r.name", f".endsWith({text('.' + SUFFIX)}))"
+    held = f"object.?metadata.?finalizers.orValue([]).all(f, !f.startsWith({text(INSTIGATOR)}) || f{ours}"
     validations = {
         "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
         "the webhook of Vacate requests evictions for callers of the eviction API only": (
-            f"request.operation != 'CREATE' || object.?spec.?requesters.orValue([]).all(r, {named})"
+            f"request.operation != 'CREATE' || ({named}{ours} && {held})"
         ),
         "the webhook of Vacate removes only requests that are complete": (
             f"request.operation != 'DELETE' || (oldObject != null && {over})"
@@ -317,7 +325,8 @@ def _webhook_requests(settings: Settings) -> Obj:
         WEBHOOK_REQUESTS,
         {
             "matchConstraints": matched(
-                rule_about(PODS, ["DELETE"]), rule_about(EVICTIONREQUESTS, ["CREATE", "DELETE"])
+                rule_about(PODS, ["DELETE"]),
+                *(rule_about(kind, ["CREATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
             ),
             "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
             "validations": forbidding(validations),
