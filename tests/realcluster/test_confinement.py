@@ -224,6 +224,17 @@ REFUSED: Sequence[Row] = (
         {"metadata": {"labels": {"new": "one"}}},
     ),
     *write(
+        MANAGER,
+        PODS,
+        "own",
+        *FOREIGN[:3],
+        *FOREIGN[4:],
+        {"status": {"phase": "Succeeded"}},
+        conditions("Ready"),
+        conditions("DisruptionTarget"),
+        subresource="status",
+    ),
+    *write(
         SHUTDOWN_AGENT, NODES, OTHER, spec(taints=[{"key": "vacate.dev/shutdown", "effect": "NoSchedule"}])
     ),
     *write(
@@ -282,6 +293,7 @@ ALLOWED: Sequence[Row] = (
         },
     ),
     *write(MANAGER, PODS, "gated", spec(schedulingGates=[{"name": "example.com/mine"}]), how=MERGE_PATCH),
+    *write(MANAGER, PODS, "own", conditions("vacate.dev/EvictionSuperseded"), subresource="status"),
     *write(
         MANAGER,
         NODES,

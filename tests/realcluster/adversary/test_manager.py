@@ -141,6 +141,7 @@ NO_MORE_THAN: dict[str, Write] = {
     "the image of a pod": Write(
         PODS, {"spec": {"containers": [{"name": "main", "image": "mine:1"}]}}, STRATEGIC
     ),
+    "the phase of a pod": Write(PODS, {"status": {"phase": "Succeeded"}}, sub="status"),
     "finalizers of a pod": Write(PODS, {"metadata": {"finalizers": ["example.com/pin"]}}),
     "owners of a pod": Write(
         PODS,
