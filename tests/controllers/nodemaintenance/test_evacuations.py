@@ -114,3 +114,15 @@ def test_an_evacuation_takes_no_longer_deadline_than_six_hours() -> None:
             await drain(world, "node-1", name="b", requestKind="Evacuation", heartbeatDeadlineSeconds=21_601)
 
     in_world(body, nodes=1, gates=OPEN)
+
+
+def test_a_pod_that_registers_evacuators_only_is_evacuated_by_any_drain() -> None:
+    async def body(world: World) -> None:
+        pod = await running_pod(world, metadata={"annotations": REGISTERED})
+        await drain(world, pod["spec"]["nodeName"])
+        await world.until(
+            lambda: [one["status"].get("activeEvacuatorClass") for one in world.objects(EVACUATIONS)] == [A]
+        )
+        assert world.objects(EVICTIONREQUESTS) == []
+
+    in_world(body, gates=OPEN)

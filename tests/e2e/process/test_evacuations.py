@@ -18,6 +18,7 @@ from vacate.api.times import format_exact_time
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 EVACUATIONS = "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/default/evacuations"
+GROUP = "coordination.k8s.io"
 BACKUP, FALLBACK = "backup.example.com", "fallback.example.com"
 OTHER_WORDS = "(?i)interceptor|(?<!--)requester|heartbeat|eviction request"
 REGISTERED = {f"evacuation.coordination.k8s.io/priority_{BACKUP}": "11000/knowledgeable"}
@@ -45,6 +46,19 @@ def test_evict_waits_for_an_evacuation_until_the_pod_is_gone(lab: Lab) -> None:
     until(lambda: not evacuations(lab))
 
 
+def test_evict_chooses_the_api_by_the_pod_and_joins_the_request_of_either(lab: Lab) -> None:
+    pod = lab.pod("chosen", annotations=REGISTERED)
+    asked = lab.vacate("evict", pod)  # without --api: it registers an evacuator only
+    assert asked.out == f"pod/chosen eviction requested; first evacuator: {BACKUP}\n"
+    other = lab.pod("joined", annotations={f"interceptor.evictionrequest.{GROUP}/priority_{BACKUP}": "1"})
+    assert lab.vacate("evict", other).code == 0
+    joined = lab.vacate("evict", other, "--api", "evacuation", "--requester", "drain.example.com")
+    assert joined.out.startswith("pod/joined eviction requested, also by ")
+    assert [one["spec"]["podRef"]["name"] for one in evacuations(lab)] == ["chosen"]
+    for name in (pod, other):
+        assert lab.vacate("cancel", name, "--override").code == 0
+
+
 def test_the_queue_of_evacuations_is_measured(lab: Lab) -> None:
     shown = lab.https.get("/metrics").text
     for family in ("adds_total", "depth", "retries_total", "unfinished_work_seconds"):
@@ -64,9 +78,8 @@ def test_status_explain_and_cancel_know_an_evacuation(lab: Lab) -> None:
     assert "Evacuators, in the order of turns:" in explained.out
     written = explained.out + json.dumps(evacuations(lab)[0]["status"]["message"])
     assert not re.search(OTHER_WORDS, written), written
-    second = lab.vacate("evict", pod)
-    assert second.code == 1
-    assert 'Evacuation "' in second.err
+    second = lab.vacate("evict", pod)  # of the other API: it joins the request that there is
+    assert (second.code, second.out.split(" by ")[0]) == (0, "pod/web eviction already requested")
     cancelled = lab.vacate("cancel", pod)
     assert (cancelled.code, cancelled.err) == (0, "")
     until(lambda: not evacuations(lab))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import sys
 
@@ -35,7 +36,7 @@ from vacate.cli.evict.selection import (
     is_wide,
     target,
 )
-from vacate.cli.evict.targets import EvictionTargets, select_pods
+from vacate.cli.evict.targets import EvictionTargets, by_api, select_pods
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
@@ -94,9 +95,9 @@ def evict(
 
     Interceptors prepare each pod one after the other; then it is evicted as soon as disruption budgets
     allow. POD is NAME or pod/NAME; TYPE/NAME is a workload whose pods are meant: deployment, replicaset,
-    statefulset or job. If a request for the pod exists already, you join it as a requester. For more
-    than ten pods that were not named one by one, and for pods of several namespaces, it asks for
-    confirmation first; scripts pass --yes.
+    statefulset or job. If a request for the pod exists already, of whichever API, you join it as a
+    requester. For more than ten pods that were not named one by one, and for pods of several namespaces, it
+    asks for confirmation first; scripts pass --yes.
 
     Exit codes: 0 done, 1 refused, not confirmed or failed, 2 usage; with --wait also 3 cancelled, 4 timed
     out, and 5 evicted unprepared, because an interceptor failed or timed out.
@@ -119,20 +120,23 @@ def evict(
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            who = Requester(
-                cluster.client,
-                requester or await own_requester(cluster, dialect),
-                clock=cluster.clock,
-                entropy=system_entropy(),
-                dialect=dialect,
-            )
+
+            async def who(api: Dialect) -> Requester:
+                name = requester or await own_requester(cluster, api)
+                entropy = system_entropy()
+                return Requester(cluster.client, name, clock=cluster.clock, entropy=entropy, dialect=api)
+
             choice = EvictionTargets(targets, selector, node or "")
             names, found = await select_pods(cluster, choice, reach.namespace)
             if dry_run:
-                codes.extend(await Preview(cluster, who, reason.strip(), deadline).run(names, found))
+                preview = Preview(cluster, await who(dialect), reason.strip(), deadline)
+                codes.extend(await preview.run(names, found))
             elif await _may_go_on(found, yes=yes):
                 begun.append(True)
-                codes.extend(await Eviction(cluster, who, options).run(names, found))
+                parts = await by_api(cluster, names, found, dialect)
+                runs = [Eviction(cluster, await who(api), options).run(*part) for api, part in parts]
+                for ended in await asyncio.gather(*runs):
+                    codes.extend(ended)
             else:
                 codes.append(FAILED)
 

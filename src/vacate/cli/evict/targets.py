@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
+from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.types import Pod
+from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.queries import list_all_requests, named_uid
 from vacate.cli.evict.selection import (
     Selection,
     Workload,
@@ -15,6 +21,12 @@ from vacate.cli.evict.selection import (
     pods_of_node,
     pods_of_workload,
 )
+from vacate.errors import Forbidden, NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS, dialect_for
+from vacate.eviction.registration import registering_part
 from vacate.views.phrases import listed
 
 
@@ -47,6 +59,55 @@ async def select_pods(
     if not names and not found.pods:
         terminal.echo(_nothing(cluster, choice), err=True)
     return names, found
+
+
+async def by_api(
+    cluster: Cluster, names: tuple[str, ...], found: Selection, preferred: Dialect
+) -> list[tuple[Dialect, tuple[tuple[str, ...], Selection]]]:
+    """The pods by the API in which their evictions are requested.
+
+    A request that goes on is joined, whichever API it is of. A new one is made in the API of those whom the
+    pod registers, and that is the preferred one unless they are evacuators only.
+    """
+    served = await _served(cluster, preferred)
+    if served == (preferred,):
+        return [(preferred, (names, found))]
+    going: dict[str, Dialect] = {}
+    for space in {*found.namespaces, *((cluster.namespace,) if names else ())}:
+        listing = await list_all_requests(cluster, space)
+        going |= {named_uid(one): _api_of(one) for one in listing if not is_complete(one)}
+    chosen: dict[Dialect, tuple[list[str], list[Pod]]] = {}
+
+    def place(pod: Pod) -> tuple[list[str], list[Pod]]:
+        dialect = going.get(pod.metadata.uid) or dialect_for(registering_part(pod), served, preferred)
+        return chosen.setdefault(dialect, ([], []))
+
+    for name in names:
+        try:
+            pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
+        except NotFound:
+            chosen.setdefault(preferred, ([], []))[0].append(name)  # which is then said about it
+            continue
+        place(pod)[0].append(name)
+    for pod in found.pods:
+        place(pod)[1].append(pod)
+    return [(one, (tuple(named), Selection(pods))) for one, (named, pods) in chosen.items()]
+
+
+def _api_of(request: Obj) -> Dialect:
+    return EVACUATION if request.get("kind") == EVACUATION.kind.kind else EVICTION_REQUEST
+
+
+async def _served(cluster: Cluster, preferred: Dialect) -> tuple[Dialect, ...]:
+    """The APIs that the cluster serves to this user; the preferred one in any case."""
+    found = [preferred]
+    for one in DIALECTS.values():
+        if one is preferred:
+            continue
+        with contextlib.suppress(NotFound, Forbidden):
+            await cluster.client.list(one.kind, cluster.namespace, ListOptions(limit=1))
+            found.append(one)
+    return tuple(found)
 
 
 def _nothing(cluster: Cluster, choice: EvictionTargets) -> str:

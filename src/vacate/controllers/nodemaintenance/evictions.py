@@ -29,7 +29,9 @@ from vacate.errors import (
 )
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_for as dialect_for_pod
 from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.registration import registering_part
 from vacate.maintenance.names import dialect_for, requester_of
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
@@ -74,7 +76,7 @@ class Evictions:
         """One call where the caches are right, which is mostly so; else the requester reads what is there.
 
         A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
-        the API that the maintenance names.
+        the API that the maintenance names, or by that of evacuators where the pod registers nobody else.
         """
         reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
         found = self._view.request_for(pod)
@@ -85,6 +87,8 @@ class Evictions:
                 f"{dialect.kind.plural} are not served: open the feature gate {dialect.kind.gate}, or set "
                 f"requestKind: {next(iter(self._view.requests)).kind.kind}"
             )
+        if not goes_on:
+            dialect = dialect_for_pod(registering_part(pod), tuple(self._view.requests), dialect)
         requester = self._requester(maintenance.metadata.name, dialect)
         if found is None:
             made = dialect.new_request(pod, requester.name, reason, seconds)
