@@ -61,6 +61,7 @@ from vacate.install.settings import Confinement, Settings
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, GATE
 from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED, SURGE
 from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
 from vacate.maintenance.report import CONDITIONS
@@ -225,7 +226,7 @@ WRITES: tuple[Write, ...] = (
         MANAGER,
         PODS,
         items=Items("schedulingGates", "name", (GATE,), only_removed=True),
-        annotations=(DELETION_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
+        annotations=(DELETION_COST, SPREAD_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
     ),
     Write(MANAGER, PODS, "status", items=Items("conditions", "type", (HANDED_OVER,))),
     Write(
