@@ -15,6 +15,7 @@ import pytest_asyncio
 from support.arms import objects as make
 from support.arms.arm import MERGE_PATCH, As, Obj
 from support.oddversions import WRITES, check_request
+from support.processes.webhook import WebhookProcess
 from support.realcluster.definitions import until
 from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
@@ -23,6 +24,7 @@ from vacate.api.kinds import EVENTS, NAMESPACES, PODS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
+from vacate.eviction.callers import CALLERS
 from vacate.pki.issue import KeyPair, new_authority, new_server
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
@@ -146,6 +148,37 @@ async def test_no_version_passes_the_rules(plane: Plane, write: str) -> None:
         pod = (await plane.pod(f"odd-{write}", {f"{PREFIX}/priority_a.example.com": "1"})).ok(201)
         made = (await plane.request(pod)).ok(201)
         await check_request(plane.arm, KIND.object_path(made["metadata"]["name"], HERE), write, made)
+
+
+async def test_what_is_oversized_is_refused_and_costs_the_webhook_little(plane: Plane) -> None:
+    """The mutating side is not asked about it. Schema and validating side refuse it, on update too."""
+    async with plane.answering() as webhook:
+        pod = (await plane.pod("oversized")).ok(201)
+        made = (await plane.request(pod)).ok(201)
+        before = _reviewed(webhook)
+        names = [{"name": f"r{number}.example.com"} for number in range(101)]
+        many = await plane.ask({"requesters": names})
+        many.refused(422, "Invalid")
+        assert many.field_errors[0] == "spec.requesters: Too many: 101: must have at most 100 items"
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+        owners = [{**owner, "uid": f"{number}"} for number in range(101)]
+        forged = {"metadata": {"ownerReferences": owners, "annotations": {CALLERS: "forged"}}}
+        owned = await plane.patch(made, forged)
+        owned.refused(422, "Invalid")
+        assert owned.field_errors == ("metadata.ownerReferences: Too many: 101: must have at most 100 items",)
+        assert "evictionrequests.validate.vacate.dev" in (owned.message or "")
+        after = _reviewed(webhook)
+        assert after["mutate"] == before["mutate"]
+        assert after["validate"] == before["validate"] + 1
+
+
+def _reviewed(webhook: WebhookProcess) -> dict[str, float]:
+    """How many reviews of requests each side has answered."""
+    lines = [line for line in webhook.get("/metrics")[1].splitlines() if "webhook_requests_total{" in line]
+    return {
+        side: sum(float(line.split()[-1]) for line in lines if f'path="/{side}/evictionrequests"' in line)
+        for side in ("mutate", "validate")
+    }
 
 
 async def test_pods(plane: Plane) -> None:

@@ -82,6 +82,7 @@ class Hook:
     """A webhook, beside an embedded server or beside whatever else the client reaches."""
 
     def __init__(self, client: Client, clock: Clock, terms: WebhookConfig | None = None) -> None:
+        self.clock = clock
         self.terms = terms or WebhookConfig()
         self.metrics = Metrics()
         counted = WebhookMetrics(self.metrics.registry)

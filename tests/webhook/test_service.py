@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import math
+import threading
 from typing import Any
 
 import orjson
@@ -23,6 +24,7 @@ from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import TransportError
+from vacate.webhook import pods
 from vacate.webhook.reviewer import PATHS, WebhookConfig
 from vacate.wire.message import Request, Response
 
@@ -63,13 +65,12 @@ def beside(answer: Response | Exception | None) -> Hook:
     ("body", "message"),
     [
         (b"", "the body is not JSON"),
-        (b"{", "unexpected end of data"),
+        (b"{", "truncated"),
         (b"[]", "Expected `object`"),
         (b"null", "Expected `object`"),
         (b"{}", "missing required field"),
         (b'{"apiVersion":"v1","kind":"AdmissionReview"}', "request"),
-        (b"[" * 100_000, "depth limit exceeded"),
-        (b'{"a":' * 900 + b"1" + b"}" * 900, "nest"),
+        (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
 async def test_malformed_bodies(body: bytes, message: str) -> None:
@@ -233,3 +234,111 @@ def test_spoilt_reviews(sent: tuple[str, Any]) -> None:
 def test_anything_else(path: str, sent: Any) -> None:
     body = sent if isinstance(sent, bytes) else encodable(sent)
     assert asyncio.run(answered(path, body)).code == 400
+
+
+def of_many(count: int) -> Obj:
+    """A request with so many requesters, all of whose names are wrong."""
+    obj = the_request()
+    obj["spec"]["requesters"] = [{"name": f"R{number}"} for number in range(count)]
+    return obj
+
+
+@pytest.mark.parametrize("path", [MUTATE, VALIDATE])
+@pytest.mark.parametrize(
+    ("field", "many", "most"),
+    [
+        ("spec.requesters", [{"name": f"R{number}"} for number in range(101)], 100),
+        ("spec.interceptors", [{"name": f"R{number}"} for number in range(101)], 100),
+        ("metadata.ownerReferences", [{}] * 101, 100),
+        ("metadata.finalizers", ["x"] * 201, 200),
+        ("metadata.annotations", {f"{number}": "" for number in range(1001)}, 1000),
+    ],
+)
+async def test_sizes_come_first(path: str, field: str, many: Any, most: int) -> None:
+    """Nothing is looked up for an object that has too many of anything, and it is its only error."""
+    obj = the_request()
+    part, _, key = field.partition(".")
+    obj[part][key] = many
+    answer = await beside(TransportError("down")).ask(path, review("CREATE", new=obj))
+    causes = answer.refusal["details"]["causes"]
+    assert [(one["field"], one["reason"]) for one in causes] == [(field, "FieldValueTooMany")]
+    assert f"must have at most {most} items" in answer.refusal["message"]
+
+
+async def test_twenty_errors_are_enough() -> None:
+    async with embedded() as server:
+        server.clock.moment = NOW
+        await server.seed(NAMESPACES, namespace("shop"))
+        await server.seed(PODS, copy.deepcopy(RUNNING["web"]))
+        answer = await Hook.beside(server).ask(MUTATE, review("CREATE", new=of_many(100)))
+    assert len(answer.refusal["details"]["causes"]) == 20
+    message = answer.refusal["message"]
+    assert message.startswith('EvictionRequest.evictionrequest.coordination.k8s.io "')
+    assert '[spec.requesters[0].name: Invalid value: "R0"' in message
+    assert message.endswith(", and 80 more errors]")
+
+
+def large(name: str) -> Obj:
+    """A pod whose review is large, and which registers an interceptor."""
+    key = "interceptor.evictionrequest.coordination.k8s.io/priority_a.example.com"
+    return {"metadata": {"name": name, "annotations": {key: "5", "x": "x" * 1_000_000}}, "spec": {}}
+
+
+async def test_a_caller_spends_a_budget_of_its_own() -> None:
+    hook = beside(TransportError("down"))
+    assert isinstance(hook.clock, StillClock)
+    sent = review("CREATE", new=large("p"), kind=PODS, user={"username": "mallory"})
+    verdicts = [await hook.ask(VALIDATE_PODS, sent) for _ in range(50)]
+    refused = [one.refusal for one in verdicts if not one.allowed]
+    assert 10 < len(refused) < 40
+    assert {(one["code"], one["reason"]) for one in refused} == {(429, "TooManyRequests")}
+    assert refused[0]["details"]["retryAfterSeconds"] == 1
+    # Others are not concerned, nor is the same user elsewhere, nor what is small.
+    for more in ({"user": {"username": "ann"}}, {"user": {"username": "mallory"}, "namespace": "other"}):
+        assert (await hook.ask(VALIDATE_PODS, review("CREATE", new=large("p"), kind=PODS, **more))).allowed
+    small = review("CREATE", new={"metadata": {"name": "p"}}, kind=PODS, user={"username": "mallory"})
+    assert (await hook.ask(VALIDATE_PODS, small)).allowed
+    # What never refuses a write does not refuse it for this reason.
+    deletion = review("DELETE", old=large("p"), kind=PODS, user={"username": "mallory"})
+    assert (await hook.ask("/annotate/reasons", deletion)).allowed
+    labels = {"path": VALIDATE_PODS, "verdict": "throttled"}
+    count = hook.metrics.registry.get_sample_value("vacate_webhook_requests_total", labels)
+    assert count == len(refused)
+    hook.clock.move(60)
+    assert (await hook.ask(VALIDATE_PODS, sent)).allowed
+
+
+async def test_the_event_loop_does_not_wait_for_a_large_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small reviews are answered while a large one is worked on."""
+    hook, begun, goes_on = beside(TransportError("down")), threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> list[Any]:
+        begun.set()
+        assert goes_on.wait(60)
+        return []
+
+    monkeypatch.setattr(pods, "registration_errors", slow)
+    sent = review("CREATE", new=large("p"), kind=PODS)
+    working = asyncio.create_task(hook.ask(VALIDATE_PODS, sent))
+    assert await asyncio.to_thread(begun.wait, 60)
+    assert (await hook.ask(MUTATE_PODS, review("CREATE", new={"metadata": {}}, kind=PODS))).allowed
+    assert not working.done()
+    goes_on.set()
+    assert (await working).allowed
+
+
+async def test_an_object_that_nests_too_deeply() -> None:
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    obj = the_request()
+    obj["status"] = {"message": deep}
+    labels = {"metadata": {"labels": deep}}
+    for path, new, kind in ((MUTATE, obj, KIND), (VALIDATE, obj, KIND), (MUTATE_PODS, labels, PODS)):
+        sent = review("CREATE", new=None, kind=kind)
+        sent["request"]["object"] = {"apiVersion": kind.api_version, "kind": kind.kind, **new}
+        hook = beside(TransportError("down"))
+        hook.terms = WebhookConfig(rules=read_rules(RULES, "r"))
+        answer = await hook.ask(path, sent)
+        assert answer.refusal["code"] == 400
+        assert "nested more than 100 levels" in answer.refusal["message"]

@@ -19,7 +19,7 @@ from embedded.registry.given import NOW, RUNNING, a
 from support.embedded import ADMIN, Embedded, embedded, namespace
 from support.reviews import MUTATE, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.kinds import NAMESPACES, PODS, Kind
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
@@ -31,9 +31,10 @@ from vacate.metrics import Metrics
 from vacate.pki.issue import KeyPair, new_authority, new_server
 from vacate.webhook.certificates.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.reviewer import PATHS
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment
-from vacate.wiring.webhook import REVIEW_BYTES, WebhookParts, WebhookSettings
+from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process
 
@@ -299,13 +300,29 @@ async def test_slow_clients_are_cut_off(folder: Path) -> None:
 
 
 async def test_bodies_that_are_too_long(hook: Running) -> None:
+    """Each path takes what API servers store, twice, and no more; elsewhere nothing is taken."""
+    server = f"https://127.0.0.1:{hook.parts.port}"
     async with aiohttp.ClientSession() as session:
-        body = b'{"a":"' + b"x" * REVIEW_BYTES + b'"}'
-        with contextlib.suppress(aiohttp.ClientOSError):
-            answer = await session.post(hook.url, data=io.BytesIO(body), headers=JSON, ssl=trusting())
-            assert answer.status == 413
+        for where, most in [*((where, path.max_bytes) for where, path in PATHS.items()), ("/", 0)]:
+            body = b'{"a":"' + b"x" * most + b'"}'
+            with contextlib.suppress(aiohttp.ClientOSError):
+                url, data = server + where, io.BytesIO(body)
+                answer = await session.post(url, data=data, headers=JSON, ssl=trusting())
+                assert answer.status == 413, where
         answer = await session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting())
         assert answer.status == 200
+
+
+@pytest.mark.parametrize(("where", "kind"), [("/mutate/evictionrequests", KIND), ("/validate/pods", PODS)])
+async def test_an_update_of_the_largest_object_that_is_stored(hook: Running, where: str, kind: Kind) -> None:
+    """Its review has it twice. One that is too large is no verdict, and lets pods and statuses pass."""
+    stored = {"metadata": {"name": "x", "annotations": {"a": "x" * 1_500_000}}, "spec": {}}
+    sent = orjson.dumps(review("UPDATE", new=stored, old=stored, kind=kind))
+    assert len(sent) > 3_000_000
+    async with aiohttp.ClientSession() as session:
+        url = f"https://127.0.0.1:{hook.parts.port}{where}"
+        answer = await session.post(url, data=io.BytesIO(sent), headers=JSON, ssl=trusting())
+        assert answer.status == 200, await answer.text()
 
 
 async def test_a_port_that_is_taken(hook: Running, folder: Path) -> None:

@@ -12,6 +12,7 @@ from vacate.api.objects import Obj
 
 _MAX_CHARACTERS = 1024 * 1024
 _MAX_ERRORS = 1000
+_MAX_SHOWN = 1024  # characters of an error in a shortened answer
 _BY_REASON: dict[str, type[errors.ApiError]] = {}
 _BY_CODE: dict[int, type[errors.ApiError]] = {}
 
@@ -101,6 +102,29 @@ def to_status(error: errors.ApiError) -> Obj:
         status["details"] = error.details
     status["code"] = error.status_code
     return status
+
+
+def shortened(status: Obj, most: int) -> Obj:
+    """The Status of an Invalid with so many errors at most, each of a readable length, and their number."""
+    details = status.get("details") or {}
+    causes = details.get("causes") or []
+    if status.get("reason") != errors.Invalid.default_reason or not causes:
+        return status
+    shown = [{**cause, "message": _cut(cause["message"])} for cause in causes[:most]]
+    if shown == causes:
+        return status
+    listed = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in shown))
+    if left := len(causes) - len(shown):
+        listed.append(f"and {left} more errors" if left > 1 else "and 1 more error")
+    body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    # The message before the errors is the same for each of them.
+    beginning = status["message"].partition(" is invalid: ")[0]
+    message = f"{beginning} is invalid: {body}"
+    return {**status, "message": message, "details": {**details, "causes": shown}}
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _MAX_SHOWN else f"{message[:_MAX_SHOWN]}…"
 
 
 def from_status(status: Obj, http_code: int) -> errors.ApiError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -34,9 +35,14 @@ class Limits:
     header_bytes: int = 32 * 1024  # the request line, and each header
     headers: int = 128
     body_bytes: int = MAX_BODY_BYTES
+    path_body_bytes: Mapping[str, int] = field(default_factory=dict)  # of these paths, instead
     connections: int | None = None  # more of them are closed at once
     requests: int | None = None  # under way at once; more of them are answered 429
     all_body_bytes: int | None = None  # of the requests under way, together
+
+    def body_bytes_at(self, path: str) -> int:
+        """How large a body may be that is sent to this path."""
+        return self.path_body_bytes.get(path, self.body_bytes)
 
 
 class Connection(web.RequestHandler):

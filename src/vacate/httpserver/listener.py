@@ -6,7 +6,6 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
@@ -20,7 +19,6 @@ from vacate.pki.tls import peer_of
 from vacate.wire.message import Peer, Request, Response
 
 Handle = Callable[[Request], Awaitable[Response]]
-Body = TypeVar("Body", bytes, bytearray)
 
 
 class HttpListener:
@@ -137,35 +135,34 @@ class HttpListener:
 
 async def _body(incoming: web.BaseRequest, limits: Limits, place: InFlightRequest) -> bytes:
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
-    if (incoming.content_length or 0) > limits.body_bytes:
-        raise _too_large(limits)
+    most = limits.body_bytes_at(incoming.rel_url.path)
+    if (incoming.content_length or 0) > most:
+        raise _too_large(most)
     await _send_continue(incoming)
     try:
         if incoming.content.is_eof():  # all of it is there already, as most often
-            body = _limited(incoming.content.read_nowait(), limits)
+            body = incoming.content.read_nowait()
+            if len(body) > most:
+                raise _too_large(most)
             place.take(len(body))
             return body
         async with asyncio.timeout(limits.body_seconds):
-            return await _read_on(incoming.content, limits, place)
+            return await _read_on(incoming.content, most, place)
     except TimeoutError:
         raise Timeout("Timeout: request did not complete within the allotted timeout") from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("the body of the request is not valid HTTP") from None
 
 
-async def _read_on(content: StreamReader, limits: Limits, place: InFlightRequest) -> bytes:
-    body = bytearray()
+async def _read_on(content: StreamReader, most: int, place: InFlightRequest) -> bytes:
+    chunks, size = [], 0
     async for chunk in content.iter_any():
         place.take(len(chunk))
-        body += chunk
-        _limited(body, limits)
-    return bytes(body)
-
-
-def _limited(body: Body, limits: Limits) -> Body:
-    if len(body) > limits.body_bytes:
-        raise _too_large(limits)
-    return body
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > most:
+            raise _too_large(most)
+    return b"".join(chunks)
 
 
 async def _send_continue(incoming: web.BaseRequest) -> None:
@@ -179,8 +176,8 @@ async def _send_continue(incoming: web.BaseRequest) -> None:
     incoming.writer.output_size = 0  # the answer itself has not begun
 
 
-def _too_large(limits: Limits) -> RequestTooLarge:
-    return RequestTooLarge(f"Request entity too large: limit is {limits.body_bytes}")
+def _too_large(most: int) -> RequestTooLarge:
+    return RequestTooLarge(f"Request entity too large: limit is {most}")
 
 
 def _streaming(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:

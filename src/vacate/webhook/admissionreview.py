@@ -5,18 +5,21 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import msgspec
 import orjson
 
 from vacate.api.identity import User
-from vacate.api.objects import Obj, copied, encode
-from vacate.api.status import to_status
+from vacate.api.objects import Obj, encode
+from vacate.api.status import shortened, to_status
 from vacate.errors import ApiError, BadRequest
 from vacate.wire.json import parse_json
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
+MAX_ERRORS = 20
+"""How many errors a refusal lists."""
+_NOTHING = msgspec.Raw(b"null")
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -41,8 +44,8 @@ class UserInfo(msgspec.Struct, frozen=True):
         return User(self.username, tuple(self.groups or ()), self.uid or "", extra)
 
 
-class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True):
-    """One write that waits for a verdict."""
+class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True, dict=True):
+    """One write that waits for a verdict. Its objects are decoded when somebody looks at them."""
 
     uid: str
     resource: Resource
@@ -51,9 +54,9 @@ class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True):
     sub_resource: str | None = None
     name: str | None = None
     namespace: str | None = None
-    object: dict[str, Any] | None = None
-    old_object: dict[str, Any] | None = None
-    options: dict[str, Any] | None = None
+    encoded_object: msgspec.Raw = msgspec.field(default=_NOTHING, name="object")
+    encoded_old_object: msgspec.Raw = msgspec.field(default=_NOTHING, name="oldObject")
+    encoded_options: msgspec.Raw = msgspec.field(default=_NOTHING, name="options")
     dry_run: bool | None = None
 
     @property
@@ -61,13 +64,37 @@ class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True):
         """Who asks."""
         return self.user_info.user()
 
+    @property
+    def size(self) -> int:
+        """The bytes of its objects: what it costs to look at them."""
+        return len(self.encoded_object) + len(self.encoded_old_object) + len(self.encoded_options)
+
+    @cached_property
+    def object(self) -> Obj | None:
+        """The object as it would be written, not to be changed; BadRequest where it is none."""
+        return _decoded(self.encoded_object, "object")
+
+    @cached_property
+    def old_object(self) -> Obj | None:
+        """The object as it is, likewise."""
+        return _decoded(self.encoded_old_object, "oldObject")
+
+    @cached_property
+    def options(self) -> Obj | None:
+        """The options of the write, likewise."""
+        return _decoded(self.encoded_options, "options")
+
+    def decode(self) -> None:
+        """Look at all of it now."""
+        _ = self.object, self.old_object, self.options
+
     def new(self) -> Obj:
-        """The object as it would be written, a copy; BadRequest where the review has none."""
-        return _copied(self.object, "object")
+        """The object as it would be written; BadRequest where the review has none."""
+        return _present(self.object, "object")
 
     def old(self) -> Obj:
-        """The object as it is, a copy; BadRequest where the review has none."""
-        return _copied(self.old_object, "oldObject")
+        """The object as it is; BadRequest where the review has none."""
+        return _present(self.old_object, "oldObject")
 
 
 class _Review(msgspec.Struct, rename="camel", frozen=True):
@@ -92,14 +119,19 @@ class ReviewResult:
 
 
 ALLOWED = ReviewResult()
+_DECODER = msgspec.json.Decoder(_Review)
 
 
 def read_review(body: bytes) -> AdmissionRequest:
     """The request within a review, or BadRequest."""
     try:
-        review = msgspec.convert(parse_json(body), _Review)
+        review = _DECODER.decode(body)
     except msgspec.ValidationError as error:
         raise BadRequest(f"the body is not an {KIND}: {error}") from None
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise BadRequest("the body is nested too deeply") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         given = f"{review.kind[:100]} of {review.api_version[:100]}"
         raise BadRequest(f"the body is a {given}, and only {KIND} of {API_VERSION} is answered")
@@ -110,7 +142,7 @@ def write_review(uid: str, verdict: ReviewResult) -> bytes:
     """The review with the answer, ready to send."""
     response: Obj = {"uid": uid, "allowed": verdict.allowed}
     if verdict.refusal is not None:
-        response["status"] = to_status(verdict.refusal)
+        response["status"] = shortened(to_status(verdict.refusal), MAX_ERRORS)
     elif verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(list(verdict.patch))).decode()
@@ -119,7 +151,14 @@ def write_review(uid: str, verdict: ReviewResult) -> bytes:
     return encode({"kind": KIND, "apiVersion": API_VERSION, "response": response})
 
 
-def _copied(found: Obj | None, field: str) -> Obj:
+def _decoded(encoded: msgspec.Raw, field: str) -> Obj | None:
+    found = parse_json(bytes(encoded))
+    if not isinstance(found, dict | None):
+        raise BadRequest(f"the {field} of the review is no object")
+    return found
+
+
+def _present(found: Obj | None, field: str) -> Obj:
     if found is None:
         raise BadRequest(f"the review has no {field}")
-    return copied(found)
+    return found

@@ -20,7 +20,14 @@ from vacate.errors import (
     UnsupportedMedia,
 )
 from vacate.httpserver.responses import refusal
-from vacate.webhook.admissionreview import AdmissionRequest, ReviewResult, read_review, write_review
+from vacate.webhook.admissionreview import (
+    ALLOWED,
+    AdmissionRequest,
+    ReviewResult,
+    read_review,
+    write_review,
+)
+from vacate.webhook.budget import ReviewBudget
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.reviewer import PATHS, Path, Reviewer, WebhookConfig, check_kind
 from vacate.wire.mediatypes import JSON, media_type
@@ -52,6 +59,7 @@ class Service:
         self._clock = clock
         self._metrics = metrics
         self._answer_seconds = answer_seconds
+        self._budget = ReviewBudget(clock)
         self._clients = frozenset(clients)  # names of client certificates; none means every one
 
     async def handle(self, request: Request) -> Response:
@@ -73,6 +81,12 @@ class Service:
             check_kind(path, review)
         except ApiError as error:
             return "malformed", refusal(error)
+        try:
+            self._budget.spend(review)
+        except ApiError as error:
+            # An answer, and no failed call: where a failure policy lets writes pass, it would let this pass.
+            verdict = ReviewResult(error) if path.refuses else ALLOWED
+            return "throttled", Response(200, write_review(review.uid, verdict))
         try:
             verdict = await self._review(path, review, _waits_seconds(request))
         except ApiError as error:

@@ -12,7 +12,7 @@ class WebhookMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Counter(
             "vacate_webhook_requests",
-            "Reviews answered, by path and verdict: allowed, refused, malformed or failed.",
+            "Reviews answered, by path and verdict: allowed, refused, throttled, malformed or failed.",
             ["path", "verdict"],
             registry=registry,
         )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from vacate.admission.context import Context
 from vacate.admission.pods.annotations import registration_errors
 from vacate.admission.pods.hookwrapper import HookWrapper, wrapped_pod
+from vacate.admission.pods.interceptors import FIELD
 from vacate.admission.pods.newpods import added_annotations
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
@@ -17,6 +21,7 @@ from vacate.api.objects import Obj, dig
 from vacate.errors import BadRequest
 from vacate.eviction.registration import annotations_of, registering
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
+from vacate.wire.json import check_depth
 
 GATE = "EvictionRequestAPI"
 
@@ -25,8 +30,8 @@ def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) ->
     """Annotate a new pod whose author has registered nobody; what the author wrote stays as it is."""
     if request.operation != "CREATE" or ctx.subresource or not rules or not ctx.gates.enabled(GATE):
         return ALLOWED
-    pod = _checked(request.new())
-    if registering(annotations_of(pod)) or dig(pod, "spec", "evictionInterceptors"):
+    pod = _read(request.encoded_object)
+    if registering(annotations_of(pod)) or dig(pod, "spec", FIELD):
         return ALLOWED
     rule = _first_match(pod, request.namespace or "", rules, ctx)
     if rule is None:
@@ -38,7 +43,7 @@ def register(request: AdmissionRequest, ctx: Context) -> ReviewResult:
     """Register the interceptors of its workload on a new pod, where the workload has opted in."""
     if request.operation != "CREATE" or ctx.subresource:
         return ALLOWED
-    pod = _checked(request.new())
+    pod = _read(request.encoded_object)
     added = added_annotations(pod, request.namespace or "", ctx)
     return _annotated(pod, added) if added else ALLOWED
 
@@ -63,8 +68,8 @@ def validate(request: AdmissionRequest, ctx: Context) -> ReviewResult:
     """Refuse annotations that would later refuse every request for the pod."""
     if request.operation not in ("CREATE", "UPDATE") or ctx.subresource:
         return ALLOWED
-    pod = _checked(request.new())
-    before = request.old() if request.operation == "UPDATE" else None
+    pod = _read(request.encoded_object)
+    before = _read(request.encoded_old_object) if request.operation == "UPDATE" else None
     if field_errors := registration_errors(pod, before, ctx):
         raise status.invalid(PODS, request.name or "", field_errors)
     return ALLOWED
@@ -103,3 +108,28 @@ def _checked(pod: Obj) -> Obj:
     if not isinstance(meta, dict) or not isinstance(meta.get("annotations") or {}, dict):
         raise BadRequest("the object of the review is not a Pod: metadata is missing or malformed")
     return pod
+
+
+class _Interceptors(msgspec.Struct):
+    interceptors: Any = msgspec.field(default=None, name=FIELD)
+
+
+class _Pod(msgspec.Struct):
+    """What registration is about. The rest of a pod, which may be large, is passed over."""
+
+    metadata: Any = None
+    spec: _Interceptors | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Pod)
+
+
+def _read(encoded: msgspec.Raw) -> Obj:
+    """The metadata of the pod in a review, and the interceptors of its spec."""
+    try:
+        found = _DECODER.decode(encoded)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadRequest(f"the object of the review is not a Pod: {error}") from None
+    check_depth(found.metadata)
+    spec = {FIELD: found.spec.interceptors} if found.spec is not None else {}
+    return _checked({"metadata": found.metadata, "spec": spec})

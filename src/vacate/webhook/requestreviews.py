@@ -46,6 +46,8 @@ from vacate.webhook.lookups import AccessCheck, ObjectLookup
 
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
 _GENERATED = "xxxxx"  # stands for what the server will make up
+_DECIDED = ("labels", "annotations")  # of metadata
+_MAX_NAME = 253
 
 
 class RequestReviews(abc.ABC):
@@ -94,8 +96,13 @@ class RequestReviews(abc.ABC):
     def questions(
         self, request: AdmissionRequest, gates: FeatureGates, *, mutating: bool
     ) -> list[AccessCheck | ObjectLookup]:
-        """What a side asks, as far as the review itself tells: the right before all that shows the pod."""
+        """What a side asks, as far as the review itself tells: the right before all that shows the pod.
+
+        Sizes come before everything: Invalid for an object that has more of anything than it may have.
+        """
         step = request.operation
+        if step in ("CREATE", "UPDATE"):
+            self._check_sizes(request)
         asks = ("CREATE", "UPDATE") if mutating else ("CREATE", "UPDATE", "DELETE")
         if step not in asks or request.sub_resource or (mutating and _conflicts(request)):
             return []
@@ -111,6 +118,10 @@ class RequestReviews(abc.ABC):
         others = requests_by_others(self.kind, pod, gates) if step == "CREATE" and mutating else []
         objects = [(PODS, pod.name), *others]
         return [right, *(ObjectLookup(kind, pod.namespace, name) for kind, name in objects)]
+
+    def _check_sizes(self, request: AdmissionRequest) -> None:
+        if found := structure(self._wire).sizes.field_errors(request.encoded_object):
+            raise status.invalid(self.kind, (request.name or "")[:_MAX_NAME], found)
 
     def _create(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         given = self._new(request)
@@ -224,18 +235,16 @@ def _conflicts(request: AdmissionRequest) -> bool:
 
 def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> ReviewResult:
     """Allowed with these changes, and what the object is then."""
-    result = copied(request.new())
-    result["spec"] = after.get("spec") or {}
-    for field in ("labels", "annotations"):
-        if (value := dig(after, "metadata", field)) is not None:
-            metadata(result)[field] = value
+    kept = {field: value for field in _DECIDED if (value := dig(after, "metadata", field)) is not None}
+    meta = {**mapping(request.new().get("metadata")), **kept}
+    result = {**request.new(), "metadata": meta, "spec": after.get("spec") or {}}
     return ReviewResult(patch=_changes(given, after), result=result)
 
 
 def _changes(before: Obj, after: Obj) -> list[Obj]:
     """Only what a webhook decides. What it does not know is never taken away."""
     found = json_patch(before.get("spec") or {}, after.get("spec") or {}, "/spec")
-    for field in ("labels", "annotations"):
+    for field in _DECIDED:
         old, new = (dig(one, "metadata", field) for one in (before, after))
         if old is None and new is not None:
             found.append({"op": "add", "path": f"/metadata/{field}", "value": new})

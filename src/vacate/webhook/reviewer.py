@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from vacate.admission.context import Context
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority, User
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVACUATIONS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -28,6 +31,7 @@ from vacate.metrics import Metrics
 from vacate.webhook import pods
 from vacate.webhook.accessreviews import AccessReviews
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
+from vacate.webhook.budget import LARGE_BYTES
 from vacate.webhook.callercheck import CallerCheck
 from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionbridge import EvictionBridge
@@ -57,6 +61,13 @@ class WebhookConfig:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
+REQUEST_BYTES = 4 * 1024 * 1024
+POD_BYTES = 8 * 1024 * 1024
+"""The largest reviews. They have to take what API servers store: where a review is too large, the failure
+policy decides, which lets changes of pods and of statuses pass. A review of an update has the object twice,
+and etcd takes 1.5 MiB of each; pods are larger in JSON than they are stored."""
+T = TypeVar("T")
+
 Review = Callable[[AdmissionRequest, Context, WebhookConfig], ReviewResult]
 """Decides about a write with what its context knows; Unanswered where that is not enough."""
 
@@ -71,6 +82,7 @@ class Reviewer:
     def __init__(self, client: Client, clock: Clock, metrics: Metrics) -> None:
         self._client = client
         self._clock = clock
+        self._large = ThreadPoolExecutor(1, "large-reviews")
         self._cache = ReviewCache(clock)
         self._access = AccessReviews(client, clock)
         self._bridge = EvictionBridge(client, clock)
@@ -82,35 +94,52 @@ class Reviewer:
         self, reviews: RequestReviews, request: AdmissionRequest, config: WebhookConfig
     ) -> ReviewResult:
         """The mutating side of requests. What it lets pass the validating side need not look up again."""
-        expected = reviews.questions(request, config.gates, mutating=True)
-        verdict = await self.decide(lambda ask, ctx, _: reviews.mutate(ask, ctx), request, config, expected)
-        self._cache.note(request, verdict)
+        verdict = await self.decide(
+            lambda ask, ctx, _: reviews.mutate(ask, ctx),
+            request,
+            config,
+            lambda: reviews.questions(request, config.gates, mutating=True),
+        )
+        if request.size <= LARGE_BYTES:  # it costs less to look up again what is large than to remember it
+            self._cache.note(request, verdict)
         return verdict
 
     async def check(
         self, reviews: RequestReviews, request: AdmissionRequest, config: WebhookConfig
     ) -> ReviewResult:
         """The validating side of requests."""
-        if self._cache.recalls(request):
-            return ALLOWED
-        expected = reviews.questions(request, config.gates, mutating=False)
-        return await self.decide(lambda ask, ctx, _: reviews.validate(ask, ctx), request, config, expected)
+        try:
+            if request.size <= LARGE_BYTES and self._cache.recalls(request):
+                return ALLOWED
+        except BadRequest as refusal:
+            return ReviewResult(refusal)
+        return await self.decide(
+            lambda ask, ctx, _: reviews.validate(ask, ctx),
+            request,
+            config,
+            lambda: reviews.questions(request, config.gates, mutating=False),
+        )
 
     async def decide(
         self,
         review: Review,
         request: AdmissionRequest,
         config: WebhookConfig,
-        expected: Iterable[Question] = (),
+        expected: Callable[[], Sequence[Question]] = tuple,
     ) -> ReviewResult:
-        """The verdict of a review, of which these questions are known beforehand.
+        """The verdict of a review, of which `expected` tells beforehand what it asks, or refuses it.
 
         What is expected is looked up first, so that the review runs once; whatever else it asks is looked up
         as it comes, and the review begins anew.
         """
-        known, now = await self._looked_up(expected, request.user), self._clock.now()
+        now = self._clock.now()
+        try:
+            questions = await self._run(request, expected)
+        except ApiError as refusal:
+            return ReviewResult(refusal)
+        known = await self._looked_up(questions, request.user)
         while True:
-            found = review_with(review, request, known, config, now)
+            found = await self._run(request, partial(review_with, review, request, known, config, now))
             if isinstance(found, ReviewResult):
                 return found
             known = await self._more(known, found, request.user)
@@ -119,11 +148,12 @@ class Reviewer:
         """Direct evictions, for the eviction bridge."""
         if request.sub_resource != "eviction" or not config.bridge:
             return ALLOWED
+        eviction = await self._run(request, lambda: request.object or {})
         review = read_eviction(
             request.user,
             request.namespace or "",
             request.name or "",
-            request.object or {},
+            eviction,
             dry_run=request.dry_run is True,
         )
         bridge_config = BridgeConfig(
@@ -143,13 +173,24 @@ class Reviewer:
     async def annotate(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         """Deletions, of which the reason is written onto the pod."""
         if config.reasons:
+            await self._run(request, request.decode)
             await self._reasons.annotate(request)
         return ALLOWED
 
     async def record(self, request: AdmissionRequest, _config: WebhookConfig) -> ReviewResult:
         """Force deletions, which are recorded."""
+        await self._run(request, request.decode)
         await self._forced.record(request)
         return ALLOWED
+
+    async def _run(self, request: AdmissionRequest, work: Callable[[], T]) -> T:
+        """Do what takes as long as the review is large: where that is long, the event loop does not wait.
+
+        One thread does it for all. More of them would only take the interpreter from the event loop.
+        """
+        if request.size <= LARGE_BYTES:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._large, work)
 
     async def _looked_up(self, expected: Iterable[Question], user: User) -> LookupResults:
         """Rights first: of a user without them nothing more is asked. Then all objects side by side."""
@@ -209,15 +250,23 @@ class Path:
 
     kind: Kind
     answer: Answer
+    max_bytes: int = POD_BYTES
     answer_seconds: float = math.inf  # where it must be over before the API server gives up
+    refuses: bool = True  # whether it ever refuses a write
 
 
-def _completed(kind: Kind, reviews: RequestReviews) -> Path:
-    return Path(kind, lambda it, request, config: it.complete(reviews, request, config))
+def _completed(reviews: RequestReviews) -> Path:
+    def answer(it: Reviewer, request: AdmissionRequest, config: WebhookConfig) -> Awaitable[ReviewResult]:
+        return it.complete(reviews, request, config)
+
+    return Path(reviews.kind, answer, REQUEST_BYTES)
 
 
-def _checked(kind: Kind, reviews: RequestReviews) -> Path:
-    return Path(kind, lambda it, request, config: it.check(reviews, request, config))
+def _checked(reviews: RequestReviews) -> Path:
+    def answer(it: Reviewer, request: AdmissionRequest, config: WebhookConfig) -> Awaitable[ReviewResult]:
+        return it.check(reviews, request, config)
+
+    return Path(reviews.kind, answer, REQUEST_BYTES)
 
 
 def _decided(review: Review) -> Path:
@@ -225,17 +274,17 @@ def _decided(review: Review) -> Path:
 
 
 PATHS: Mapping[str, Path] = {
-    "/mutate/evictionrequests": _completed(EVICTIONREQUESTS, EVICTION_REQUEST_REVIEWS),
-    "/validate/evictionrequests": _checked(EVICTIONREQUESTS, EVICTION_REQUEST_REVIEWS),
-    "/mutate/evacuations": _completed(EVACUATIONS, EVACUATION_REVIEWS),
-    "/validate/evacuations": _checked(EVACUATIONS, EVACUATION_REVIEWS),
+    "/mutate/evictionrequests": _completed(EVICTION_REQUEST_REVIEWS),
+    "/validate/evictionrequests": _checked(EVICTION_REQUEST_REVIEWS),
+    "/mutate/evacuations": _completed(EVACUATION_REVIEWS),
+    "/validate/evacuations": _checked(EVACUATION_REVIEWS),
     "/mutate/pods": _decided(lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules)),
     "/mutate/workloadpods": _decided(lambda ask, ctx, _: pods.register(ask, ctx)),
     "/mutate/prestophooks": _decided(lambda ask, ctx, config: pods.wrap_hooks(ask, ctx, config.wrapper)),
     "/validate/pods": _decided(lambda ask, ctx, _: pods.validate(ask, ctx)),
     "/validate/evictions": Path(PODS, Reviewer.evict),
-    "/annotate/reasons": Path(PODS, Reviewer.annotate, answer_seconds=1.7),
-    "/record/forcedeletions": Path(PODS, Reviewer.record, answer_seconds=1.7),
+    "/annotate/reasons": Path(PODS, Reviewer.annotate, answer_seconds=1.7, refuses=False),
+    "/record/forcedeletions": Path(PODS, Reviewer.record, answer_seconds=1.7, refuses=False),
 }
 
 

@@ -33,12 +33,11 @@ from vacate.webhook.connectivity import Connectivity
 from vacate.webhook.evictionbridge import BRIDGE_GATE
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.reviewer import Reviewer, WebhookConfig
+from vacate.webhook.reviewer import PATHS, Reviewer, WebhookConfig
 from vacate.wiring.components import Environment
 from vacate.wiring.reasonlistener import ReasonListener, ReasonSettings
 
 COMPONENT = "webhook"
-REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
 ALL_REVIEW_BYTES = 32 * 1024 * 1024  # of reviews under way; an object takes some ten times as much in memory
 
 log = logging.getLogger(__name__)
@@ -99,7 +98,8 @@ class WebhookParts:
             body_seconds=10.0,
             stalled_seconds=10.0,
             stop_seconds=settings.grace_seconds,
-            body_bytes=REVIEW_BYTES,
+            body_bytes=0,  # nothing is sent elsewhere
+            path_body_bytes={where: path.max_bytes for where, path in PATHS.items()},
             connections=settings.connections,
             requests=settings.reviews,
             all_body_bytes=ALL_REVIEW_BYTES,

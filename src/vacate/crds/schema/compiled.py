@@ -12,6 +12,7 @@ from vacate.api.objects import Obj
 from vacate.crds.schema.fastcheck import fits, knows
 from vacate.crds.schema.generate import structural_schema
 from vacate.crds.schema.prune import defaulter, pruner
+from vacate.crds.schema.sizes import Sizes
 from vacate.crds.schema.unknownfields import unknown_paths
 from vacate.crds.schema.validation import structural_errors
 
@@ -27,6 +28,7 @@ class Structure:
         self._fits = fits(schema)
         self._status_fits = fits(self._status)
         self._knows = knows(schema)
+        self.sizes = Sizes(schema)
 
     def prune(self, obj: Any) -> None:
         """Take away what the schema does not know, and nulls, which mean the same as nothing."""

@@ -7,10 +7,13 @@ EvictionRequests and Evacuations alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.api import objectnames
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
+from vacate.crds.catalogue import declaration_of
 from vacate.crds.cel import listed
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
 from vacate.install.manifests.podwebhooks import (
@@ -79,14 +82,24 @@ def _configuration(kind: str, name: str, hooks: list[Obj], settings: Settings) -
 
 
 def _completed(settings: Settings, kind: Kind) -> Obj:
-    return _requests(settings, kind, _PATHS[kind][0])
+    """What has more items than it may have is kept away: it costs less to refuse it later.
+
+    It gets no mark of admission and is refused: by the schema, or by the validating side, which has no such
+    condition and the same limits.
+    """
+    sizes = [
+        f"size(object.?{part}.?{field}.orValue({'{}' if maps else '[]'})) <= {most}"
+        for part, field, most, maps in declaration_of(kind).structure.sizes.limits
+        if part != "status"  # which this resource does not change
+    ]
+    return _requests(settings, kind, _PATHS[kind][0], [("not-oversized", " && ".join(sizes))])
 
 
 def _checked(settings: Settings, kind: Kind) -> Obj:
     return _requests(settings, kind, _PATHS[kind][1])
 
 
-def _requests(settings: Settings, kind: Kind, path: str) -> Obj:
+def _requests(settings: Settings, kind: Kind, path: str, conditions: Sequence[tuple[str, str]] = ()) -> Obj:
     """Creating and changing requests: asked closely, and refused while nobody answers."""
     verb = path.split("/")[1]
     return webhook_entry(
@@ -95,7 +108,7 @@ def _requests(settings: Settings, kind: Kind, path: str) -> Obj:
         rule_of(kind.group, kind.version, kind.plural, "CREATE", "UPDATE"),
         settings.request_failure_policy,
         settings,
-        conditions=[("not-on-its-way-out", f"!({_TERMINATING})")],
+        conditions=[("not-on-its-way-out", f"!({_TERMINATING})"), *conditions],
         timeout=10,
     )
 
