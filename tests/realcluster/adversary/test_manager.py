@@ -142,6 +142,9 @@ NO_MORE_THAN: dict[str, Write] = {
         PODS, {"spec": {"containers": [{"name": "main", "image": "mine:1"}]}}, STRATEGIC
     ),
     "the phase of a pod": Write(PODS, {"status": {"phase": "Succeeded"}}, sub="status"),
+    "finalizers of a pod, through its status": Write(
+        PODS, {"metadata": {"finalizers": ["example.com/pin"]}}, sub="status"
+    ),
     "finalizers of a pod": Write(PODS, {"metadata": {"finalizers": ["example.com/pin"]}}),
     "owners of a pod": Write(
         PODS,
