@@ -42,7 +42,7 @@ def main() -> int:
             longest = max(longest, outcome.seconds)
             if outcome.problem:
                 failed += 1
-                print(f"seed {seed}: {outcome.problem}\n  run_seed({seed})", flush=True)
+                print(f"seed {seed}: {outcome.problem}\n  run_seed({seed}, {outcome.case!r})", flush=True)
             if clock.monotonic() - reported_at >= BETWEEN_LINES or done == options.seeds:
                 reported_at = clock.monotonic()
                 took = f"{reported_at - began:.0f} s; longest from removal to the end {longest:.0f} s"

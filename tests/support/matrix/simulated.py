@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from support.matrix.place import Place, Refusal
-from support.matrix.table import CASES, Case, run_case
+from support.matrix.table import BY_NAME, CASES, Case, run_case
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
@@ -200,9 +200,12 @@ class Trouble:
             plan.active = False
 
 
-def run_seed(seed: int) -> SeedOutcome:
-    """One case, its cause removed at a random moment, with the faults of the seed until then."""
-    case = CASES[seed % len(CASES)]
+def run_seed(seed: int, name: str = "") -> SeedOutcome:
+    """One case, its cause removed at a random moment, with the faults of the seed until then.
+
+    The seed chooses the case, unless one is named: so a failure can be repeated when cases are added.
+    """
+    case = BY_NAME[name] if name else CASES[seed % len(CASES)]
 
     async def main(sim: Sim) -> SeedOutcome:
         trouble = Trouble(sim)
