@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from support.matrix.place import Refusal
+from support.matrix.simulated import Refusals
 from support.simulated.clusters import in_world
 from support.simulated.evictions import A
 from support.simulated.maintenances import on_node, open_requests, web
@@ -84,6 +86,22 @@ def test_pods_move_off_a_tainted_node_no_more_at_once_than_allowed() -> None:
         assert most == 1
         await world.until(lambda: status(world).get("violations", 0) == 0)
         assert len(events_of(world, NAME, "EvictionRequested")) == count
+
+    in_world(body)
+
+
+def test_a_refused_request_is_tried_again_long_before_the_next_interval() -> None:
+    async def body(world: World) -> None:
+        refusals = Refusals()
+        world.network.audit = refusals
+        refusals.active.append(Refusal("policy", "POST", EVICTIONREQUESTS))
+        await web(world)
+        await policy(world, intervalSeconds=3600)
+        await taint(world, "node-1", [TAINT])
+        await world.until(lambda: "Refused" in {one["state"] for one in status(world).get("pods", [])})
+        await world.sim.clock.sleep(60)
+        refusals.active.clear()
+        await world.until(lambda: open_requests(world) or not on_node(world, "node-1"), 20.0)
 
     in_world(body)
 

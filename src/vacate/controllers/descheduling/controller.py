@@ -27,7 +27,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
+from vacate.runtime.reconcile import EARLY_SECONDS, MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
@@ -145,9 +145,11 @@ class Descheduling:
         if last is not None and now - last < MIN_PAUSE - EARLY_SECONDS:
             return self._later(last + MIN_PAUSE - now)
         self._looked[key.name] = now
-        outcome = self._later(max(policy.spec.interval_seconds, 1))
         await self._look(policy, now)
-        return outcome
+        seconds = float(max(policy.spec.interval_seconds, 1))
+        if self._refused.get(key.name):  # no watch shows that a policy or a webhook is no longer in the way
+            seconds = min(seconds, MAX_RETRY_SECONDS)
+        return self._later(max(seconds + now - self._deps.clock.monotonic(), 0.0))
 
     def _later(self, seconds: float) -> Later:
         return Later(after(self._deps.clock.now(), seconds))
