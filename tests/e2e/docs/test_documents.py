@@ -22,13 +22,14 @@ EXAMPLE = ROOT / "examples/00-embedded-cluster"
 
 @pytest.fixture
 def surroundings(tmp_path: Path) -> dict[str, str]:
-    """A shell of a user at home in a temporary folder, whose kubectl is the one under test."""
+    """A shell of a user at home in a temporary folder, whose kubectl and vacate are those under test."""
     kubectl, reason = kubectl_or_reason()
     if kubectl is None:
         pytest.skip(reason)
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "kubectl").symlink_to(kubectl)
+    (tools / "vacate").symlink_to(Path(sys.prefix) / "bin/vacate")
     return {"HOME": str(tmp_path), "KUBECTL": kubectl, "PATH": f"{tools}:{os.environ['PATH']}"}
 
 
@@ -95,7 +96,7 @@ def test_the_readme_can_be_followed(tmp_path: Path, surroundings: dict[str, str]
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
-    ["simulate-pods.md", "use-kubectl.md", "add-users.md"],
+    ["simulate-pods.md", "use-kubectl.md", "add-users.md", "single-replica.md"],
 )
 def test_a_guide_can_be_followed(tmp_path: Path, surroundings: dict[str, str], name: str) -> None:
     printed = follow(ROOT / "docs/how-to" / name, work_folder(tmp_path), surroundings)
