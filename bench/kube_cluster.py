@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
+import yaml
 from bench.evictionrequest_processes import manager, started
 from hack.kubelab.children import end_child
 from hack.kubelab.control_plane import running
@@ -19,10 +20,11 @@ from hack.kubelab.obtain import obtain
 from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
-from vacate.api.objectnames import MUTATING, VALIDATING
+from vacate.api.objectnames import MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.eviction.registration import resolve
+from vacate.install.settings import DEFAULT_NAMESPACE
 
 CRD = Path("deploy/crds/evictionrequests.yaml")
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
@@ -46,17 +48,29 @@ class Kube:
             raise SystemExit(f"kubectl {' '.join(arguments)}: {done.stderr}")
         return done.stdout
 
+    def account(self, folder: Path, name: str, namespace: str = DEFAULT_NAMESPACE) -> Path:
+        """A kubeconfig with a token of a service account."""
+        token = self.run("create", "token", name, "-n", namespace).strip()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        path = folder / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
 
 @contextmanager
-def cluster(nodes: int, *, webhook: bool, audit: bool = False) -> Iterator[Kube]:
-    """The control plane, its nodes, and what an installation puts there; no manager yet."""
+def cluster(nodes: int, *, webhook: bool, audit: bool = False, bridge: bool = False) -> Iterator[Kube]:
+    """The control plane, its nodes, and what an installation puts there; no manager yet.
+
+    With the eviction bridge the webhook works as its own account: what it may do is part of the cost.
+    """
     programs = obtain()
     with tempfile.TemporaryDirectory(prefix="vacate-bench-") as folder, ExitStack() as stack:
         plane = stack.enter_context(running(programs, Path(folder), audit=audit))
         stack.callback(end_child, start_nodes(plane, nodes, *_QUICK_PODS), 10.0)
         kube = Kube(plane.kubeconfig, programs / "kubectl", plane.layout.audit_log)
         if webhook:
-            stack.enter_context(_admitting(kube))
+            stack.enter_context(_admitting(kube, bridge=bridge))
         else:
             kube.run("apply", "-f", str(CRD))
             kube.run("wait", "--for=condition=Established", "-f", str(CRD))
@@ -74,13 +88,14 @@ def managed(kube: Kube) -> Iterator[None]:
 
 
 @contextmanager
-def _admitting(kube: Kube) -> Iterator[None]:
+def _admitting(kube: Kube, *, bridge: bool) -> Iterator[None]:
     port = reserve_port()
     url = f"https://127.0.0.1:{port}"
     connection = ("--kubeconfig", str(kube.kubeconfig))
     # The manager of a run works as the administrator: the webhook must know that it is one.
     known = ("--manager-user", _MANAGER_USER)
-    outside = ("--webhook-url", url, "--no-manager")
+    bridging = ("--eviction-bridge",) if bridge else ()
+    outside = ("--webhook-url", url, "--no-manager", *bridging)
     install = [sys.executable, "-m", "vacate", "install", *connection, *outside, *known]
     subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
     with ExitStack() as stack:
@@ -89,7 +104,8 @@ def _admitting(kube: Kube) -> Iterator[None]:
         stack.enter_context(started("-u", "-m", "vacate", "certificates", *connection, *rotation))
         _wait((Path(folder) / "tls.crt").exists, "certificate")
         listen = ("--address", "127.0.0.1", "--port", str(port), "--cert-dir", folder, "--metrics-port", "0")
-        one = stack.enter_context(started("-u", "-m", "vacate", "webhook", *connection, *listen, *known))
+        own = ("--kubeconfig", str(kube.account(Path(folder), WEBHOOK))) if bridge else connection
+        one = stack.enter_context(started("-u", "-m", "vacate", "webhook", *own, *listen, *known, *bridging))
         while "taking reviews" not in one.line():
             pass
         _wait(lambda: _trusted(kube), "webhook configurations with an authority")

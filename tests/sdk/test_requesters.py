@@ -11,7 +11,7 @@ from support.simulated.evictions import put_past_admission
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.errors import ConfigError, NotFound
+from vacate.errors import ConfigError, NotFound, TooManyRequests
 from vacate.sdk import CompletionReason, EvictionContext, HeldByFinalizers, Interceptor, Requester
 from vacate.testing import SimulatedCluster, simulate
 
@@ -207,11 +207,18 @@ def test_the_finalizer_that_blocks_a_new_request_is_named() -> None:
         with pytest.raises(HeldByFinalizers, match=r"audit\.example\.com/record") as held:
             await requester.request("web")
         assert held.value.finalizers == ("audit.example.com/record",)
+        await cluster.pod("db", BACKUP, labels={"app": "db"})
+        await cluster.budget("db")
+        with pytest.raises(TooManyRequests):
+            await requester.evict_past("db")
         asking = asyncio.create_task(requester.request("web"))
         await cluster.clock.sleep(5)
         free = {"metadata": {"finalizers": None}}
         await cluster.client.patch(EVICTIONREQUESTS, request.metadata.name, free, "default")
         assert (await asking).metadata.uid != request.metadata.uid
+        await requester.evict_past("web", wait=True)
+        with pytest.raises(NotFound):
+            await cluster.client.get(PODS, "web", "default")
 
     simulate(body)
 

@@ -246,6 +246,12 @@ EXPLANATION_INPUTS: Mapping[str, Callable[[], SimRequest]] = {
         .metadata(deletionTimestamp=format_time(START), finalizers=["example.com/report"])
         .after(minutes=1)
     ),
+    "cancelled, held by finalizers": lambda: (
+        SimRequest(BACKUP)
+        .metadata(deletionTimestamp=format_time(START), finalizers=["foregroundDeletion"])
+        .controller()
+        .after(minutes=1)
+    ),
 }
 """What has happened, by the name of the state."""
 

@@ -28,6 +28,7 @@ ROWS = {
         'Blocked | - | 9s | - | - | admission webhook "x" denied the request: no | 9s'
     ),
     "complete: gone": "Complete | - | 5m | - | - | - | 7m",
+    "cancelled, held by finalizers": "Cancelled | - | 60s | - | - | finalizer foregroundDeletion | 60s",
     "cancelled": "Cancelled | - | 5m | - | - | - | 7m",
 }
 

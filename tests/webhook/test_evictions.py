@@ -10,7 +10,7 @@ import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.reviews import Hook, ReviewAnswer, let_evict, review
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS
+from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, LEASES, NODES, PODS
 from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
@@ -375,6 +375,12 @@ async def test_a_request_that_is_kept_by_a_finalizer_counts_as_none(
         "the finalizers mallory.example.com/hold, and no other can be made for the pod. "
         "`kubectl get evictionrequest/uid-p -n d -o yaml` shows it"
     )
+    assert (await evict(hook)).allowed
+    for _ in range(200):  # turns of the loop: it is written behind the answer
+        await asyncio.sleep(0)
+    (event,) = (await server.ask("GET", EVENTS.collection_path("d"))).body["items"]
+    assert (event["reason"], event["type"], event["message"]) == ("InterceptorsBypassed", "Warning", warning)
+    assert event["involvedObject"]["uid"] == "uid-p"
 
 
 async def test_an_answer_says_since_when_no_manager_works_and_stops_when_one_does(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from support.embedded import ADMIN, Embedded, embedded
-from support.reviews import Hook, ReviewAnswer, review
+from support.reviews import Hook, ReviewAnswer, let_evict, review
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
@@ -43,10 +44,11 @@ def stored_annotations(server: Embedded) -> Obj:
     return found["metadata"].get("annotations") or {}
 
 
-async def evict(hook: Hook, name: str = "p", **more: Any) -> ReviewAnswer:
-    body = {"metadata": {"name": name, "namespace": "d"}, **more}
+async def evict(hook: Hook, name: str = "p", user: Obj | None = None) -> ReviewAnswer:
+    body = {"metadata": {"name": name, "namespace": "d"}}
+    more = {"user": user} if user else {}
     return await hook.ask(
-        PATH, review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", name=name)
+        PATH, review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", name=name, **more)
     )
 
 
@@ -86,3 +88,30 @@ async def test_a_deletion_goes_on_where_no_reason_can_be_written(server: Embedde
     hook = Hook(Client(Away(server.server, ADMIN)), server.clock, WebhookConfig(reasons=True))
     assert (await evict(hook)).allowed
     assert (await delete(hook, server, TAINT_CONTROLLER)).allowed
+
+
+async def test_an_eviction_that_others_refuse_leaves_no_reason(server: Embedded, hook: Hook) -> None:
+    """Webhooks are asked side by side: another one, or here a role, refuses what this one is asked about."""
+    alice = {"username": "alice", "groups": ["system:authenticated"]}
+    assert (await evict(hook, user=alice)).allowed
+    assert stored_annotations(server) == {}
+    await let_evict(server, "alice")
+    assert (await evict(hook, user=alice)).allowed
+    assert stored_annotations(server)[ANNOTATION] == "Eviction"
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_the_reason_of_a_deletion_that_did_not_come_is_taken_back(
+    server: Embedded, hook: Hook, deleted: bool
+) -> None:
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    path, kind = PODS.object_path("p", "d"), "application/merge-patch+json"
+    assert (await server.ask("PATCH", path, held, content_type=kind)).code == 200
+    assert (await delete(hook, server, TAINT_CONTROLLER)).allowed
+    if deleted:
+        assert (await server.ask("DELETE", path, {"gracePeriodSeconds": 30})).code == 200
+    else:
+        assert stored_annotations(server)[ANNOTATION] == "IntolerableTaint"
+    for _ in range(200):  # turns of the loop, in which time passes here
+        await asyncio.sleep(0)
+    assert (ANNOTATION in stored_annotations(server)) is deleted

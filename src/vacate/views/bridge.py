@@ -81,14 +81,18 @@ def unchecked_message(pod: str, user: str, why: str) -> str:
     )
 
 
-def terminating_message(request: EvictionRequest, now: dt.datetime) -> str:
-    """The same for a request that is over and is being deleted, while its pod is still there."""
+def terminating_message(request: EvictionRequest, now: dt.datetime, *, manager: str = "") -> str:
+    """The same for a request that is over and is still there, while its pod is, too."""
     ref, meta = request.spec.target.pod_ref, request.metadata
+    named = f"{request.kind.kind} {meta.name} of pod/{ref.name if ref else ''}"
+    held_up = f" {manager}" if manager else ""
+    if meta.deletion_timestamp is None:
+        next_step = "be replaced" if request.complete else "be completed"
+        return f"{named} was cancelled and is about to {next_step}: try again.{held_up}"
     held = f", and is held by {listed(meta.finalizers)}" if meta.finalizers else ""
-    since = f" {ago(meta.deletion_timestamp, now)}" if meta.deletion_timestamp is not None else ""
     return (
-        f"{request.kind.kind} {meta.name} of pod/{ref.name if ref else ''} was deleted{since}{held}: "
-        f"try again, the pod is evicted past it after {span(PIN_AFTER)}"
+        f"{named} was deleted {ago(meta.deletion_timestamp, now)}{held}: try again, the pod is evicted past "
+        f"it after {span(PIN_AFTER)}.{held_up}"
     )
 
 

@@ -14,6 +14,7 @@ from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.api.types.readable import UNREADABLE
 from vacate.eviction.model import Stage
+from vacate.eviction.pins import pin_of
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.views.budgets import budgets_named_in, covering
 from vacate.views.phrases import NOTHING
@@ -71,7 +72,7 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
         since=_span(unchanged_since(request), now),
         eta=_eta(request, now) if active else NOTHING,
         heartbeat=_heartbeat(request, now) if active else NOTHING,
-        blocked_by=_blocked_by(request, stage, budgets),
+        blocked_by=_blocked_by(request, stage, budgets, now),
         age=_span(request.metadata.creation_timestamp, now),
         requesters=", ".join(one.name for one in request.spec.requesters) or NOTHING,
         message=plain(status.message) or NOTHING,
@@ -122,7 +123,12 @@ def _heartbeat(request: EvictionRequest, now: dt.datetime) -> str:
     return f"{_span(request.status.heartbeat_time, now)} ago" if has_responded(request) else "none yet"
 
 
-def _blocked_by(request: EvictionRequest, stage: Stage, budgets: Sequence[PodDisruptionBudget]) -> str:
+def _blocked_by(
+    request: EvictionRequest, stage: Stage, budgets: Sequence[PodDisruptionBudget], now: dt.datetime
+) -> str:
+    pin = pin_of(request, now)
+    if pin is not None and pin.finalizers:
+        return ", ".join(f"finalizer {one}" for one in pin.finalizers)
     if ADMITTED_STAMP not in request.metadata.annotations:
         return "admission"
     return ", ".join(_blocking(request, budgets)) if stage is Stage.BLOCKED else NOTHING

@@ -32,7 +32,8 @@ from vacate.admission.pods.bridge import (
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
+from vacate.admission.pods.forcedeletionevents import pod_warning
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
@@ -56,6 +57,7 @@ from vacate.eviction.callers import (
     written_callers,
 )
 from vacate.eviction.pins import Pin
+from vacate.eviction.records.reader import is_superseded
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
     another_pod_message,
@@ -86,6 +88,10 @@ the webhook cannot see: connections, handshakes, and reviews that wait for the e
 Check = Callable[[Kind], Awaitable[None]]
 """Returns where the caller may have a request of this kind made; else raises what the caller is answered."""
 
+BYPASSED = "InterceptorsBypassed"
+"""The reason of the Event on a pod whose eviction was let past its interceptors."""
+
+_COMPONENT, _MAX_EVENT = "eviction-bridge", 1024
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
 _MAX_ATTEMPTS, _PAUSE_SECONDS = 5, 0.02
@@ -114,6 +120,7 @@ class EvictionBridge:
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
         self._callers = CallerWriter(client, self._reader, clock)
         self._checks = PendingChecks(clock)
+        self._events: set[asyncio.Task[None]] = set()
 
     async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
         """The answer. An ApiError or TransportError where the cluster has not answered for a while.
@@ -150,7 +157,7 @@ class EvictionBridge:
         """Record what callers have heard, for a moment; then drop what is under way."""
         await self._callers.aclose()
         await self._checks.aclose()
-        tasks = [*self._making.values()]
+        tasks = [*self._making.values(), *self._events]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -197,17 +204,17 @@ class EvictionBridge:
         try:
             if await self._checks.result(key, lambda: check(kind), end - self._clock.monotonic()):
                 return None
-            return self._unchecked(review, key, None)
+            return self._unchecked(review, pod, key, None)
         except ApiError as error:
             if _is_final(error):
                 self._health.made(key)  # nothing is left to be made
                 return BridgeAnswer(_without_time(error))
-            return self._unchecked(review, key, error)
+            return self._unchecked(review, pod, key, error)
         except (TransportError, TimeoutError) as error:
-            return self._unchecked(review, key, error)
+            return self._unchecked(review, pod, key, error)
 
     def _unchecked(
-        self, review: EvictionReview, key: tuple[str, str], error: Exception | None
+        self, review: EvictionReview, pod: Obj, key: tuple[str, str], error: Exception | None
     ) -> BridgeAnswer:
         """It is not known for the moment whether the caller may evict."""
         if error is not None:
@@ -215,7 +222,7 @@ class EvictionBridge:
         why = str(error or "") or "the API server, or a webhook that it asks, has not answered yet"
         if self._health.may_be_made_later(key, error):
             return BridgeAnswer(refusal(unchecked_message(review.name, review.user.name, why)))
-        return self._given_up(review, why)
+        return self._given_up(review, pod, why)
 
     async def _carried_out(
         self, review: EvictionReview, known: LookupResults, decision: Decision, config: BridgeConfig
@@ -231,13 +238,14 @@ class EvictionBridge:
                 await self._callers.record(review, request, config, answered=True)
                 return BridgeAnswer(_gone(review, request))
             case Pass(pin=Pin() as pin):
-                return BridgeAnswer(warning=pinned_message(review.namespace, review.name, pin, now))
+                return self._passed(pod, pinned_message(review.namespace, review.name, pin, now), "pinned")
             case Wait(request=EvictionRequest() as request):
                 await self._callers.join(review, request, config, now)
                 manager = await self._manager.health(request, now)
                 return BridgeAnswer(refusal(waiting_message(request, now, manager=manager.line)))
-            case Wait(replaced=EvictionRequest() as over) if over.metadata.deletion_timestamp is not None:
-                return BridgeAnswer(refusal(terminating_message(over, now)))
+            case Wait(replaced=EvictionRequest() as over) if not _is_replaceable(over):
+                manager = await self._manager.health(over, now)
+                return BridgeAnswer(refusal(terminating_message(over, now, manager=manager.line)))
             case Wait(replaced=old) if pod is not None:
                 return await self._make(review, pod, old, config, now)
             case _:
@@ -266,10 +274,10 @@ class EvictionBridge:
             if isinstance(error, ApiError | TransportError):
                 if self._health.may_be_made_later(key, error):
                     return BridgeAnswer(refusal(unmade_message(review.name, str(error))))
-                return self._given_up(review, str(error))
+                return self._given_up(review, pod, str(error))
             raise error
         if not task.done() and not self._health.may_be_made_later(key):
-            return self._given_up(review, "the cluster has not answered for a while")
+            return self._given_up(review, pod, "the cluster has not answered for a while")
         names = dialect.registration(pod, config.allowed_interceptors).interceptors
         message = dialect.phrase(requested_message(review.namespace, review.name, names))
         return BridgeAnswer(refusal(message))
@@ -310,12 +318,35 @@ class EvictionBridge:
         else:
             self._health.unmade(key)
 
-    def _given_up(self, review: EvictionReview, error: str) -> BridgeAnswer:
-        _log.warning("pod %s is evicted past its interceptors: %s", review.name, error)
-        return BridgeAnswer(
-            warning=f"pod/{review.name} is evicted past its interceptors: "
-            f"it could not be requested for them: {error}"
-        )
+    def _given_up(self, review: EvictionReview, pod: Obj | None, error: str) -> BridgeAnswer:
+        why = f"it could not be requested for them: {error}"
+        return self._passed(pod, f"pod/{review.name} is evicted past its interceptors: {why}", "unrequested")
+
+    def _passed(self, pod: Obj | None, warning: str, cause: str) -> BridgeAnswer:
+        """The eviction goes past interceptors: its caller reads why, and so does who looks at the pod."""
+        _log.warning("%s", warning)
+        if pod is not None:
+            # The same Event for every attempt. It names no caller: whether that one may evict is not known.
+            name = f"{pod['metadata']['name'][:100].rstrip('.-')}.{cause}-{pod['metadata']['uid']}"
+            message = warning[:_MAX_EVENT]
+            event = pod_warning(pod, {"name": name}, BYPASSED, message, _COMPONENT, self._clock.now())
+            task = asyncio.create_task(self._record(event))
+            self._events.add(task)
+            task.add_done_callback(self._events.discard)
+        return BridgeAnswer(warning=warning)
+
+    async def _record(self, event: Obj) -> None:
+        try:
+            await self._client.create(EVENTS, event, event["metadata"]["namespace"])
+        except AlreadyExists:
+            return
+        except (ApiError, TransportError) as error:
+            _log.warning("no Event %s: %s", event["metadata"]["name"], error)
+
+
+def _is_replaceable(request: EvictionRequest) -> bool:
+    """Whether it may be deleted for another: nobody has done so, and the controller replaces it by none."""
+    return request.complete and request.metadata.deletion_timestamp is None and not is_superseded(request)
 
 
 def _is_final(error: ApiError) -> bool:

@@ -15,11 +15,11 @@ from functools import partial
 from typing import TypeVar
 
 from vacate.admission.context import Context
-from vacate.admission.pods.bridge import BridgeConfig, read_eviction
+from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, read_eviction
 from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority, User
-from vacate.api.kinds import EVACUATIONS, PODS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -87,7 +87,7 @@ class Reviewer:
         self._access = AccessReviews(client, clock)
         self._bridge = EvictionBridge(client, clock)
         self._callers = CallerCheck(client, self._access, clock)
-        self._reasons = ReasonAnnotator(client)
+        self._reasons = ReasonAnnotator(client, clock)
         self._forced = ForceDeletionRecorder(client, clock, metrics.force_deletions)
 
     async def complete(
@@ -148,14 +148,8 @@ class Reviewer:
         """Direct evictions, for the eviction bridge."""
         if request.sub_resource != "eviction" or not config.bridge:
             return ALLOWED
-        eviction = await self._run(request, lambda: request.object or {})
-        review = read_eviction(
-            request.user,
-            request.namespace or "",
-            request.name or "",
-            eviction,
-            dry_run=request.dry_run is True,
-        )
+        await self._run(request, request.decode)
+        review = _eviction_of(request)
         bridge_config = BridgeConfig(
             config.authority,
             config.allowed_interceptors,
@@ -172,9 +166,13 @@ class Reviewer:
 
     async def annotate(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         """Deletions, of which the reason is written onto the pod."""
+
+        async def check() -> None:
+            await self._callers.check(_eviction_of(request), EVICTIONREQUESTS, config.unverified_callers)
+
         if config.reasons:
             await self._run(request, request.decode)
-            await self._reasons.annotate(request)
+            await self._reasons.annotate(request, check)
         return ALLOWED
 
     async def record(self, request: AdmissionRequest, _config: WebhookConfig) -> ReviewResult:
@@ -294,3 +292,13 @@ def check_kind(path: Path, request: AdmissionRequest) -> None:
     if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
         reviewed = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
         raise BadRequest(f"this path reviews {path.kind.resource}, and the review is about {reviewed}")
+
+
+def _eviction_of(request: AdmissionRequest) -> EvictionReview:
+    return read_eviction(
+        request.user,
+        request.namespace or "",
+        request.name or "",
+        request.object or {},
+        dry_run=request.dry_run is True,
+    )

@@ -269,6 +269,20 @@ def test_a_pod_held_by_finalizers(lab: Lab) -> None:
     lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
 
 
+def test_a_request_held_by_finalizers_holds_no_pod(lab: Lab) -> None:
+    lab.pod("pinned", BACKUP)
+    lab.vacate("evict", "pinned")
+    uid = lab.https.get(f"{PODS}/pinned").ok()["metadata"]["uid"]
+    path = f"{REQUESTS}/{uid}"
+    lab.https.patch(path, {"metadata": {"finalizers": ["example.com/hold"]}})
+    lab.https.delete(path)
+    evicted = lab.vacate("evict", "pinned", "--wait")
+    assert (evicted.code, evicted.out) == (0, "pod/pinned evicted past its interceptors\n")
+    assert "is over and cannot be replaced: it is held by the finalizers example.com/hold" in evicted.err
+    assert lab.https.get(f"{PODS}/pinned").code == 404
+    lab.https.patch(path, {"metadata": {"finalizers": None}})
+
+
 def test_a_live_table_on_a_terminal(lab: Lab) -> None:
     lab.pod("live", BACKUP)
     ours, theirs = pty.openpty()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.realcluster.adversary import PENDING, PREPARE, ROWS, Site, refused
+from support.realcluster.adversary import PREPARE, ROWS, Site, refused
 from vacate.api.kinds import PODS
 from vacate.api.terminationreason import ANNOTATION
 
@@ -42,7 +42,6 @@ class TestRefusedCaller:
             assert site.tenant.evict(pod["metadata"]["name"]).code == 429
         assert site.requested(pod) is not None
 
-    @PENDING
     def test_leaves_no_reason_on_a_pod_whose_deletion_others_refuse(self, site: Site) -> None:
         pod = site.pod()
         with site.company.refusing(site.tenant.user, seconds=0.5):

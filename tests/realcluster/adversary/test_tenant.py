@@ -9,7 +9,6 @@ from support.realcluster.adversary import (
     APPLY,
     JSON_PATCH,
     MERGE,
-    PENDING,
     PREPARE,
     ROWS,
     Site,
@@ -22,6 +21,7 @@ from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, P
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STEPS,
+    FINALIZERS,
     FORCE_DELETION,
     FORCE_EVICTION,
     RIGHT_TO_DELETE,
@@ -122,7 +122,7 @@ class TestTenant:
         names = [] if found is None else [one["name"] for one in found["spec"]["interceptors"]]
         assert "mine.example.com" not in names
 
-    @PENDING
+    @held_by(FINALIZERS)
     @pytest.mark.parametrize("how", ["create", MERGE, JSON_PATCH, APPLY])
     def test_pins_no_request_with_a_finalizer(self, site: Site, how: str) -> None:
         """Its name is the UID of the pod: while it is there, no other can be made."""
@@ -137,7 +137,7 @@ class TestTenant:
             change = [{"op": "add", "path": "/metadata/finalizers", "value": [PIN]}]
         refused(site.tenant.change(EVICTIONREQUESTS, name, change, how=how), "finalizers")
 
-    @PENDING
+    @held_by(FINALIZERS)
     @pytest.mark.parametrize("options", [{"propagationPolicy": "Foreground"}, {"orphanDependents": True}])
     def test_pins_no_request_by_the_way_it_is_deleted(self, site: Site, options: Obj) -> None:
         """A dependent with a finalizer of hers would hold what is deleted in the foreground."""

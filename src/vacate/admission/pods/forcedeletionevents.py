@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 from vacate.admission.pods.forcedeletion import ForceDeletionReason
 from vacate.api.identity import quote
@@ -26,8 +27,19 @@ def force_deletion_event(
     """The Event, of that name if there is one; None where the pod's own node removes it."""
     if ground not in _HOW:
         return None
-    at, meta = format_time(now), pod["metadata"]
     named = {"name": name} if name else {"generateName": f"{name_of(pod)[:40]}.force-"}
+    message = (
+        f"User {quote(user[:200])} force deleted the pod {_HOW[ground]}; node "
+        f"{dig(pod, 'spec', 'nodeName')} has not confirmed that its processes have ended"
+    )
+    return pod_warning(pod, named, REASON, message, _COMPONENT, now)
+
+
+def pod_warning(
+    pod: Obj, named: Mapping[str, str], reason: str, message: str, component: str, now: dt.datetime
+) -> Obj:
+    """An Event about a pod that says what someone else is to know."""
+    at, meta = format_time(now), pod["metadata"]
     return {
         "metadata": {**named, "namespace": namespace_of(pod)},
         "involvedObject": {
@@ -38,11 +50,10 @@ def force_deletion_event(
             "uid": meta.get("uid", ""),
         },
         "type": "Warning",
-        "reason": REASON,
-        "message": f"User {quote(user[:200])} force deleted the pod {_HOW[ground]}; node "
-        f"{dig(pod, 'spec', 'nodeName')} has not confirmed that its processes have ended",
+        "reason": reason,
+        "message": message,
         "firstTimestamp": at,
         "lastTimestamp": at,
         "count": 1,
-        "source": {"component": _COMPONENT},
+        "source": {"component": component},
     }

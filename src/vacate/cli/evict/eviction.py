@@ -37,15 +37,16 @@ from vacate.cli.evict.selection import (
     Selection,
 )
 from vacate.cli.evict.targets import shown_name
-from vacate.errors import NotFound, VacateError
+from vacate.errors import ApiError, NotFound, TooManyRequests, TransportError, VacateError
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.reader import shown_stage
-from vacate.sdk import Requester, Result, TurnResult
+from vacate.sdk import EvictionRefused, HeldByFinalizers, Requester, Result, TurnResult
 from vacate.sdk.requesters.requests import has_requester
 from vacate.views.managerhealth import Unattended, unattended_request
 from vacate.views.phrases import command_line, listed, span
 
+_RETRY_SECONDS = 5.0  # as kubectl drain
 _WATCHES = 64  # each pod that is waited for holds a connection
 _ENDS = {
     CompletionReason.POD_DELETED: "evicted",
@@ -86,6 +87,8 @@ class Eviction:
             if isinstance(requested, VacateError):
                 codes.append(complain(pod, requested))
                 continue
+            if requested is None:
+                continue  # evicted past one that is over
             requests[pod] = requested
             self._say(pod, how_requested(requested, self._requester.name, again=pod in self._unchanged))
         if self._options.wait:
@@ -120,7 +123,7 @@ class Eviction:
 
         return ManagerWatch(self._cluster, unattended)
 
-    async def _request(self, pod: str) -> EvictionRequest:
+    async def _request(self, pod: str) -> EvictionRequest | None:
         deadline = self._options.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
         reason, own = self._options.reason, self._requester.name
@@ -132,12 +135,31 @@ class Eviction:
             request = await self._requester.request(ref, namespace, reason=reason, deadline_seconds=seconds)
         except NotFound as error:
             raise not_found_in(error, namespace) from error
+        except HeldByFinalizers as held:
+            await self._evict_past(pod, ref, held)
+            return None
         if before is not None and before.metadata.uid == request.metadata.uid and has_requester(before, own):
             self._unchanged.add(pod)
         if reason:
             message = f"{own} requested the eviction of pod {pod}: {reason}"
             await note(self._cluster, request, REQUESTED, message)
         return request
+
+    async def _evict_past(self, pod: str, ref: Pod | str, held: HeldByFinalizers) -> None:
+        """Evict the pod although no request can be made for it; with --wait as soon as budgets allow it."""
+        wait, timeout = self._options.wait, self._options.timeout
+        end = None if timeout is None else self._requester.clock.monotonic() + timeout.total_seconds()
+        while True:
+            try:
+                await self._requester.evict_past(ref, self._namespace(pod), wait=wait)
+                break
+            except (ApiError, TransportError) as error:
+                now = self._requester.clock.monotonic()
+                if not wait or not isinstance(error, TooManyRequests) or (end is not None and now >= end):
+                    raise EvictionRefused(f"{held}; the eviction past it is refused: {error}") from error
+            await self._requester.clock.sleep(_RETRY_SECONDS)
+        self._say(pod, "evicted past its interceptors")
+        terminal.error(f"pod/{pod}: {held}")
 
     async def _wait(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
         timeout = self._options.timeout

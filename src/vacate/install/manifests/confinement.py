@@ -43,7 +43,7 @@ from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.crds.cel import listed, text
-from vacate.eviction.callers import CALLERS, SUFFIX
+from vacate.eviction.callers import CALLERS, POD_LABEL, SUFFIX
 from vacate.eviction.succession import HANDED_OVER
 from vacate.fencing.marks import (
     APPROVED,
@@ -107,6 +107,8 @@ class Write:
     items: Items | None = None
     annotations: tuple[str, ...] = ()
     removed_annotations: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    removes_owners: bool = False  # whether it takes away owners, and adds none
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
     tolerated: str = _OF_OTHERS
 
@@ -127,6 +129,8 @@ class Write:
         if self.items is not None:
             found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
         found += [f"annotation {one}" for one in self.annotations]
+        found += [f"label {one}" for one in self.labels]
+        found += ["owners, which it removes"] if self.removes_owners else []
         return "; ".join(
             [*found, *(f"annotation {one}, which it removes" for one in self.removed_annotations)]
         )
@@ -173,6 +177,10 @@ class Write:
         if items is not None:
             made[f"only {items.which} in {part}.{items.field}"] = _same_items(part, items)
         but = ["finalizers"] if part == "metadata" else []
+        if self.removes_owners:
+            but.append("ownerReferences")
+            new, old = (f"{one}.?ownerReferences.orValue([])" for one in _both("metadata"))
+            made["no new ownerReferences in metadata"] = f"{new}.all(i, i in {old})"
         made[f"only {', '.join(['annotations', *but])} in metadata"] = _same(
             *_both("metadata"), [*_SERVERS, *but]
         )
@@ -180,7 +188,10 @@ class Write:
         made[f"only {', '.join(shown)} of the annotations" if shown else "none of the annotations"] = (
             self._same_marks("annotations", self.annotations, self.removed_annotations)
         )
-        made["none of the labels"] = self._same_marks("labels")
+        shown = list(self.labels)
+        made[f"only {', '.join(shown)} of the labels" if shown else "none of the labels"] = self._same_marks(
+            "labels", self.labels
+        )
         return made
 
     def _same_marks(self, part: str, ours: Sequence[str] = (), removed: Sequence[str] = ()) -> str:
@@ -246,6 +257,8 @@ WRITES: tuple[Write, ...] = (
         EVICTIONREQUESTS,
         items=Items("requesters", "name", (), suffix=f".{SUFFIX}"),
         annotations=(CALLERS,),
+        labels=(POD_LABEL,),
+        removes_owners=True,  # it outlives its pod while callers may ask for it
     ),
     Write(
         WEBHOOK,

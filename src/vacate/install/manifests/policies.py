@@ -10,6 +10,7 @@ from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STATUS_AUTHORITY,
     EVACUATION_STEPS,
+    FINALIZERS,
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
     STEPS,
@@ -70,7 +71,7 @@ def policies(settings: Settings | None = None) -> list[Obj]:
         for one in forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
     ]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
-    return [obj for policy in [*of_apis, *guards] for obj in _bound(policy)]
+    return [obj for policy in [*of_apis, _finalizers(), *guards] for obj in _bound(policy)]
 
 
 def former_policies() -> list[Obj]:
@@ -162,6 +163,60 @@ def _of_instigators(forbids: str, forbade: str) -> list[Obj]:
             "reason": "Forbidden",
         },
     ]
+
+
+def _finalizers() -> Obj:
+    """What can keep an EvictionRequest needs the right that Kubernetes has for it.
+
+    Its name is the UID of its pod: while one is kept there, no other can be made. So who adds a finalizer
+    needs the right to update `evictionrequests/finalizers`, and so does who deletes a request in a way by
+    which objects that it owns keep it. The finalizers that the API server adds for a deletion do not come by
+    here. Finalizers of Evacuations are part of that API.
+    """
+    kind = EVICTIONREQUESTS
+    may = (
+        f"authorizer.group('{kind.group}').resource('{kind.plural}').subresource('finalizers')"
+        ".namespace(request.namespace).name(variables.name).check('update').allowed()"
+    )
+    options = "dyn(request.?options.orValue({}))"
+    kept = (
+        f"{options}.?propagationPolicy.orValue('Background') != 'Background'"
+        f" || {options}.?orphanDependents.hasValue()"
+    )
+    right = f"needs the right to update {kind.plural}/finalizers"
+    return {
+        **_head(FINALIZERS),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": _about(kind, [kind.plural], ["CREATE", "DELETE", "UPDATE"]),
+            "variables": [
+                {
+                    "name": "name",
+                    "expression": "(oldObject == null ? object : oldObject).metadata.?name.orValue('')",
+                },
+                {
+                    "name": "old",
+                    "expression": "oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([])",
+                },
+                {
+                    "name": "new",
+                    "expression": "object == null ? [] : object.metadata.?finalizers.orValue([])",
+                },
+            ],
+            "validations": [
+                {
+                    "expression": f"variables.new.all(f, f in variables.old) || {may}",
+                    "message": f"metadata.finalizers: adding one {right}",
+                    "reason": "Forbidden",
+                },
+                {
+                    "expression": f"request.operation != 'DELETE' || !({kept}) || {may}",
+                    "message": f"a deletion with another propagationPolicy than Background {right}",
+                    "reason": "Forbidden",
+                },
+            ],
+        },
+    }
 
 
 def _authority(api: _Api, settings: Settings) -> Obj:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vacate.api.kinds import PODS
 from vacate.api.names import dns1123_subdomain
+from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
@@ -82,9 +83,9 @@ class Requester:
         """Request the pod's eviction: create the request, or join the one that exists.
 
         A request that is over, though the pod is still there, is replaced by a new one; HeldByFinalizers
-        where it cannot be removed. An EvictionRequest that forbids cancellation takes no more names and is
-        returned as it is: the pod goes anyway. `reason` is kept for readers and `deadline_seconds` counts,
-        both only where the request is created here.
+        where it cannot be removed (`evict_past` evicts the pod then). An EvictionRequest that forbids
+        cancellation takes no more names and is returned as it is: the pod goes anyway. `reason` is kept for
+        readers and `deadline_seconds` counts, both only where the request is created here.
         """
         checked_deadline(deadline_seconds)
         where = await self._where(pod, namespace)
@@ -122,6 +123,17 @@ class Requester:
                     raise CancellationForbidden(why_forbidden(request))
                 return True
         raise Conflict("the request changes too quickly to be withdrawn from")
+
+    async def evict_past(self, pod: Ref, namespace: str = "", *, wait: bool = False) -> None:
+        """Evict the pod through the eviction API, past a request that is over and cannot be removed.
+
+        For a pod whose eviction cannot be requested (HeldByFinalizers). Disruption budgets decide:
+        TooManyRequests where one refuses. `wait`: return when the pod is gone.
+        """
+        where = await self._where(pod, namespace)
+        await self.client.evict(where.pod, where.namespace, DeleteOptions(uid=where.uid))
+        if wait:
+            await self._vanished(None, where)
 
     async def wait(self, ref: Ref, namespace: str = "", *, timeout: dt.timedelta | None = None) -> Result:
         """Return when the request is over; TimeoutError where it is not in time.

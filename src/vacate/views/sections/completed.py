@@ -6,7 +6,9 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
 from vacate.eviction.model import CompletionReason, Stage
+from vacate.eviction.pins import pin_of
 from vacate.eviction.records.reader import is_superseded
+from vacate.views.bridge import FOREGROUND, pin_command
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import request_again
@@ -39,8 +41,8 @@ def over(inputs: ExplanationInput) -> Section:
             *_what_remains(inputs, cancelled=cancelled),
         ),
         awaited=_finalizers(inputs),
-        next=("Nothing more happens to the request.",),
-        remedies=(request_again(inputs),) if cancelled and inputs.here else (),
+        next=_after(inputs, "Nothing more happens to the request."),
+        remedies=_ways_out(inputs, cancelled=cancelled),
     )
 
 
@@ -86,9 +88,10 @@ def finishing(inputs: ExplanationInput, reason: CompletionReason) -> Section:
         headline=_HEADLINES[reason].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=_what_remains(inputs, cancelled=cancelled),
-        next=("The controller marks the request as complete now.",),
+        awaited=_finalizers(inputs),
+        next=_after(inputs, "The controller marks the request as complete now."),
         next_at=inputs.now,
-        remedies=(request_again(inputs),) if cancelled and inputs.here else (),
+        remedies=_ways_out(inputs, cancelled=cancelled),
     )
 
 
@@ -131,4 +134,25 @@ def _finalizers(inputs: ExplanationInput) -> tuple[str, ...]:
     meta = inputs.request.metadata
     if meta.deletion_timestamp is None or not meta.finalizers:
         return ()
-    return (f"The deletion of the request waits for its finalizers: {listed(meta.finalizers)}.",)
+    since = ago(meta.deletion_timestamp, inputs.now)
+    owned = " (objects that it owns are deleted first)" if FOREGROUND in meta.finalizers else ""
+    return (
+        f"The request was deleted {since}, and waits for its finalizers: {listed(meta.finalizers)}{owned}.",
+    )
+
+
+def _after(inputs: ExplanationInput, otherwise: str) -> tuple[str, ...]:
+    if not inputs.here or inputs.pod is None or pin_of(inputs.request, inputs.now) is None:
+        return (otherwise,)
+    return (
+        "No other request can be made for the pod while this one exists.",
+        "Drains and evictions go past it, and past the pod's interceptors, within disruption budgets.",
+    )
+
+
+def _ways_out(inputs: ExplanationInput, *, cancelled: bool) -> tuple[Remedy, ...]:
+    again = (request_again(inputs),) if cancelled and inputs.here else ()
+    pin = pin_of(inputs.request, inputs.now)
+    if pin is None:
+        return again
+    return (Remedy("Ask the owner of these finalizers to remove them.", pin_command(pin)), *again)

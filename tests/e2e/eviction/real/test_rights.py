@@ -39,12 +39,17 @@ PREPARE = "prepare.example.com"
 EXERCISED = ("evictionrequest-controller", "nodemaintenance-controller")
 """The controllers whose whole work the manager does here."""
 DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
+IMPERSONATED = ("user-info", "serviceaccount", "arbitrary-node")
 USED_ELSEWHERE = {
     Right("deployments", "get", "apps"),  # for pods of workloads that have opted in to move
     Right("replicasets", "get", "apps"),
     Right("statefulsets", "get", "apps"),
     Right("nodes", "get"),  # where a pod returned under its name while its callers waited
     Right("events", "create"),  # for force deletions, which the tests of the webhook make
+    *(Right("evacuations", verb, EVACUATIONS.group) for verb in ("create", "patch", "delete")),
+    # The API server records what was done as another user as done by that user.
+    *(Right("*", f"impersonate:{sort}", "authentication.k8s.io") for sort in IMPERSONATED),
+    *(Right("pods/eviction", f"impersonate-on:{sort}:create") for sort in IMPERSONATED),
 }
 """Rights of the webhook that only features and cases use which are not seen here."""
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
