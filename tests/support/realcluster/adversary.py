@@ -82,9 +82,6 @@ _INSTALLED = (
 _WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound")
 
 
-PENDING = pytest.mark.xfail(reason="its repair is not here yet", strict=False)
-
-
 def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
     """The admission policies, as patterns of names, without which a row fails.
 
