@@ -79,7 +79,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
             # Whether the DaemonSet or Node that a pod names as its owner is there.
-            rule("get", "apps", "daemonsets"),
+            rule("get", "apps", "daemonsets deployments replicasets statefulsets"),
             rule("get", CORE, "nodes"),
         ),
     ),
@@ -122,7 +122,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("create", CORE, "pods/eviction"),
             _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
-            rule("get", "apps", "daemonsets"),
+            rule("get", "apps", "daemonsets deployments replicasets statefulsets"),
             rule("get", CORE, "nodes"),
         ),
     ),

@@ -6,12 +6,14 @@ import logging
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
-from vacate.api.types import Pod
+from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
+from vacate.controllers.eviction.ownbudget import is_allowed, is_alone, is_prepared
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, is_by_budget, why_refused
 from vacate.eviction.callers import grace_period
@@ -52,6 +54,8 @@ class Evictor:
         self._dialect = dialect
         self._deps = deps
         self._attempts = attempts
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
         # Where the API server has no field for it, the reason is an annotation: one more write.
         self._annotates = deps.gates.enabled(REASON_GATE)
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
@@ -69,7 +73,7 @@ class Evictor:
         except (ApiError, TransportError) as error:
             if annotated:
                 await self._take_back(pod)
-            return await self._failed(request, error)
+            return await self._failed(request, pod, error)
         self._count[Result.ACCEPTED].inc()
         note = events.evicted(request, pod)
         self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
@@ -106,12 +110,32 @@ class Evictor:
         except (ApiError, TransportError) as error:
             log.warning("pod %s/%s keeps a reason that is not true: %s", meta.namespace, meta.name, error)
 
+    def _is_held_by_own(self, request: EvictionRequest, pod: Pod) -> bool:
+        """Whether the pod is prepared, and its budget protects no other: its owner may let it go any time."""
+        return is_prepared(request) and is_alone(pod, self._pods, self._budgets)
+
+    async def _goes_past(self, request: EvictionRequest, pod: Pod) -> bool:
+        """Delete a pod that is prepared, and held by its own budget only, where its owner allows that."""
+        meta = pod.metadata
+        if not await is_allowed(self._deps.client, pod):
+            return False
+        grace = grace_period(request)
+        options = DeleteOptions(grace_period_seconds=grace, uid=meta.uid)
+        await self._deps.client.delete(PODS, meta.name, meta.namespace, options)
+        self._deps.metrics.bypasses.labels("prepared").inc()
+        for note in events.went_past(request):
+            self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
+        return True
+
     async def _failed(
-        self, request: EvictionRequest, error: ApiError | TransportError
+        self, request: EvictionRequest, pod: Pod, error: ApiError | TransportError
     ) -> Outcome | TargetUnclear:
         answer = answer_of(error) if isinstance(error, ApiError) else Answer.TRY_AGAIN
+        own = isinstance(error, ApiError) and is_by_budget(error) and self._is_held_by_own(request, pod)
+        if own and await self._goes_past(request, pod):
+            return Later(self._attempts.accepted(request, self._deps.clock.now()))
         if answer is Answer.REFUSED and isinstance(error, ApiError):
-            return await self._refused(request, why_refused(error), by_budget=is_by_budget(error))
+            return await self._refused(request, why_refused(error), by_budget=is_by_budget(error) and not own)
         self._count[Result.FAILED].inc()
         if answer is Answer.LOOK and isinstance(error, ApiError):
             return TargetUnclear(error)

@@ -56,6 +56,16 @@ def other_request(request: EvictionRequest, why: str) -> Notes:
     return (_about(request, NORMAL, "WaitsForOtherRequest", why),)
 
 
+def went_past(request: EvictionRequest) -> Notes:
+    """A prepared pod was deleted past its own budget, as its owner allows."""
+    text = (
+        f"The pod is deleted past its own disruption budget, requested by {_requesters(request)}: its "
+        "interceptors have completed, and its workload has the annotation vacate.dev/delete-when-prepared."
+    )
+    kinds = WARNING, "DeletedPastBudget"
+    return _about(request, *kinds, text), _on_pod(request, *kinds, text)
+
+
 def skipped(request: EvictionRequest, action: Skip) -> Notes:
     """A user ended an interceptor's turn."""
     text = f"{action.by or 'A user'} skipped interceptor {action.interceptor}: its turn is over."

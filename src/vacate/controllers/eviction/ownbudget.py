@@ -1,0 +1,69 @@
+"""Pods that are prepared, and held by nothing but a budget of their own: the owner may let them go past it.
+
+A budget that protects a single replica lets it never be evicted. Once its interceptors, such as a hook that
+saves its data, have completed their turns, the pod may as well go. The owner of the workload allows that:
+
+    kubectl annotate statefulset db vacate.dev/delete-when-prepared=true
+
+The annotation counts on the workload only, as the API server has it. A user who may change a workload can
+replace its pods by changing its template, past any budget; who may only change pods cannot write it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
+from vacate.api.objects import Obj, dig, metadata
+from vacate.api.selectors.labels import selector_of
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.meta import OwnerReference
+from vacate.cache.reader import Reader
+from vacate.client.client import Client
+from vacate.errors import ApiError
+from vacate.eviction.dialects.turn_conditions import past_turns
+from vacate.eviction.records.history import TurnResult
+
+ALLOWED = "vacate.dev/delete-when-prepared"
+"""The annotation of a workload: `true` lets its prepared pods go past budgets that protect no other pod."""
+
+_KINDS = {one.kind: one for one in (STATEFULSETS, REPLICASETS, DEPLOYMENTS)}
+
+
+def is_prepared(request: EvictionRequest) -> bool:
+    """Whether every interceptor had its turn, none failed or timed out, and one at least prepared the pod."""
+    ended = {turn.interceptor: turn.result for turn in past_turns(request)}
+    names = [one.name for one in request.spec.interceptors]
+    results = [ended.get(name) for name in names]
+    good = (TurnResult.COMPLETED, TurnResult.DECLINED)
+    return TurnResult.COMPLETED in results and all(one in good for one in results)
+
+
+def is_alone(pod: Pod, pods: Reader[Pod], budgets: Reader[PodDisruptionBudget]) -> bool:
+    """Whether each budget that holds the pod protects no other pod."""
+    namespace = pod.metadata.namespace
+    selectors = [selector_of(one.spec.selector) for one in budgets.list(namespace)]
+    holding = [one for one in selectors if one.matches(pod.metadata.labels)]
+    others = [
+        one
+        for one in pods.list(namespace)
+        if one.metadata.uid != pod.metadata.uid and not one.terminal and not one.terminating
+    ]
+    return not any(one.matches(other.metadata.labels) for one in holding for other in others)
+
+
+async def is_allowed(client: Client, pod: Pod) -> bool:
+    """Whether the owner of the pod's workload lets prepared pods go; false where that cannot be read."""
+    owner, namespace = pod.metadata.controller, pod.metadata.namespace
+    found: Obj | None = None
+    while owner is not None and owner.kind in _KINDS:
+        try:
+            found = await client.get(_KINDS[owner.kind], owner.name, namespace)
+        except ApiError:
+            return False
+        if metadata(found).get("uid") != owner.uid:
+            return False
+        above = [one for one in metadata(found).get("ownerReferences") or [] if one.get("controller")]
+        owner = msgspec.convert(above[0], OwnerReference) if above else None
+    return found is not None and dig(found, "metadata", "annotations", ALLOWED) == "true"
