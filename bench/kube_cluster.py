@@ -93,7 +93,8 @@ def _admitting(kube: Kube, *, bridge: bool) -> Iterator[None]:
     url = f"https://127.0.0.1:{port}"
     connection = ("--kubeconfig", str(kube.kubeconfig))
     # The manager of a run works as the administrator: the webhook must know that it is one.
-    known = ("--manager-user", _MANAGER_USER)
+    # For the bridge there is none: what managers evict passes.
+    known = () if bridge else ("--manager-user", _MANAGER_USER)
     bridging = ("--eviction-bridge",) if bridge else ()
     outside = ("--webhook-url", url, "--no-manager", *bridging)
     install = [sys.executable, "-m", "vacate", "install", *connection, *outside, *known]
