@@ -19,7 +19,7 @@ import vacate.cli
 from vacate.cli.common.console import SafeConsole
 from vacate.cli.common.output import json_text, yaml_text
 from vacate.cli.common.terminal import SafeFormatter, echo, echo_lines
-from vacate.cli.common.text import INVISIBLE, safe
+from vacate.cli.common.text import INVISIBLE, REPLACEMENT, safe
 
 pytestmark = pytest.mark.unit
 
@@ -54,6 +54,20 @@ def test_safe_text_is_printable_as_long_as_before_and_stays_as_it_is(text: str) 
 )
 def test_what_becomes_of_it(text: str, shown: str) -> None:
     assert safe(text) == shown
+
+
+# Default_Ignorable_Code_Point of Unicode, but for U+FE0E and U+FE0F, which choose how a picture is drawn.
+IGNORABLE = (
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0D),
+    (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)  # fmt: skip
+
+
+def test_no_character_that_terminals_leave_out_is_shown() -> None:
+    every = "".join(chr(one) for first, last in IGNORABLE for one in range(first, last + 1))
+    assert set(safe(every)) == {REPLACEMENT}
 
 
 def test_one_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

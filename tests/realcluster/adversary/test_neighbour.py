@@ -53,13 +53,15 @@ class TestNeighbour:
         assert len(body) > 4 * 1024 * 1024
         assert site.post(path, body).code == 413
 
-    def test_gets_few_errors_for_many(self, site: Site) -> None:
+    @pytest.mark.parametrize("path", [MUTATE_REQUESTS, VALIDATE_REQUESTS])
+    def test_gets_few_errors_for_many(self, site: Site, path: str) -> None:
         claimed = {"username": "admin", "groups": ["system:masters"]}
-        body = _review(EVICTIONREQUESTS, _request(130_000), userInfo=claimed)
-        reply = site.post(MUTATE_REQUESTS, body)
-        assert reply.code == 200
-        assert not reply.obj["response"]["allowed"]
-        assert len(reply.body) < 20_000
+        for count, error in ((130_000, "Too many: 130000"), (100, "more errors")):
+            reply = site.post(path, _review(EVICTIONREQUESTS, _request(count), userInfo=claimed))
+            assert reply.code == 200
+            assert not reply.obj["response"]["allowed"]
+            assert error in reply.obj["response"]["status"]["message"]
+            assert len(reply.body) < 20_000
 
     def test_has_no_eviction_requested_for_a_caller_who_may_not(self, site: Site) -> None:
         """A review is a claim: only the API server knows what the named caller may do."""

@@ -92,6 +92,14 @@ class TestTenant:
         kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
         assert CALLERS not in kept["metadata"]["annotations"]
 
+    def test_forges_no_record_with_an_object_that_is_oversized(self, site: Site) -> None:
+        """The mutating webhook, which would take the record away, is not asked about such an object."""
+        name = site.active(PREPARE)["metadata"]["name"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+        owners = [{**owner, "uid": f"{number}"} for number in range(101)]
+        meta = {"annotations": FORGED, "ownerReferences": owners}
+        refused(site.tenant.change(EVICTIONREQUESTS, name, {"metadata": meta}), "Too many: 101")
+
     @pytest.mark.parametrize("version", ["as read", "leading zero"])
     def test_lets_no_interceptor_in_or_out(self, site: Site, version: str) -> None:
         request = site.active(PREPARE)

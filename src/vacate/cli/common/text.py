@@ -8,7 +8,7 @@ REPLACEMENT = "�"
 _SPACES = frozenset({"Zs", "Zl", "Zp"})
 _BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(
-    map(chr, range(0xE0100, 0xE01F0))
+    map(chr, (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)))
 )
 """Characters that count as printable, and of which nothing is seen: fillers of Hangul, an empty pattern of
 Braille, joiners, and selectors of variants, but for those that pictures have.
