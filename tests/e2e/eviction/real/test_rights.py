@@ -230,10 +230,12 @@ async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace,
     # Admission asks whether a requester may delete the pod; the manager deletes pods of DaemonSets alone, and
     # looks only for their owners. It patches pods where TerminationReasonAnnotations is on, and makes
     # Evacuations where a NodeMaintenance says so. It reads a NodeMaintenance only where its cache is behind.
+    # It records in the status of a pod only that a request is superseded.
     spare = {
         *(Right("evacuations", verb, EVACUATIONS.group) for verb in ("create", "delete", "get", "patch")),
         Right("pods", "delete"),
         Right("pods", "patch"),
+        Right("pods/status", "patch"),
         Right("nodes", "get"),
         Right("daemonsets", "get", "apps"),
         Right("nodemaintenances", "get", NODEMAINTENANCES.group),
