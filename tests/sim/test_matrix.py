@@ -12,6 +12,8 @@ pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = seeds("VACATE_MATRIX_SEEDS", 100)
 _PART = 10
+KEPT = [(783, "a surge without room")]
+"""Seeds that failed once, with the case that they chose then."""
 
 
 @pytest.mark.parametrize(
@@ -25,3 +27,8 @@ def test_a_drain_says_what_holds_it_and_ends_by_itself(case: object) -> None:
 def test_it_ends_by_itself_also_after_faults_and_crashes(part: int) -> None:
     outcomes = [run_seed(seed) for seed in range(part * _PART, min((part + 1) * _PART, SEEDS))]
     assert [one.problem for one in outcomes if one.problem] == []
+
+
+@pytest.mark.parametrize(("seed", "name"), KEPT)
+def test_what_failed_once_ends_by_itself(seed: int, name: str) -> None:
+    assert run_seed(seed, name).problem == ""

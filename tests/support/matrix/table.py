@@ -241,7 +241,7 @@ async def _held_elsewhere(place: Place, key: str) -> None:
         rows = (await place.status(f"other-{place.namespace}")).get("nodes", [])
         return bool(rows and rows[0].get("startTime")) or None
 
-    await place.until(begun, "the other drain has begun", 30.0)
+    await place.until(begun, "the other drain has begun", place.setup_seconds)
 
 
 def _without(part: str, pods: Step = _one_pod) -> Step:

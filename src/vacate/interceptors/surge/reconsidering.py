@@ -1,9 +1,10 @@
 """Declined turns whose cause is gone: the interceptor takes its refusal back, and gets another turn.
 
 An interceptor of workloads declines where it cannot have the pod replaced: no room below `maxReplicas`, a
-strategy without a surge, a replacement that does not come. If a budget blocks the eviction then, this
-controller looks every few seconds whether the interceptor would decline again. Where it would not, it sets
-the interceptor's condition Declined to False, and the eviction request controller does the rest.
+strategy without a surge, a replacement that does not come, a scale-down that removed the replacement. If a
+budget blocks the eviction then, this controller looks every few seconds whether the interceptor would decline
+again. Where it would not, it sets the interceptor's condition Declined to False, and the eviction request
+controller does the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
+from vacate.admission.pods.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -37,7 +42,7 @@ LOOK_AGAIN = dt.timedelta(seconds=5)
 PAUSE = 15
 """Seconds for which a refusal stands at least: the next one may have the same cause."""
 
-_NAMES = (AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR)
+_NAMES = (AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
 def build(deps: Deps) -> Controller:
@@ -67,12 +72,15 @@ class Reconsidering:
             return Done()
         now = self._deps.clock.now()
         for request in declined:
-            name = self._mover(deployment, request)
+            mover = self._mover(deployment, request)
+            name = mover if _has_declined(request, mover) else REPLICASET_INTERCEPTOR
+            if name == REPLICASET_INTERCEPTOR and goes_in_batches(deployment):
+                continue  # it always declines there: the pod is replaced after its eviction
             refused = condition(request.status.conditions, declined_type(name))
             if refused is None or refused.status != "True" or refused.last_transition_time is None:
                 continue
             if now >= after(refused.last_transition_time, PAUSE) and await self._can_help(
-                deployment, request, name, now
+                deployment, request, mover, now
             ):
                 await self._take_back(request, name, now)
         return Later(now + LOOK_AGAIN)
@@ -121,5 +129,9 @@ def _is_declined(request: EvictionRequest) -> bool:
     """Whether one of ours declined, and a budget blocks the eviction."""
     if request.complete or recorded_stage(request) is not Stage.BLOCKED:
         return False
-    found = [condition(request.status.conditions, declined_type(name)) for name in _NAMES]
-    return any(one is not None and one.status == "True" for one in found)
+    return any(_has_declined(request, name) for name in _NAMES)
+
+
+def _has_declined(request: EvictionRequest, name: str) -> bool:
+    found = condition(request.status.conditions, declined_type(name))
+    return found is not None and found.status == "True"
