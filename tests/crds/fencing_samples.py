@@ -94,6 +94,9 @@ REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "command in a value": (command(ip="10.0.0.7 -o ProxyCommand=x"), _OPTIONS),
     "shell in a value": (command("fence_amt", ip="10.0.0.7;id"), _OPTIONS),
     "option as a value": (command(username="-oProxyCommand=x"), _OPTIONS),
+    "another address as a path": (command(systems_uri="@127.0.0.1:8443/latest"), _OPTIONS),
+    "another address in a path": (command(**{"redfish-uri": "/x@127.0.0.1"}), _OPTIONS),
+    "another address as a port": (command(ipport="443@127.0.0.1"), _OPTIONS),
     "other variable": (command(plug="$(HOME)"), _OPTIONS),
     "token over http": (
         {"agent": {"http": {"url": "http://bmc/$(NODE)", "secretRef": SECRET}}},

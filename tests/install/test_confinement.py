@@ -77,7 +77,7 @@ def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement)
     }
     wanted = {Confinement.ENFORCE: ["Deny"], Confinement.AUDIT: ["Warn", "Audit"], Confinement.OFF: None}
     assert {one.name: actions.pop(one.name, None) for one in WRITES} == {
-        one.name: wanted[choice] for one in WRITES
+        one.name: ["Deny"] if one.enforced else wanted[choice] for one in WRITES
     }
     assert {OWN_NODE, OWN_PODS, WEBHOOK_REQUESTS, FENCE_MARKS} <= actions.keys()
     assert set(map(tuple, actions.values())) == {("Deny",)}

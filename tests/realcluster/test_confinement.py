@@ -329,6 +329,8 @@ ALLOWED: Sequence[Row] = (
             "metadata": {"annotations": {CALLERS: "{}"}},
             "spec": {"requesters": [{"name": "drain.example.com"}, {"name": f"a.{BRIDGE}"}]},
         },
+        # Admission gives it the labels that its pod has by then.
+        {"metadata": {"labels": {"app": "other", "app.kubernetes.io/name": "db"}}},
         how=MERGE_PATCH,
     ),
     *write(

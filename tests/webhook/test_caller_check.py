@@ -172,7 +172,9 @@ async def test_the_same_eviction_is_sent_as_its_caller_once_for_a_pod(
             {"Impersonate-User": "system:serviceaccount:d:a"},
         ),
         (User("system:node:n", ("system:nodes",), "u"), {"Impersonate-User": "system:node:n"}),
-        (User("system:node:n", ("g",)), {"Impersonate-User": "system:node:n", "Impersonate-Group": "g"}),
+        # Named like a node or an account, and neither: API servers let nobody act as such a user.
+        (User("system:node:n", ("g",)), None),
+        (User("system:serviceaccount:UP:x"), None),
         # What a header cannot say is not said in another way: it would be another user.
         (User(" alice"), None),
         (User("alice\r\nImpersonate-Group: system:masters"), None),
@@ -275,3 +277,17 @@ async def test_without_impersonation_only_for_those_who_could_request_it_themsel
         company.answer = None
         assert (await evict(hook)).refusal["code"] == 429
         assert requested(server)
+
+
+async def test_one_caller_whom_nobody_may_act_as_changes_nothing_for_others(
+    server: Embedded, company: Company, hook: Hook
+) -> None:
+    await let_evict(server, "alice", name="more")
+    bob = {"username": "bob", "groups": []}
+    company.answer = status(403, DENIED)
+    assert (await evict(hook)).refusal["message"] == DENIED
+    company.answer = NO_IMPERSONATION
+    assert "--bridge-unverified-callers=request" in (await evict(hook, bob)).refusal["message"]
+    company.answer = status(403, DENIED)
+    assert (await evict(hook)).refusal["message"] == DENIED
+    assert not requested(server)

@@ -87,6 +87,14 @@ async def test_other_versions_and_kinds_of_review() -> None:
         assert "only AdmissionReview of admission.k8s.io/v1" in reply.body["message"]
 
 
+async def test_a_user_larger_than_any_is() -> None:
+    sent = review("CREATE", new=the_request())
+    sent["request"]["userInfo"] = {"username": "mallory", "groups": ["a" * 100] * 3_000}
+    reply = await beside(None).ask(MUTATE, sent)
+    assert reply.code == 400
+    assert "the userInfo of the review has more than 262144 bytes" in reply.body["message"]
+
+
 async def test_a_review_of_another_kind() -> None:
     reply = await beside(None).ask(MUTATE, review("CREATE", new=the_request(), kind=PODS))
     assert reply.code == 400

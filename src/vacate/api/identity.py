@@ -119,7 +119,7 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 NODES = "system:nodes"
 
 
-_SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
 _NODE_PREFIX = "system:node:"
@@ -127,7 +127,7 @@ _NODE_PREFIX = "system:node:"
 
 def service_account_user(namespace: str, name: str) -> str:
     """The user name of a service account."""
-    return f"{_SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+    return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, str]:
@@ -137,9 +137,9 @@ def service_account_groups(namespace: str) -> tuple[str, str]:
 
 def split_service_account(user_name: str) -> tuple[str, str] | None:
     """Namespace and name, where the user name is that of a service account."""
-    if not user_name.startswith(_SERVICE_ACCOUNT_PREFIX):
+    if not user_name.startswith(SERVICE_ACCOUNT_PREFIX):
         return None
-    namespace, colon, name = user_name.removeprefix(_SERVICE_ACCOUNT_PREFIX).partition(":")
+    namespace, colon, name = user_name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
     if not colon or dns1123_label(namespace) or dns1123_subdomain(name):
         return None
     return namespace, name

@@ -15,7 +15,7 @@ import string
 from collections.abc import Collection, Mapping
 from urllib.parse import quote, quote_plus
 
-from vacate.api.types.fenceoptions import listed, refused_names, refused_values
+from vacate.api.types.fenceoptions import listed, refused_addresses, refused_names, refused_values
 from vacate.errors import ConfigError
 
 OFF, ON, STATUS = "off", "on", "status"
@@ -89,7 +89,7 @@ def check_allowed(
                 "ip, plug and username do, and credentials stand in the Secret. An agent that needs more "
                 "runs as a Job"
             )
-        if names := refused_values(given):
+        if names := refused_values(given) or refused_addresses(given):
             raise ConfigError(
                 f"{where}: the value of {listed(names)} is not one word of letters, digits and _./:@,+=%[]-"
             )

@@ -19,6 +19,8 @@ from vacate.wire.json import parse_json
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 MAX_ERRORS = 20
 """How many errors a refusal lists."""
+MAX_USER_BYTES = 256 * 1024
+"""More than the name, groups and extras of a user take; API servers read them from headers and tokens."""
 _NOTHING = msgspec.Raw(b"null")
 
 
@@ -50,7 +52,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True, dict=True):
     uid: str
     resource: Resource
     operation: str
-    user_info: UserInfo
+    encoded_user_info: msgspec.Raw = msgspec.field(name="userInfo")
     sub_resource: str | None = None
     name: str | None = None
     namespace: str | None = None
@@ -58,6 +60,13 @@ class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True, dict=True):
     encoded_old_object: msgspec.Raw = msgspec.field(default=_NOTHING, name="oldObject")
     encoded_options: msgspec.Raw = msgspec.field(default=_NOTHING, name="options")
     dry_run: bool | None = None
+
+    @cached_property
+    def user_info(self) -> UserInfo:
+        """Who asks, as the review has it; BadRequest where it is not readable, or larger than any is."""
+        if len(self.encoded_user_info) > MAX_USER_BYTES:
+            raise BadRequest(f"the userInfo of the review has more than {MAX_USER_BYTES} bytes")
+        return msgspec.json.decode(self.encoded_user_info, type=UserInfo)
 
     @property
     def user(self) -> User:
@@ -126,6 +135,7 @@ def read_review(body: bytes) -> AdmissionRequest:
     """The request within a review, or BadRequest."""
     try:
         review = _DECODER.decode(body)
+        _ = review.request.user_info
     except msgspec.ValidationError as error:
         raise BadRequest(f"the body is not an {KIND}: {error}") from None
     except msgspec.DecodeError as error:

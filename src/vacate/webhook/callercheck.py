@@ -21,7 +21,15 @@ from urllib.parse import quote
 from multidict import CIMultiDict
 
 from vacate.admission.pods.bridge import EvictionReview
-from vacate.api.identity import MASTERS, NODES, Access, User, node_user, split_service_account
+from vacate.api.identity import (
+    MASTERS,
+    NODES,
+    SERVICE_ACCOUNT_PREFIX,
+    Access,
+    User,
+    node_user,
+    split_service_account,
+)
 from vacate.api.identity import quote as quoted
 from vacate.api.kinds import PODS, Kind
 from vacate.client import requests
@@ -89,7 +97,7 @@ class PendingChecks:
         return task
 
     async def _limited(self, check: Callable[[], Awaitable[None]]) -> None:
-        async with asyncio.timeout(CHECK_SECONDS), self._room:
+        async with self._room, asyncio.timeout(CHECK_SECONDS):  # waiting for room is no failure
             await check()
 
 
@@ -101,6 +109,7 @@ class CallerCheck:
         self._access = access
         self._clock = clock
         self._refused: dict[str, float] = {}  # when acting as one of this sort was refused
+        self._worked: set[str] = set()  # sorts of whom one was acted as
 
     async def check(self, review: EvictionReview, kind: Kind, unverified: UnverifiedCallers) -> None:
         """Return where the caller may have the pod evicted; the ApiError that it is answered where not.
@@ -120,9 +129,14 @@ class CallerCheck:
                 await self._dry_run(review, headers)
             except ApiError as error:
                 if not is_refused_impersonation(error):
+                    if error.code < 500:
+                        self._worked.add(sort)
                     raise
-                self._refused[sort] = self._clock.monotonic()
+                # Where others of the sort were acted as, it is this caller whom nobody may act as.
+                if sort not in self._worked:
+                    self._refused[sort] = self._clock.monotonic()
             else:
+                self._worked.add(sort)
                 self._refused.pop(sort, None)
                 return
         await self._check_rights(review, kind, unverified)
@@ -173,6 +187,8 @@ def impersonation_headers(user: User) -> CIMultiDict[str] | None:
     """
     headers = CIMultiDict([("Impersonate-User", user.name)])
     if _sort(user) == "user":
+        if user.name.startswith((node_user(""), SERVICE_ACCOUNT_PREFIX)):
+            return None  # named like a node or an account, and neither: API servers let nobody act as them
         if user.uid:
             headers.add("Impersonate-Uid", user.uid)
         for group in user.groups:

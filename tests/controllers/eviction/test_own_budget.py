@@ -13,7 +13,10 @@ from support.simulated.statefulsets import is_whole, ready_statefulset
 from support.simulated.workloads import condition_of, events_of
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
-from vacate.controllers.eviction.ownbudget import ALLOWED
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.cache.reader import Reader
+from vacate.cache.store import Table
+from vacate.controllers.eviction.ownbudget import ALLOWED, is_alone
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
 
@@ -136,3 +139,9 @@ def test_a_hook_that_completed_is_enough() -> None:
         )
 
     in_world(body)
+
+
+def test_a_budget_that_is_not_known_yet_may_protect_others() -> None:
+    pods: Reader[Pod] = Reader(Table({}))
+    budgets: Reader[PodDisruptionBudget] = Reader(Table({}))
+    assert not is_alone(Pod(), pods, budgets)

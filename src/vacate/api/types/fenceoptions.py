@@ -69,7 +69,17 @@ _CHARACTER = r"[A-Za-z0-9_./:@,+=%\[\]]|\$\(NODE\)"
 VALUE = rf"^(({_CHARACTER})({_CHARACTER}|-)*)?$"
 """A value that is one word wherever an agent puts it, and none that begins as an option of a command does."""
 
+# Agents append them to https://ADDRESS: what is no path, or no number, would be another address.
+PATH_NAME = f"^(?i:{_names('redfish_uri systems_uri api_path')})$"
+PATH_VALUE = "^(/[^@]*)?$"
+PORT_NAME = "^(?i:ipport)$"
+PORT_VALUE = "^[0-9]{0,5}$"
+
 _ALLOWED, _CREDENTIAL, _VALUE = map(re.compile, (ALLOWED, CREDENTIAL, VALUE))
+_OF_ADDRESSES = [
+    (re.compile(PATH_NAME), re.compile(PATH_VALUE)),
+    (re.compile(PORT_NAME), re.compile(PORT_VALUE)),
+]
 _QUOTED = re.compile(f"(?i:{_names(_FREE_TEXT)})")
 
 
@@ -93,6 +103,16 @@ def refused_values(options: Mapping[str, str]) -> list[str]:
         name
         for name, value in options.items()
         if _QUOTED.fullmatch(name) is None and _VALUE.fullmatch(value) is None
+    )
+
+
+def refused_addresses(options: Mapping[str, str]) -> list[str]:
+    """The ports and paths that would lead to another address than that of the machine."""
+    return sorted(
+        name
+        for name, value in options.items()
+        for names, values in _OF_ADDRESSES
+        if names.fullmatch(name) is not None and values.fullmatch(value) is None
     )
 
 

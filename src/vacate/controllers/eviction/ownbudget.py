@@ -41,7 +41,7 @@ def is_prepared(request: EvictionRequest) -> bool:
 
 
 def is_alone(pod: Pod, pods: Reader[Pod], budgets: Reader[PodDisruptionBudget]) -> bool:
-    """Whether each budget that holds the pod protects no other pod."""
+    """Whether each budget that holds the pod protects no other pod; false where no such budget is known."""
     namespace = pod.metadata.namespace
     selectors = [selector_of(one.spec.selector) for one in budgets.list(namespace)]
     holding = [one for one in selectors if one.matches(pod.metadata.labels)]
@@ -50,7 +50,9 @@ def is_alone(pod: Pod, pods: Reader[Pod], budgets: Reader[PodDisruptionBudget]) 
         for one in pods.list(namespace)
         if one.metadata.uid != pod.metadata.uid and not one.terminal and not one.terminating
     ]
-    return not any(one.matches(other.metadata.labels) for one in holding for other in others)
+    return bool(holding) and not any(
+        one.matches(other.metadata.labels) for one in holding for other in others
+    )
 
 
 async def is_allowed(client: Client, pod: Pod) -> bool:

@@ -9,8 +9,13 @@ from vacate.api.objects import Obj
 from vacate.api.types.fenceoptions import (
     ALLOWED,
     CREDENTIAL,
+    PATH_NAME,
+    PATH_VALUE,
+    PORT_NAME,
+    PORT_VALUE,
     VALUE,
     is_credential,
+    refused_addresses,
     refused_names,
     refused_values,
 )
@@ -36,6 +41,10 @@ def _are_no_credentials(options: dict[str, Any]) -> bool:
 
 def _are_plain(options: dict[str, Any]) -> bool:
     return not refused_values({name: str(value) for name, value in options.items()})
+
+
+def _lead_to_the_machine(options: dict[str, Any]) -> bool:
+    return not refused_addresses({name: str(value) for name, value in options.items()})
 
 
 def _is_encrypted(agent: Obj) -> bool:
@@ -80,6 +89,14 @@ RULES = (
         "a value is one word of letters, digits and _./:@,+=%[]- that does not begin with -; $(NODE) stands "
         "for the node",
         _are_plain,
+    ),
+    CelRule(
+        "spec.agent.command.options",
+        f"self.all(key, (!key.matches('{PATH_NAME}') || self[key].matches('{PATH_VALUE}')) && "
+        f"(!key.matches('{PORT_NAME}') || self[key].matches('{PORT_VALUE}')))",
+        "redfish_uri, systems_uri and api_path begin with / and have no @, and ipport is a number: agents "
+        "append them to the address",
+        _lead_to_the_machine,
     ),
     CelRule(
         "spec.agent.http",

@@ -108,7 +108,9 @@ class Write:
     annotations: tuple[str, ...] = ()
     removed_annotations: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    labels_of_pods: bool = False  # whether admission gives it the labels of its pod at each update
     removes_owners: bool = False  # whether it takes away owners, and adds none
+    enforced: bool = False  # whatever the settings say: those of identities rest on it
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
     tolerated: str = _OF_OTHERS
 
@@ -130,6 +132,7 @@ class Write:
             found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
         found += [f"annotation {one}" for one in self.annotations]
         found += [f"label {one}" for one in self.labels]
+        found += ["labels of the pod"] if self.labels_of_pods else []
         found += ["owners, which it removes"] if self.removes_owners else []
         return "; ".join(
             [*found, *(f"annotation {one}, which it removes" for one in self.removed_annotations)]
@@ -188,10 +191,11 @@ class Write:
         made[f"only {', '.join(shown)} of the annotations" if shown else "none of the annotations"] = (
             self._same_marks("annotations", self.annotations, self.removed_annotations)
         )
-        shown = list(self.labels)
-        made[f"only {', '.join(shown)} of the labels" if shown else "none of the labels"] = self._same_marks(
-            "labels", self.labels
-        )
+        if not self.labels_of_pods:
+            made["none of the labels"] = self._same_marks("labels")
+        elif POD_LABEL not in self.labels:
+            new, old = (f"{one}[?{text(POD_LABEL)}]" for one in _both("labels"))
+            made[f"all but {POD_LABEL} of the labels"] = f"{new} == {old}"
         return made
 
     def _same_marks(self, part: str, ours: Sequence[str] = (), removed: Sequence[str] = ()) -> str:
@@ -251,13 +255,14 @@ WRITES: tuple[Write, ...] = (
     Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
     Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
     Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
-    Write(WEBHOOK, PODS, annotations=_REASON, tolerated=_WITH_PREFIX),
+    Write(WEBHOOK, PODS, annotations=_REASON, tolerated=_WITH_PREFIX, enforced=True),
     Write(
         WEBHOOK,
         EVICTIONREQUESTS,
         items=Items("requesters", "name", (), suffix=f".{SUFFIX}"),
         annotations=(CALLERS,),
         labels=(POD_LABEL,),
+        labels_of_pods=True,
         removes_owners=True,  # it outlives its pod while callers may ask for it
     ),
     Write(
@@ -265,14 +270,22 @@ WRITES: tuple[Write, ...] = (
         EVACUATIONS,
         items=Items("finalizers", "", (), suffix=f".{SUFFIX}"),
         annotations=(CALLERS,),
+        labels_of_pods=True,
     ),
-    Write(SHUTDOWN_AGENT, NODES, items=Items("taints", "key", (SHUTDOWN_TAINT,)), tolerated=_NONE),
+    Write(
+        SHUTDOWN_AGENT,
+        NODES,
+        items=Items("taints", "key", (SHUTDOWN_TAINT,)),
+        tolerated=_NONE,
+        enforced=True,
+    ),
     Write(
         SHUTDOWN_AGENT,
         NODES,
         "status",
         items=Items("conditions", "type", (GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS)),
         tolerated=_NONE,
+        enforced=True,
     ),
     Write(
         SHUTDOWN_AGENT,
@@ -280,18 +293,21 @@ WRITES: tuple[Write, ...] = (
         "status",
         items=Items("conditions", "type", (DISRUPTION_TARGET,)),
         tolerated=_NONE,
+        enforced=True,
     ),
     Write(
         SHUTDOWN_AGENT,
         EVICTIONREQUESTS,
         items=Items("requesters", "name", (), suffix=f".{REQUESTER_SUFFIX}"),
         annotations=(SHUTDOWN_DEADLINE,),
+        labels_of_pods=True,
     ),
     Write(
         SHUTDOWN_AGENT,
         EVACUATIONS,
         items=Items("finalizers", "", (), suffix=f".{REQUESTER_SUFFIX}"),
         annotations=(SHUTDOWN_DEADLINE,),
+        labels_of_pods=True,
     ),
 )
 """What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""
@@ -314,11 +330,15 @@ def agent_confinement(settings: Settings) -> list[Obj]:
 
 
 def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
+    chosen = [one for one in WRITES if one.account in accounts]
     if settings.confine is Confinement.OFF:
-        return []
-    enforced = settings.confine is Confinement.ENFORCE
-    made = [one.policy(accounts[one.account]) for one in WRITES if one.account in accounts]
-    return [obj for policy in made for obj in bound(policy, deny=enforced)]
+        chosen = [one for one in chosen if one.enforced]
+    everything = settings.confine is Confinement.ENFORCE
+    return [
+        obj
+        for one in chosen
+        for obj in bound(one.policy(accounts[one.account]), deny=everything or one.enforced)
+    ]
 
 
 def _webhook_requests(settings: Settings) -> Obj:
