@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 import pytest
 
 from support.effort import seeds
-from support.matrix.simulated import run_plain, run_seed
+from support.matrix.place import Refusal
+from support.matrix.simulated import GATES, SimulatedPlace, run_plain, run_seed
 from support.matrix.table import CASES
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.clock import LoopClock
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.run import Sim, run_sim
 
 pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
@@ -32,3 +40,34 @@ def test_it_ends_by_itself_also_after_faults_and_crashes(part: int) -> None:
 @pytest.mark.parametrize(("seed", "name"), KEPT)
 def test_what_failed_once_ends_by_itself(seed: int, name: str) -> None:
     assert run_seed(seed, name).problem == ""
+
+
+def test_a_long_refusal_ends_by_itself_where_time_passes_while_code_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In virtual time two readings of the clock in one step are equal; in real time they never are."""
+    read, readings = LoopClock.now, [0.0, 0]
+
+    def now(self: Any) -> dt.datetime:
+        at = self.monotonic()
+        readings[:] = [at, readings[1] + 1 if readings[0] == at else 1]
+        return read(self) + dt.timedelta(microseconds=readings[1])
+
+    monkeypatch.setattr(LoopClock, "now", now)
+
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings(gates=GATES)) as world:
+            place = SimulatedPlace(world)
+            await place.pod("p")
+            await place.refuse(Refusal(kind=EVICTIONREQUESTS, method="POST", by="away"))
+            await place.drain()
+            await sim.clock.sleep(120)
+            await place.allow()
+
+            def drained() -> bool:
+                found = world.find(NODEMAINTENANCES, place.drain_name)
+                return found is not None and found["status"]["phase"] == "Drained"
+
+            await world.until(drained, 30.0)
+
+    run_sim(main, limit=86400.0)

@@ -116,10 +116,10 @@ def project_pod(pod: Pod) -> Pod:
 def project_request(request: EvictionRequest) -> EvictionRequest:
     """All that the process depends on, and the conditions of others, which travel along in patches.
 
-    Finalizers matter only where they name requesters.
+    Finalizers matter only where they name requesters, and where they keep what was deleted.
     """
     meta = _request_meta(request.metadata)
-    if request.kind is EVACUATIONS:
+    if request.kind is EVACUATIONS or request.metadata.deletion_timestamp is not None:
         meta = replace(meta, finalizers=request.metadata.finalizers)
     return type(request)(
         metadata=meta, spec=_request_spec(request.spec, meta.name), status=_request_status(request.status)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
+from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
 from vacate.eviction.dialects.registry import dialect_of
@@ -106,8 +106,11 @@ PINNED_DELAY = dt.timedelta(seconds=5)
 
 def pinned_since(request: EvictionRequest | None) -> dt.datetime | None:
     """Since when a request that is over and deleted is there all the same; None where that is not so."""
-    over = request is not None and request.complete
-    return request.metadata.deletion_timestamp if over and request is not None else None
+    if request is None or not request.complete or (deleted := request.metadata.deletion_timestamp) is None:
+        return None
+    ended = condition(request.status.conditions, COMPLETE)
+    # It may have been deleted long before it was over: its finalizers have their time from its end.
+    return max(deleted, (ended.last_transition_time if ended else None) or deleted)
 
 
 def from_pin(

@@ -133,7 +133,7 @@ def _held(
         plan.wake(next_report(pod, request))
     if pod.terminating:
         return None if held is None else around.dated(held, now)
-    if held is None and request is not None and pinned_since(request) is not None:
+    if held is None and request is not None and _pinned_since(maintenance, request) is not None:
         held = from_pin(pod, request, around.unevicted.get(uid), budgets)
     elif held is None and uid in around.refused and _lacks(maintenance, request):
         held = from_error(pod, around.refused[uid])
@@ -164,7 +164,7 @@ def _leave(
     A request that is over and deleted, and that something holds, counts as none: no other can be made under
     its name, so that the pod is evicted without one.
     """
-    if (since := pinned_since(request)) is not None:
+    if (since := _pinned_since(maintenance, request)) is not None:
         plan.wake(since + PINNED_DELAY)
         if now >= since + PINNED_DELAY:
             (plan.delete if verdict.treatment is Treatment.EVICT_LAST else plan.evict).append(pod)
@@ -175,6 +175,13 @@ def _leave(
     last = verdict.treatment is Treatment.EVICT_LAST
     if last and asked and request is not None and recorded_stage(request) is Stage.BLOCKED:
         plan.delete.append(pod)
+
+
+def _pinned_since(maintenance: NodeMaintenance, request: EvictionRequest | None) -> dt.datetime | None:
+    """Since when others hold a request that is over; a name of our own that holds it is taken out first."""
+    if request is not None and dialect_of(request).requesters_hold and _is_on(maintenance, request):
+        return None
+    return pinned_since(request)
 
 
 def _is_on(maintenance: NodeMaintenance, request: EvictionRequest) -> bool:

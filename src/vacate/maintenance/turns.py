@@ -57,18 +57,21 @@ def next_turns(
 ) -> Turns:
     """The nodes whose turn comes now, of those that wait, in the order given."""
     found = Turns()
-    turns = [*(Turn("", node, rules.topology_key) for node in own), *others]
-    names = {turn.node.metadata.name for turn in turns}
+    apart: _Apart = {}
+    names: set[str] = set()
+    for turn in (*(Turn("", node, rules.topology_key) for node in own), *others):
+        _take(apart, turn, rules)
+        names.add(turn.node.metadata.name)
     room = limit_of(rules.max_nodes, rules.total) - len(own)
     for node in waiting:
         if len(found.starts) >= room:
             break
         name = node.metadata.name
-        conflict = next(((one, key) for one in turns if (key := _apart(node, one, rules))), None)
-        full = rules.max_draining is not None and len(names | {name}) > rules.max_draining
+        conflict = _conflict(apart, node)
+        full = rules.max_draining is not None and len(names) + (name not in names) > rules.max_draining
         if conflict is None and not full:
             found.starts.append(name)
-            turns.append(Turn("", node, rules.topology_key))
+            _take(apart, Turn("", node, rules.topology_key), rules)
             names.add(name)
         elif not found.held and (conflict is None or conflict[0].maintenance):
             found.held = name
@@ -76,10 +79,22 @@ def next_turns(
     return found
 
 
-def _apart(node: Node, turn: Turn, rules: TurnRules) -> str:
-    """The label that keeps the node from being drained beside the other; empty where none does."""
-    if turn.node.metadata.name == node.metadata.name:
-        return ""
-    mine, its = node.metadata.labels, turn.node.metadata.labels
-    keys = (rules.topology_key, rules.draining_key, turn.topology_key)
-    return next((key for key in keys if key and mine.get(key, "") != its.get(key, "")), "")
+_Apart = dict[str, dict[str, Turn]]  # by label: its values among the turns that count for it, each with one
+
+
+def _take(apart: _Apart, turn: Turn, rules: TurnRules) -> None:
+    for key in (rules.topology_key, rules.draining_key, turn.topology_key):
+        if key:
+            apart.setdefault(key, {}).setdefault(turn.node.metadata.labels.get(key, ""), turn)
+
+
+def _conflict(apart: _Apart, node: Node) -> tuple[Turn, str] | None:
+    """A turn that the node must not be drained beside, and the label by which; of one node the labels are
+    the same, so that it is never apart from itself."""
+    labels = node.metadata.labels
+    for key, values in apart.items():
+        mine = labels.get(key, "")
+        for value, turn in values.items():
+            if value != mine:
+                return turn, key
+    return None

@@ -6,8 +6,8 @@ import pytest
 
 from support.simulated.clusters import in_world
 from support.simulated.evictions import as_interceptor, finish, request_eviction, running_pod, status
-from support.simulated.workloads import created
-from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, PODS
+from support.simulated.workloads import condition_of, created
+from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
@@ -15,8 +15,10 @@ from vacate.crds.evacuation import strategy as evacuation_strategy
 from vacate.crds.evictionrequest import strategy as eviction_strategy
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import PREFIXES
+from vacate.eviction.succession import HANDED_OVER
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
+from vacate.testing import pdb
 
 pytestmark = pytest.mark.sim
 
@@ -98,3 +100,42 @@ def test_who_waits_says_for_what() -> None:
         await world.until(lambda: evacuation_status(world, evacuation).get("activeEvacuatorClass") == MOVER)
 
     in_world(body, gates=BOTH)
+
+
+def test_a_request_that_is_superseded_does_not_hold_the_other() -> None:
+    async def body(world: World) -> None:
+        pod = await running_pod(world, metadata={"labels": {"app": "p"}})
+        budget = pdb("p", min_available=1, selector={"app": "p"})
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        name = await request_eviction(world, pod)
+        evacuation = EVACUATION.new_request(codec_for(Pod).convert(pod), "drain.example.com", "", None)
+        await world.client.create(EVACUATIONS, evacuation, "default")
+        await world.until(
+            lambda: condition_of(created(world, EVICTIONREQUESTS, name), "Progressing", "reason") == "Blocked"
+        )
+        registered = {"metadata": {"annotations": {f"{PREFIXES[0]}/priority_{SAVER}": "10"}}}
+        await world.client.patch(PODS, "p", registered, "default")
+        await world.sim.clock.sleep(60.0)
+        await world.client.delete(PODDISRUPTIONBUDGETS, "p", "default")
+        await world.until(lambda: world.find(PODS, "p", "default") is None, 3600.0)
+
+    in_world(body, gates=BOTH)
+
+
+def test_a_record_that_cannot_be_read_holds_nothing() -> None:
+    async def body(world: World) -> None:
+        pod = await running_pod(world)
+        record = {"type": HANDED_OVER, "status": "True", "reason": "x", "message": "x"}
+        change = {"status": {"conditions": [{**record, "lastTransitionTime": "2024-01-01T00:00:00Z"}]}}
+        await world.client.patch(
+            PODS,
+            "p",
+            change,
+            "default",
+            patch_type="application/strategic-merge-patch+json",
+            subresource="status",
+        )
+        await request_eviction(world, pod)
+        await world.until(lambda: world.find(PODS, "p", "default") is None, 60.0)
+
+    in_world(body)

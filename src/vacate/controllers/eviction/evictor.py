@@ -132,8 +132,17 @@ class Evictor:
     ) -> Outcome | TargetUnclear:
         answer = answer_of(error) if isinstance(error, ApiError) else Answer.TRY_AGAIN
         own = isinstance(error, ApiError) and is_by_budget(error) and self._is_held_by_own(request, pod)
-        if own and await self._goes_past(request, pod):
-            return Later(self._attempts.accepted(request, self._deps.clock.now()))
+        if own:
+            try:
+                if await self._goes_past(request, pod):
+                    return Later(self._attempts.accepted(request, self._deps.clock.now()))
+            except NotFound:
+                raise
+            except ApiError as denied:
+                if not denied.is_refusal:
+                    raise
+                why = f"The deletion past the pod's own budget was refused: {denied}"
+                return await self._refused(request, why, by_budget=False)
         if answer is Answer.REFUSED and isinstance(error, ApiError):
             return await self._refused(request, why_refused(error), by_budget=is_by_budget(error) and not own)
         self._count[Result.FAILED].inc()

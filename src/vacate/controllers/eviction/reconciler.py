@@ -121,7 +121,9 @@ class EvictionRequests:
         """One step of the process."""
         request = self._requests.get(*key)
         if (pod := self._pod_to_proceed_with(key, request)) is not None:
-            return await self._succession.proceed(key.namespace, pod, key.name)
+            handed_over = await self._succession.proceed(key.namespace, pod, key.name)
+            if handed_over is not None:
+                return handed_over
         if request is None or self._dialect.settled(request):
             self._forget(key)
             return Done()

@@ -70,10 +70,13 @@ class Succession:
         await self._record(ref.name, meta.namespace, ref.uid, self._successor(found))
         await self._writer.write(request, supersede_patch(request, action, now))
         self._writer.note(*events.superseded(request, action))
-        return await self.proceed(meta.namespace, ref.name, meta.name)
+        return await self.proceed(meta.namespace, ref.name, meta.name) or Done()
 
-    async def proceed(self, namespace: str, pod_name: str, request_name: str) -> Outcome:
-        """Do what is left to be done for a pod, whatever a process before this one has done."""
+    async def proceed(self, namespace: str, pod_name: str, request_name: str) -> Outcome | None:
+        """Do what is left to be done for a pod, whatever a process before this one has done.
+
+        None where that is nothing: the record is of another API's request, or cannot be read.
+        """
         pod = await self._pod(namespace, pod_name)
         if pod is None or terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
             return Done()  # it needs no request any more
@@ -84,7 +87,7 @@ class Succession:
         found = await self._read(namespace, request_name)
         if wanted is None:
             if found is None or not is_superseded(self._typed(found)):
-                return Done()
+                return None
             wanted = self._successor(found)
             await self._record(pod_name, namespace, uid, wanted)
         old = superseded_uid(wanted)

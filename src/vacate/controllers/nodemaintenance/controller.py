@@ -37,7 +37,7 @@ from vacate.maintenance.report import (
 )
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 
 QUEUE = "nodemaintenances"
 REFUSED_AGAIN = dt.timedelta(seconds=10)
@@ -160,10 +160,13 @@ class NodeMaintenances:
 
     def _wake_for_refused(self, plan: Plan, attempts: Attempts, now: dt.datetime) -> None:
         """Whatever was refused is asked for again, though nothing changes that a watch shows."""
+        # What was tried after `now` may be due later than any delay from then on, which `due` takes for a
+        # clock that was set back.
+        latest = self._deps.clock.now() + dt.timedelta(seconds=MAX_RETRY_SECONDS)
         for pod in plan.request:
-            plan.wake(attempts.due(pod, now))
+            plan.wake(attempts.due(pod, now) or latest)
         for pod in plan.evict:
-            plan.wake(attempts.eviction_due(pod, now))
+            plan.wake(attempts.eviction_due(pod, now) or latest)
         plan.wake(attempts.unseen_until())
         if attempts.nodes or attempts.deletions or attempts.withdrawals:
             plan.wake(now + REFUSED_AGAIN)

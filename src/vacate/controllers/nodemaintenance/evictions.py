@@ -143,6 +143,9 @@ class Evictions:
             before = attempts.evictions.get(meta.uid)
             attempt = Attempt(now, before.count + 1 if before else 1)
             try:
+                if not await self._is_held(pod):
+                    attempts.evictions[meta.uid] = attempt
+                    return  # only the cache shows it; another request can be made
                 await self._deps.client.evict(meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
                 accepted.append(pod)
             except (NotFound, Conflict):
@@ -153,6 +156,18 @@ class Evictions:
 
         await for_each(pods, one)
         return accepted
+
+    async def _is_held(self, pod: Pod) -> bool:
+        """Whether the server itself still has the request that is over: the cache may be behind."""
+        found = self._view.request_for(pod)
+        if found is None:
+            return False
+        dialect, meta = dialect_of(found), found.metadata
+        try:
+            live = await self._deps.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
+        except NotFound:
+            return False
+        return bool(live.metadata.uid == meta.uid)
 
     def _requester(self, maintenance: str, dialect: Dialect) -> Requester:
         deps, name = self._deps, requester_of(maintenance, dialect)

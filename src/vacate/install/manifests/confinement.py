@@ -333,12 +333,9 @@ def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
     chosen = [one for one in WRITES if one.account in accounts]
     if settings.confine is Confinement.OFF:
         chosen = [one for one in chosen if one.enforced]
-    everything = settings.confine is Confinement.ENFORCE
-    return [
-        obj
-        for one in chosen
-        for obj in bound(one.policy(accounts[one.account]), deny=everything or one.enforced)
-    ]
+    every = settings.confine is Confinement.ENFORCE
+    made = [(one.policy(accounts[one.account]), every or one.enforced) for one in chosen]
+    return [obj for policy, deny in made for obj in bound(policy, deny=deny)]
 
 
 def _webhook_requests(settings: Settings) -> Obj:
