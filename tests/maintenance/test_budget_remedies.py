@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from vacate.api.types import PodDisruptionBudget
+from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.maintenance.blockers import budget_remedy
 
 pytestmark = pytest.mark.unit
@@ -23,9 +23,42 @@ pytestmark = pytest.mark.unit
     ],
 )  # fmt: skip
 def test_remedy(expected: int, desired: int, healthy: int, remedy: str) -> None:
+    assert remedy in budget_remedy(Pod(), _budget(expected, desired, healthy))
+
+
+def _budget(expected: int, desired: int, healthy: int) -> PodDisruptionBudget:
     status = {"expectedPods": expected, "desiredHealthy": desired, "currentHealthy": healthy}
     spec = {"minAvailable": desired}
-    budget = msgspec.convert(
-        {"metadata": {"name": "web"}, "spec": spec, "status": status}, PodDisruptionBudget
-    )
-    assert remedy in budget_remedy(budget)
+    return msgspec.convert({"metadata": {"name": "web"}, "spec": spec, "status": status}, PodDisruptionBudget)
+
+
+MOVE = "kubectl annotate deployment my-web vacate.dev/move-before-eviction=true -n shop; or add replicas"
+PREPARED = "kubectl annotate statefulset db vacate.dev/delete-when-prepared=true -n shop; or add replicas"
+PLAIN = "never allows an eviction: add replicas"
+HOOK = {"interceptor.evictionrequest.coordination.k8s.io/priority_backup.example.com": "100"}
+MOVED = {
+    "interceptor.evictionrequest.coordination.k8s.io/priority_deployment.apps.k8s.io": "10000/controller"
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "annotations", "pods", "remedy"),
+    [
+        pytest.param("ReplicaSet/my-web-5d9f", {}, 1, MOVE, id="of a Deployment"),
+        pytest.param("ReplicaSet/my-web-5d9f", {}, 3, MOVE, id="all three of a Deployment"),
+        pytest.param("ReplicaSet/my-web-5d9f", MOVED, 1, PLAIN, id="moved already"),
+        pytest.param("ReplicaSet/my-web", {}, 1, PLAIN, id="of a ReplicaSet alone"),
+        pytest.param("StatefulSet/db", HOOK, 1, PREPARED, id="of a StatefulSet with a hook"),
+        pytest.param("StatefulSet/db", HOOK, 3, PLAIN, id="the budget protects others too"),
+        pytest.param("StatefulSet/db", {}, 1, PLAIN, id="nothing prepares it"),
+    ],
+)
+def test_what_the_workload_can_opt_in_to_comes_first(
+    owner: str, annotations: dict[str, str], pods: int, remedy: str
+) -> None:
+    kind, _, name = owner.partition("/")
+    by = {"kind": kind, "name": name, "controller": True}
+    labels = {"pod-template-hash": "5d9f"} if kind == "ReplicaSet" else {}
+    meta = {"namespace": "shop", "labels": labels, "annotations": annotations, "ownerReferences": [by]}
+    pod = msgspec.convert({"metadata": meta}, Pod)
+    assert remedy in budget_remedy(pod, _budget(pods, pods, pods))

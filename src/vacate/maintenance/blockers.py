@@ -16,7 +16,7 @@ from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.maintenance.pods import Verdict
 from vacate.maintenance.turns import Turns
-from vacate.views.budgets import allowance_of, covering
+from vacate.views.budgets import allowance_of, covering, never_allows, opt_in
 from vacate.views.phrases import counted, listed
 from vacate.views.refusals import refusal_of
 
@@ -131,7 +131,7 @@ def from_pin(
         return blocker(pod, "RequestPinned", f"{text}the pod is evicted without it", remedy, meta.name)
     found = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
     if len(found) == 1:
-        remedy = budget_remedy(found[0])
+        remedy = budget_remedy(pod, found[0])
     text += f"the eviction without it was refused: {plain(refused, 500)}"
     return blocker(pod, "RequestPinned", text, remedy, meta.name)
 
@@ -235,24 +235,26 @@ def _refused(
     awaited = [
         one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
     ]
-    remedy = budget_remedy(found[0], awaited)
+    remedy = budget_remedy(pod, found[0], awaited)
     return blocker(pod, "DisruptionBudget", allowance_of(found[0]), remedy, names[0])
 
 
-def budget_remedy(budget: PodDisruptionBudget, unscheduled: Sequence[str] = ()) -> str:
-    """What would make room in a budget, some of whose pods may have no node."""
+def budget_remedy(pod: Pod, budget: PodDisruptionBudget, unscheduled: Sequence[str] = ()) -> str:
+    """What would let the pod go that a budget holds, some of whose pods may have no node."""
     status, name = budget.status, budget.metadata.name
     if budget.spec.min_available is None and budget.spec.max_unavailable is None:
         return (
             f"disruption budget {name} says neither minAvailable nor maxUnavailable, and so never allows an "
             "eviction: set one of them"
         )
-    if status.expected_pods <= status.desired_healthy:
+    if never_allows(budget):
         count = status.expected_pods
         pods = "its only pod" if count == 1 else f"all of its {count} pods"
+        way = opt_in(pod, budget)
+        first = f"{way[0]}: {way[1]}; or " if way else ""
         return (
-            f"disruption budget {name} needs {pods} healthy and never allows an eviction: add replicas or "
-            "lower what it demands"
+            f"disruption budget {name} needs {pods} healthy and never allows an eviction: {first}"
+            "add replicas or lower what it demands"
         )
     if status.current_healthy > status.desired_healthy:
         # The API server debits a budget at once; its controller counts again when the pod is gone.

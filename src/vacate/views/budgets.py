@@ -12,10 +12,42 @@ from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
+from vacate.eviction.registration import registered_names, registering_part
 from vacate.kube.eviction import check_eviction
-from vacate.views.phrases import counted
+from vacate.views.phrases import command_line, counted
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
+
+_TEMPLATE_HASH = "pod-template-hash"  # written by Deployments; their ReplicaSets are named DEPLOYMENT-HASH
+_MOVE, _DELETE_PREPARED = "vacate.dev/move-before-eviction=true", "vacate.dev/delete-when-prepared=true"
+
+
+def never_allows(budget: PodDisruptionBudget) -> bool:
+    """Whether the budget needs every pod that it counts, so that waiting does not help."""
+    return budget.status.expected_pods <= budget.status.desired_healthy
+
+
+def opt_in(pod: Pod, budget: PodDisruptionBudget) -> tuple[str, str] | None:
+    """What the workload of a pod can opt in to, where its budget never allows an eviction.
+
+    That is a phrase and the command; None for other workloads, and for pods that are registered already.
+    """
+    owner, meta = pod.metadata.controller, pod.metadata
+    if owner is None or not never_allows(budget):
+        return None
+    listed = [one.name for one in pod.spec.eviction_interceptors]
+    registered = {*registered_names(registering_part(pod)), *listed}
+    stem, _, hash_ = owner.name.rpartition("-")
+    if owner.kind == "ReplicaSet" and stem and hash_ == meta.labels.get(_TEMPLATE_HASH):
+        if "deployment.apps.k8s.io" in registered:
+            return None
+        words = "deployment", stem, _MOVE
+        return "start a replacement first", command_line("kubectl", "annotate", *words, "-n", meta.namespace)
+    if owner.kind == "StatefulSet" and registered and budget.status.expected_pods == 1:
+        words = "statefulset", owner.name, _DELETE_PREPARED
+        command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
+        return "let it be deleted once its interceptors have prepared it", command
+    return None
 
 
 def covering(

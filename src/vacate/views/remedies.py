@@ -15,6 +15,7 @@ from vacate.eviction.requesternames import (
     is_maintenance,
     maintenance_of,
 )
+from vacate.views.budgets import opt_in
 from vacate.views.model import ExplanationInput, Remedy
 from vacate.views.phrases import command_line
 
@@ -113,7 +114,23 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     )
     if len(names) > 1:
         return Remedy("Change the budgets so that only one of them selects the pod.", look), past
-    return Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look), past
+    way = opt_in(inputs.pod, inputs.budgets[0]) if inputs.pod is not None else None
+    return (
+        *((Remedy(f"{way[0][:1].upper()}{way[0][1:]}.", way[1]),) if way else ()),
+        Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look),
+        past,
+    )
+
+
+def retry_now(inputs: ExplanationInput) -> Remedy:
+    """Another attempt before the next scheduled one."""
+    return Remedy("Try it again now.", inputs.command("retry"))
+
+
+def skip_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
+    """The end of a turn that nobody else ends."""
+    command = command_line(inputs.program, "skip", inputs.name, interceptor, "-n", inputs.namespace)
+    return Remedy("Do not wait for it; its turn counts as failed.", command)
 
 
 def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:

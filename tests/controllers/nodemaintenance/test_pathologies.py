@@ -53,8 +53,9 @@ def test_a_budget_that_never_allows_an_eviction_is_named_with_the_remedy(budget:
         held = await blocked(world, only["spec"]["nodeName"])
         assert (held["kind"], held["name"]) == ("DisruptionBudget", "web")
         assert held["remedy"] == (
-            "disruption budget web needs its only pod healthy and never allows an eviction: add replicas or "
-            "lower what it demands"
+            "disruption budget web needs its only pod healthy and never allows an eviction: start a "
+            "replacement first: kubectl annotate deployment web vacate.dev/move-before-eviction=true -n "
+            "default; or add replicas or lower what it demands"
         )
 
     in_world(body)

@@ -164,7 +164,9 @@ def foreseen(
         why = would_refuse(one.pod, held) if held else ""
         if why:
             names = ",".join(budget.metadata.name for budget in held)
-            remedy = budget_remedy(held[0]) if len(held) == 1 else "let only one budget select the pod"
+            remedy = (
+                budget_remedy(one.pod, held[0]) if len(held) == 1 else "let only one budget select the pod"
+            )
             found.append(blocker(one.pod, BUDGET_BLOCKER, why, remedy, names))
         if meta.uid in crowded:
             found.append(

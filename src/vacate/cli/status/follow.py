@@ -30,6 +30,7 @@ from vacate.cli.status.presence import NamedPods, left_over, nothing_to_follow
 from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View
 from vacate.entropy import system_entropy
+from vacate.eviction.records.reader import is_superseded
 from vacate.runtime.dependencies import InformerFactory
 from vacate.views.managerhealth import Unattended, unattended_request
 from vacate.views.phrases import NOTHING
@@ -43,6 +44,7 @@ class Follower:
     """Follows the requests of a namespace, or of all; ends when there is nothing to wait for.
 
     That is when each named pod is gone and no open request is about it, or its request is complete.
+    One that is superseded is not over: a new one takes over.
     """
 
     def __init__(self, cluster: Cluster, view: View) -> None:
@@ -58,7 +60,7 @@ class Follower:
         self._changes = Changes()
         self._lines: ChangeLines | None = None
         self._outage = Outage(cluster.clock)
-        self._seen: dict[str, bool] = {}  # by pod: whether its request is over
+        self._seen: dict[str, bool | None] = {}  # by pod: whether its request is over; None: another follows
         say = (lambda _: self._changes.notify()) if self._console.is_terminal else None
         self._manager = ManagerWatch(cluster, self._unattended, say)
         self._gone: dict[str, Row] = {}  # of named pods, whose end is worth a look: the request's last row
@@ -133,7 +135,7 @@ class Follower:
         if request is None or (pods and pod_of(request) not in pods):
             return
         pod, row = pod_of(request), row_of(request, self._known_budgets(), self._cluster.clock.now())
-        self._seen[pod] = new is None or new.complete
+        self._seen[pod] = None if is_superseded(request) else new is None or new.complete
         if new is None:
             row = replace(row, stage=row.stage if request.complete else DELETED, active=NOTHING)
             self._gone |= {pod: row} if pods else {}
@@ -146,7 +148,7 @@ class Follower:
 
     def _done(self) -> bool:
         pods = self._view.pods
-        return bool(pods) and all(self._seen.get(pod, self._pods.absent(pod)) for pod in pods)
+        return bool(pods) and all(self._pods.is_over(pod, self._seen.get(pod)) for pod in pods)
 
     def _rows(self) -> list[Row]:
         pods, now = self._view.pods, self._cluster.clock.now()

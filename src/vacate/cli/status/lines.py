@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
-from vacate.api.types.evictionrequest import COMPLETE
+from vacate.api.types.evictionrequest import COMPLETE, PROGRESSING
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
@@ -21,6 +21,7 @@ from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
 from vacate.clock import Clock
 from vacate.entropy import system_entropy
+from vacate.eviction.model import Stage
 from vacate.runtime.dependencies import InformerFactory
 from vacate.views.managerhealth import Unattended
 from vacate.views.statusrows import Row, header_of
@@ -58,7 +59,7 @@ class WatchEvents:
         self._view, self._cluster = view, cluster
         self._informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
         self._pods = NamedPods(self._informers, view)
-        self._over: dict[str, bool] = {}
+        self._over: dict[str, bool | None] = {}  # by pod: whether its request is over; None: another follows
         self._changes = Changes()
         self._outage = Outage(cluster.clock)
         self._informer: Informer[Obj] = Informer(
@@ -100,7 +101,8 @@ class WatchEvents:
         pod = named_pod(request)
         if self._view.pods and pod not in self._view.pods:
             return
-        self._over[pod] = new is None or _is_over(new)
+        superseded = _is_over(request) and _stage(request) == Stage.SUPERSEDED
+        self._over[pod] = None if superseded else new is None or _is_over(new)
         if old != new:
             self._print(DELETED if new is None else ADDED if old is None else MODIFIED, request, pod)
         self._changes.notify()
@@ -118,13 +120,18 @@ class WatchEvents:
 
     def _done(self) -> bool:
         pods = self._view.pods
-        return bool(pods) and all(self._over.get(pod, self._pods.absent(pod)) for pod in pods)
+        return bool(pods) and all(self._pods.is_over(pod, self._over.get(pod)) for pod in pods)
 
 
 def _is_over(request: Obj) -> bool:
-    conditions = dig(request, "status", "conditions")
-    return any(
-        one.get("type") == COMPLETE and one.get("status") == "True"
-        for one in (conditions if isinstance(conditions, list) else [])
-        if isinstance(one, dict)
-    )
+    return any(one.get("status") == "True" for one in _conditions(request, COMPLETE))
+
+
+def _stage(request: Obj) -> str:
+    return next((str(one.get("reason")) for one in _conditions(request, PROGRESSING)), "")
+
+
+def _conditions(request: Obj, type_: str) -> list[Obj]:
+    found = dig(request, "status", "conditions")
+    listed = found if isinstance(found, list) else []
+    return [one for one in listed if isinstance(one, dict) and one.get("type") == type_]

@@ -48,6 +48,10 @@ class NamedPods:
             return False
         return not reader.list() and not reader.list_unreadable()
 
+    def is_over(self, name: str, request_over: bool | None) -> bool:
+        """Whether a watch may end: as its request says, or, where there is none, by the pod's absence."""
+        return self.absent(name) if request_over is None else request_over
+
 
 def nothing_to_follow(name: str, view: View) -> str:
     """The sentence for a named pod that has neither an object nor a request."""

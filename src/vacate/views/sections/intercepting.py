@@ -25,6 +25,7 @@ from vacate.views.remedies import (
     find_interceptor,
     follow,
     look_for_controller,
+    skip_interceptor,
 )
 
 EVICTED_NEXT = "the pod is evicted through the API as soon as its disruption budgets allow it"
@@ -56,6 +57,7 @@ def at_work(inputs: ExplanationInput, action: Hold) -> Section:
         remedies=(
             follow(inputs),
             *(() if responded else (find_interceptor(inputs, active),)),
+            skip_interceptor(inputs, active),
             *cancellation(inputs),
         ),
     )
@@ -144,6 +146,7 @@ def overdue(inputs: ExplanationInput, just_started: Hold) -> Section:
         next_at=latest,
         remedies=(
             find_interceptor(inputs, active),
+            skip_interceptor(inputs, active),
             *look_for_controller(inputs, deadline + share),
             *cancellation(inputs),
         ),
