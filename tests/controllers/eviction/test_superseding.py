@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.effort import CRASH_STEP, SEEDS
+from support.matrix.place import Refusal
+from support.matrix.simulated import SimulatedPlace
 from support.simulated.clusters import in_world
 from support.simulated.deployments import REGISTERED, fewest, is_quiet, pods, replicas
 from support.simulated.dyingmanager import die_at_every_request
@@ -22,7 +24,8 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.succession import HANDED_OVER
 from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
-from vacate.sim.cluster import World
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.run import Sim, run_sim
 from vacate.testing import pdb
 
 pytestmark = pytest.mark.sim
@@ -283,3 +286,25 @@ def test_another_try_gives_interceptors_another_turn() -> None:
 def failed_evictions(world: World, uid: str) -> int:
     counted = status(world, uid).get("podEvictionStatus") or {}
     return int(counted.get("failedAPIEvictionCounter", 0))
+
+
+def test_who_withdraws_while_a_new_request_takes_over_is_withdrawn_from_it() -> None:
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings()) as world:
+            place = SimulatedPlace(world)
+            old = await guarded_replica(world)
+            name, uid = old["metadata"]["name"], old["metadata"]["uid"]
+            anna = requester(world, "anna.example.com")
+            await anna.request(name, "default")
+            await world.until(lambda: is_blocked(world, uid))
+            await place.refuse(Refusal(kind=EVICTIONREQUESTS, method="POST", by="away"))
+            await opt_in(world)
+            await world.until(lambda: world.find(EVICTIONREQUESTS, uid, "default") is None)
+            withdrawing = sim.loop.create_task(anna.withdraw(name, "default"))
+            await sim.clock.sleep(5.0)
+            await place.allow()
+            assert await withdrawing
+            await sim.clock.sleep(120.0)
+            assert [one["metadata"]["uid"] for one in world.objects(PODS, "default")] == [uid]
+
+    run_sim(main, limit=86400.0)

@@ -26,6 +26,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
+from vacate.eviction.succession import is_handed_over
 from vacate.sdk import Requester
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of
@@ -110,6 +111,8 @@ class Cancelling:
         """Cancel for one pod; what was done, as the rest of a sentence that begins with the pod."""
         found = await find(self._cluster, pod)
         request, there = found.typed_request, found.typed_pod
+        if (request is None or is_superseded(request)) and there is not None and is_handed_over(there):
+            raise ConfigError(f"a new eviction request for pod {pod} is taking over: try again shortly")
         if request is None:
             raise ConfigError(f"there is no eviction request for pod {pod}")
         if request.complete:

@@ -21,6 +21,7 @@ from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.records.reader import is_superseded
+from vacate.eviction.succession import is_handed_over
 from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
 from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden
@@ -109,10 +110,11 @@ class Requester:
         """Take out this requester's name, and no other; False where it is not on a request that goes on.
 
         The last name that goes cancels the request. CancellationForbidden while an interceptor forbids it:
-        an EvictionRequest keeps the name then, and an Evacuation goes on without it.
+        an EvictionRequest keeps the name then, and an Evacuation goes on without it. Where a new one takes
+        over, that one is waited for; Conflict where it does not come.
         """
         for _ in range(_CONFLICTS):
-            request = await self.find(ref, namespace)
+            request = await self._going_on(ref, namespace)
             if request is None or request.complete or not has_requester(request, self.name):
                 return False
             if self.dialect.fixes_requesters(request):
@@ -225,6 +227,30 @@ class Requester:
             if pod is None or pod.terminating:
                 return False
         return False
+
+    async def _going_on(self, ref: Ref, namespace: str) -> EvictionRequest | None:
+        """The request for the pod; where another takes over its requesters, that one."""
+        request = await self.find(ref, namespace)
+        if request is not None and not is_superseded(request):
+            return request
+        try:
+            where = await self._where(ref, namespace)
+        except NotFound:
+            return request
+        pod = await self.live_pod(where)
+        if pod is None or not (request is not None or is_handed_over(pod)):
+            return request
+        async with self._api.watch_at(where) as one:
+            for _ in range(SUCCESSOR_LOOKS):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(SUCCESSOR_SECONDS):
+                        while (found := one.current) is None or is_superseded(found):
+                            await one.change(one.changes)
+                        return found
+                pod = await self.live_pod(where)
+                if pod is None or pod.terminating:
+                    return None
+        raise Conflict(f"the request for pod {where.pod} is superseded, and its successor is not there")
 
     def following(
         self, request: EvictionRequest
