@@ -38,7 +38,7 @@ def cluster_of(server: Embedded) -> Cluster:
     ("command", "message"),
     [
         (lambda cluster: read_node(cluster, "gone"), NO_NODE),
-        (lambda cluster: uncordon_node(cluster, "gone"), NO_NODE),
+        (lambda cluster: uncordon_node(cluster, "gone", set()), NO_NODE),
         (lambda cluster: delete_node(cluster, "gone", confirm=True, dry_run=False), NO_NODE),
         (lambda cluster: check_lost(cluster, "gone"), NO_NODE),
         (lambda cluster: find_nodes(cluster, ["gone"], ""), NO_NODE),

@@ -55,8 +55,19 @@ def test_a_pod_a_node_and_a_drain_are_tried_again() -> None:
         assert phase(world) == "Blocked"  # the drain goes on
         assert world.find(NODEMAINTENANCES, "kernel") is not None
         await world.until(lambda: bool(events_of(world, uid, "RetryRequested")))
-        with pytest.raises(NotFound):
-            await Retrying(cluster(world)).retry("nothing")
+        refusals_of = {
+            "nothing": "there is no pod nothing in namespace default, no node and no drain of that name",
+            "node/nothing": "there is no node nothing; see: kubectl get nodes",
+            "drain/nothing": "there is no NodeMaintenance nothing; see: kubectl get nodemaintenances",
+        }
+        for target, expected in refusals_of.items():
+            with pytest.raises(ConfigError, match=expected):
+                await Retrying(cluster(world)).retry(target)
+        await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        await world.until(lambda: phase(world) == "Drained", 600.0)
+        for target in (f"node/{node}", node, "drain/kernel"):
+            with pytest.raises(ConfigError, match="has no eviction that is blocked"):
+                await Retrying(cluster(world)).retry(target)
 
     in_world(body)
 

@@ -35,7 +35,7 @@ async def run(server: Embedded, spec: Obj | None, *, cordoned: bool = True) -> t
         meta["annotations"] = {CLAIMS: orjson.dumps({"by": {"m": "u"}, "cordoned": True}).decode()}
     await server.seed(NODES, {"metadata": meta, "spec": {"unschedulable": True} if cordoned else {}})
     client = Client(InProcessTransport(server.server, ADMIN))
-    return await uncordon_node(Cluster(client, "d", SystemClock()), "n1"), client
+    return await uncordon_node(Cluster(client, "d", SystemClock()), "n1", set()), client
 
 
 async def test_a_node_is_taken_out_of_a_maintenance_that_names_others(

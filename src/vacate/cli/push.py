@@ -6,11 +6,12 @@ Admission records who wrote it, and the controller does the rest.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 
 import click
 
-from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.names import dns1123_subdomain
 from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import RETRY, SKIP, EvictionRequest
@@ -19,18 +20,21 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import RETRIED, SKIPPED, note
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
+from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.parameters import pod_name, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid, typed_request
+from vacate.cli.common.remedies import no_maintenance, no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.identity import cluster_user
-from vacate.errors import ConfigError, NotFound, VacateError
+from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import has_ended, past_turns
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.kube.patches import guarded
+from vacate.maintenance.blockers import RETRIED_REFUSALS
 from vacate.maintenance.names import requester_of
 from vacate.views.phrases import command_line, counted, listed
 from vacate.views.statusrows import pod_of
@@ -45,7 +49,7 @@ def retried(text: str) -> str:
     name = text.rpartition("/")[2]
     if "/" in text and not text.startswith((*_NODES, *_DRAINS, *_PODS)):
         raise click.BadParameter(
-            f"{text[:80]!r} is no pod, node or drain; write pod/NAME, node/NAME or drain/NAME"
+            f"{text[:80]!r} is not a pod, node or drain; write pod/NAME, node/NAME or drain/NAME"
         )
     if why := dns1123_subdomain(name):
         raise click.BadParameter(f"{name[:80]!r} is not a name: {'; '.join(why)}")
@@ -73,9 +77,12 @@ def retry(targets: tuple[str, ...], reach: Connection) -> None:
         async with connected(reach) as cluster:
             for target, result in await each(tuple(dict.fromkeys(targets)), Retrying(cluster).retry):
                 if isinstance(result, VacateError):
-                    codes.append(complain(target, result))
+                    codes.append(complain(target, result, kind=""))
                 else:
                     terminal.echo(result)
+                    codes.append(0)
+            if 0 in codes:
+                await say_if_unattended(cluster)
 
     if run_until_signalled(work):
         interrupted()
@@ -100,6 +107,7 @@ def skip(pod: str, interceptor: str, reach: Connection) -> None:
         async with connected(reach) as cluster:
             try:
                 terminal.echo(await skip_turn(cluster, pod, interceptor))
+                await say_if_unattended(cluster)
             except VacateError as error:
                 codes.append(complain(pod, error))
 
@@ -137,16 +145,28 @@ class Retrying:
         """Try again for one target; what was done."""
         name = target.rpartition("/")[2]
         if target.startswith(_NODES):
-            return await self._node(name)
+            try:
+                return await self._node(name)
+            except NotFound:
+                raise no_node(name) from None
         if target.startswith(_DRAINS):
-            return await self._drain(name)
+            try:
+                return await self._drain(name)
+            except NotFound:
+                raise no_maintenance(name) from None
         try:
             return await self._pod(name)
         except NotFound:
             if "/" in target:
                 raise
-        pods = await list_pods(self._cluster, "", field_selector=f"spec.nodeName={name}")
-        return await self._node(name) if pods else await self._drain(name)
+        with contextlib.suppress(NotFound, Forbidden):  # one who may not read nodes may know a drain
+            return await self._node(name)
+        with contextlib.suppress(NotFound):
+            return await self._drain(name)
+        raise ConfigError(
+            f"there is no pod {name} in namespace {self._cluster.namespace}, no node and no drain of that "
+            "name; choose another namespace with -n"
+        )
 
     async def _pod(self, name: str) -> str:
         request = _open_request((await find(self._cluster, name)).typed_request, name)
@@ -157,6 +177,8 @@ class Retrying:
 
     async def _node(self, name: str) -> str:
         pods = await list_pods(self._cluster, "", field_selector=f"spec.nodeName={name}")
+        if not pods:
+            await self._cluster.client.get(NODES, name)  # NotFound where there is no such node
         uids = {pod.metadata.uid for pod in pods}
         found = [one for one in await list_all_requests(self._cluster, "") if named_uid(one) in uids]
         return await self._push_all(f"node/{name}", [typed_request(one) for one in found])
@@ -168,17 +190,22 @@ class Retrying:
         await self._cluster.client.patch(NODEMAINTENANCES, name, guarded(drain.metadata, asked))
         requests = [typed_request(one) for one in await list_all_requests(self._cluster, "")]
         own = [one for one in requests if _requests(one, name)]
-        return await self._push_all(f"nodemaintenance/{name}", own)
+        refused = any(one.kind in RETRIED_REFUSALS for one in drain.status.blockers)
+        return await self._push_all(f"nodemaintenance/{name}", own, refused=refused)
 
-    async def _push_all(self, what: str, requests: Collection[EvictionRequest]) -> str:
+    async def _push_all(
+        self, what: str, requests: Collection[EvictionRequest], *, refused: bool = False
+    ) -> str:
         blocked = [one for one in requests if not one.complete and not _not_blocked(one)]
         waiting = [why for one in requests if not one.complete and (why := _not_blocked(one))]
         for why in waiting:
             terminal.echo(why, err=True)
         for one in blocked:
             await self._push(one)
+        if not blocked and refused:
+            return f"{what}: what was refused is tried again"
         if not blocked:
-            return f"{what} has no eviction that is blocked"
+            raise ConfigError(f"{what} has no eviction that is blocked")
         return f"{what}: {counted(len(blocked), 'eviction is', 'evictions are')} tried again"
 
     async def _push(self, request: EvictionRequest) -> None:

@@ -12,6 +12,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import read_node
@@ -33,23 +34,29 @@ def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
     codes: list[int] = []
+    left: set[str] = set()
 
     async def work() -> None:
         async with connected(reach) as cluster:
             for name in dict.fromkeys(nodes):
                 try:
-                    codes.append(await uncordon_node(cluster, name))
+                    codes.append(await uncordon_node(cluster, name, left))
                 except VacateError as error:
                     terminal.error(f"node/{name}: {error}")
                     codes.append(FAILED)
+            if left:
+                await say_if_unattended(cluster)
 
     if run_until_signalled(work):
         interrupted()
     sys.exit(max(codes, default=0))
 
 
-async def uncordon_node(cluster: Cluster, name: str) -> int:
-    """Take the node out of its maintenances and uncordon it; the exit code."""
+async def uncordon_node(cluster: Cluster, name: str, left: set[str]) -> int:
+    """Take the node out of its maintenances and uncordon it; the exit code.
+
+    `left` gets its name where the rest is left to the manager.
+    """
     client = cluster.client
     node = await read_node(cluster, name)
     claims = claims_of(node)
@@ -72,7 +79,9 @@ async def uncordon_node(cluster: Cluster, name: str) -> int:
         else:
             await client.delete(NODEMAINTENANCES, holder, options=DeleteOptions(uid=found.metadata.uid))
             terminal.echo(f"nodemaintenance/{holder} deleted")
+        left.add(name)
     if claims.by and claims.cordoned:
+        left.add(name)
         terminal.echo(f"node/{name} is uncordoned by the controller")
         return 0
     if not node.spec.unschedulable:

@@ -52,6 +52,9 @@ _NODE_REFUSALS = {
     CONDITIONS_REFUSED: "the conditions of the node could not be written",
 }
 
+RETRIED_REFUSALS = (*_NODE_REFUSALS, "RequestRefused", "DeletionRefused", "WithdrawalRefused")
+"""Kinds of blockers that the controller of NodeMaintenances meets itself, and tries again when asked."""
+
 
 def from_node(kind: str, node: str, message: str) -> Blocker:
     """A node that could not be changed. Without its cordon nothing is done to its pods."""

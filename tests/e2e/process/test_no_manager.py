@@ -62,12 +62,20 @@ def test_without_a_manager_each_command_says_so_and_a_manager_ends_the_drain(clu
     for shown in (lab.vacate("status").err, lab.vacate("explain", "q").out, lab.vacate("explain", "p").out):
         assert ABSENT in shown
         assert HELP in shown
+    assert ABSENT in lab.vacate("drain", "--cancel", "drain-node-2").err
     follows = Running(lab.start("drain", "--follow", "drain-node-1"))
     until(lambda: ABSENT in follows.text)
     with managing(cluster.kubeconfig):
         until(lambda: follows.process.poll() == 0, 60)
         assert "node/node-1 drained" in follows.text
         assert "manager" not in lab.vacate("status").err
+    until(lambda: "No manager works" in lab.vacate("status").err, 60)
+    freed = lab.vacate("uncordon", "node-1")
+    assert "node/node-1 is uncordoned by the controller" in freed.out
+    going = lab.vacate("drain", "--follow", "drain-node-1")
+    assert "is being deleted: the manager undoes what it did" in going.out
+    for one in (freed, lab.vacate("drain", "--cancel", "drain-node-1"), going):
+        assert "No manager works" in one.err, one
 
 
 def test_a_manager_killed_in_the_middle_is_missed_everywhere_until_another_works(

@@ -29,10 +29,10 @@ def interrupted() -> NoReturn:
     sys.exit(INTERRUPTED)
 
 
-def complain(pod: str, error: VacateError | str) -> int:
-    """One line about one pod; the code of a failure."""
+def complain(name: str, error: VacateError | str, *, kind: str = "pod/") -> int:
+    """One line about one pod, or whatever `kind` says; the code of a failure."""
     shown = with_webhook_remedy(error) if isinstance(error, InternalError) else error
-    terminal.error(f"pod/{pod}: {shown}")
+    terminal.error(f"{kind}{name}: {shown}")
     return FAILED
 
 

@@ -44,6 +44,12 @@ async def read_manager_health(cluster: Cluster, unattended: Unattended | None = 
     return manager_health(leases, now, unattended, embedded=embedded, program=program_name())
 
 
+async def say_if_unattended(cluster: Cluster) -> None:
+    """One line where no manager does what a command has left to it."""
+    if line := (await read_manager_health(cluster)).line:
+        terminal.echo(line, err=True)
+
+
 async def _is_embedded(cluster: Cluster) -> bool:
     """Whether this is a cluster of `vacate up`, where other commands help."""
     try:

@@ -96,5 +96,10 @@ def no_node(*names: str) -> ConfigError:
     return ConfigError(f"there is no node {', '.join(names)}; see: kubectl get nodes")
 
 
+def no_maintenance(name: str) -> ConfigError:
+    """Of a NodeMaintenance that is not there."""
+    return ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances")
+
+
 def _ssl(error: ssl.SSLError) -> str:
     return getattr(error, "verify_message", "") or error.reason or str(error)

@@ -17,7 +17,7 @@ from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.managerwatch import WORKS_AGAIN, ManagerWatch, watching
+from vacate.cli.common.managerwatch import WORKS_AGAIN, ManagerWatch, say_if_unattended, watching
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
 from vacate.cli.common.text import safe
@@ -78,7 +78,9 @@ class Follower:
             else:
                 end = await self._print(one)
         last = one.current or one.last
-        self._sum_up(last, end)
+        self._sum_up(last, end, going=one.current is not None)
+        if end == CANCELLED_END and one.current is not None and not self.manager.health.text:
+            await say_if_unattended(self._cluster)  # the watch may have had no time to look
         if end == REPLACED_END and last is not None:
             for row in self._outcome.replaced(last):
                 terminal.error(f"node/{row.name}: {row.message}")
@@ -194,7 +196,7 @@ class Follower:
 
     # The end
 
-    def _sum_up(self, last: NodeMaintenance | None, end: str) -> None:
+    def _sum_up(self, last: NodeMaintenance | None, end: str, *, going: bool) -> None:
         if end == DRAINED_END:  # no pod is left, though requests may be there for a moment longer
             self._ends = {
                 pod: _EVICTED if outcome == _UNDER_WAY else outcome for pod, outcome in self._ends.items()
@@ -204,7 +206,9 @@ class Follower:
             self._write_event("end", result=end, pods=pods)
             return
         if end == CANCELLED_END:
-            terminal.echo(f"nodemaintenance/{self._name} was deleted: what it did is undone.")
+            state = "is being deleted: the manager undoes what it did"
+            state = state if going else "was deleted: what it did is undone"
+            terminal.echo(f"nodemaintenance/{self._name} {state}.")
             return
         for one in pods:
             terminal.echo(f"pod/{one['pod']} {one['outcome']}")

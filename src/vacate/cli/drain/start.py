@@ -22,9 +22,10 @@ from vacate.api.types.nodemaintenance import (
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
-from vacate.cli.common.managerwatch import read_manager_health
+from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.program import program_name
+from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
@@ -147,8 +148,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     _say(options, f"nodemaintenance/{name} {text}.")
     if options.detach:
         _say(options, _ways(name))
-        if line := (await read_manager_health(cluster)).line:
-            terminal.echo(line, err=True)
+        await say_if_unattended(cluster)
         _event(cluster, options, "detached", name)
         return 0
     return await follow_drain(cluster, name, options)
@@ -170,7 +170,7 @@ async def follow_drain(cluster: Cluster, name: str, options: DrainOptions) -> in
         terminal.echo(f"Not drained after {late}; {goes_on}. {_ways(name)}", err=True)
         return TIMED_OUT
     except NotFound:
-        raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
+        raise no_maintenance(name) from None
     return {CANCELLED_END: CANCELLED, REPLACED_END: FAILED}.get(end, 0)
 
 
@@ -183,10 +183,11 @@ async def cancel_drain(cluster: Cluster, name: str, options: DrainOptions) -> in
     try:
         await cluster.client.delete(NODEMAINTENANCES, name)
     except NotFound:
-        raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
+        raise no_maintenance(name) from None
     what = "the manager withdraws its requests and uncordons the nodes that it cordoned"
     _say(options, f"nodemaintenance/{name} is cancelled: {what}.")
     _event(cluster, options, "cancelled", name)
+    await say_if_unattended(cluster)
     return 0
 
 
