@@ -73,7 +73,7 @@ def test_opting_in_frees_a_drain_that_is_blocked_already() -> None:
         assert "Superseded" in stages(world, uid)
         await world.until(lambda: bool(events_of(world, old["metadata"]["name"], "EvictionSuperseded")))
         (message,) = set(events_of(world, old["metadata"]["name"], "EvictionSuperseded"))
-        assert "the pod registers replicaset.apps.k8s.io, deployment.apps.k8s.io by now" in message
+        assert "the pod now registers replicaset.apps.k8s.io, deployment.apps.k8s.io" in message
         assert "Requested by kernel.nodemaintenance.vacate.dev." in message
 
     in_world(body)

@@ -70,7 +70,7 @@ _LAST_TURN = {
     TurnResult.NEVER_RESPONDED: "{0} timed out without responding. The pod is evicted unprepared.",
 }
 _CAUSES = {
-    SupersedeCause.REGISTERED: "the pod registers {0} by now",
+    SupersedeCause.REGISTERED: "the pod now registers {0}",
     SupersedeCause.RECONSIDERED: "{0} declined and asks for another turn",
     SupersedeCause.RETRY: "{1} asked for another try",
 }
