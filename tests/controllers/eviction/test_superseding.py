@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from support.effort import CRASH_STEP, SEEDS
@@ -20,8 +22,9 @@ from vacate.api.types import Pod
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.client.codec import codec_for
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.succession import HANDED_OVER
+from vacate.eviction.succession import HANDED_OVER, record_patch, successor
 from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
 from vacate.sim.cluster import World, WorldSettings
@@ -308,3 +311,27 @@ def test_who_withdraws_while_a_new_request_takes_over_is_withdrawn_from_it() -> 
             assert [one["metadata"]["uid"] for one in world.objects(PODS, "default")] == [uid]
 
     run_sim(main, limit=86400.0)
+
+
+def test_a_requester_that_missed_the_end_of_the_old_request_waits_for_the_new_one() -> None:
+    """Its watch was interrupted: it sees that the request is gone, and not why."""
+
+    async def body(world: World) -> None:
+        made = await running_pod(world, interceptors=[A])
+        uid = await request_eviction(world, made)
+        await world.until(lambda: status(world, uid).get("activeInterceptorName") == A)
+        old = found(world, uid)
+        waiting = asyncio.get_running_loop().create_task(requester(world, "drain.example.com").wait("p"))
+        await world.sim.clock.sleep(1.0)
+        record = record_patch(uid, successor(old, ()), world.sim.clock.now())
+        await world.client.patch(
+            PODS, "p", record, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        await world.client.delete(EVICTIONREQUESTS, uid, "default")
+        await world.until(lambda: is_replaced(world, uid, old["metadata"]["uid"]), 60.0)
+        await world.until(lambda: status(world, uid).get("activeInterceptorName") == A)
+        assert not waiting.done()
+        await finish(world, uid)
+        assert (await waiting).pod_ended
+
+    in_world(body)

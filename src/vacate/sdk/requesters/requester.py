@@ -13,7 +13,7 @@ from vacate.api.kinds import PODS
 from vacate.api.names import dns1123_subdomain
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest
 from vacate.client.client import Client
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
@@ -216,7 +216,10 @@ class Requester:
     async def _successor(self, one: WatchedObject[EvictionRequest], where: RequestKey) -> bool:
         """Whether a new request takes over from the one that is gone: awaited while the pod stays."""
         if one.last is None or not is_superseded(one.last):
-            return False
+            # A watch that began anew may have missed that it was superseded; the pod has the record.
+            pod = await self.live_pod(where)
+            if pod is None or not is_handed_over(pod):
+                return one.current is not None and SUPERSEDES in one.current.metadata.annotations
         for _ in range(SUCCESSOR_LOOKS):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SUCCESSOR_SECONDS):
