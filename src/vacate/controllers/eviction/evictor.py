@@ -20,6 +20,7 @@ from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.records import events
 from vacate.eviction.records.patches import refusal_patch
+from vacate.metrics import BYPASSES
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
 
@@ -59,6 +60,8 @@ class Evictor:
         # Where the API server has no field for it, the reason is an annotation: one more write.
         self._annotates = deps.gates.enabled(REASON_GATE)
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
+        for cause in BYPASSES:
+            deps.metrics.bypasses.labels(cause)  # shown from the beginning, with 0
 
     async def evict(self, request: EvictionRequest, pod: Pod) -> Outcome | TargetUnclear:
         """Evict this very pod; errors that say nothing about the eviction are raised, to be tried again."""

@@ -229,15 +229,16 @@ async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace,
     assert len(exercised) == len(EXERCISED)
     # Admission asks whether a requester may delete the pod; the manager deletes pods of DaemonSets alone, and
     # looks only for their owners. It patches pods where TerminationReasonAnnotations is on, and makes
-    # Evacuations where a NodeMaintenance says so. It reads a NodeMaintenance only where its cache is behind.
-    # It records in the status of a pod only that a request is superseded.
+    # Evacuations where a NodeMaintenance says so. It reads a NodeMaintenance only where its cache is behind,
+    # and workloads only where a budget holds a pod of theirs that is prepared. It records in the status of a
+    # pod only that a request is superseded.
     spare = {
         *(Right("evacuations", verb, EVACUATIONS.group) for verb in ("create", "delete", "get", "patch")),
         Right("pods", "delete"),
         Right("pods", "patch"),
         Right("pods/status", "patch"),
         Right("nodes", "get"),
-        Right("daemonsets", "get", "apps"),
+        *(Right(one, "get", "apps") for one in ("daemonsets", "deployments", "replicasets", "statefulsets")),
         Right("nodemaintenances", "get", NODEMAINTENANCES.group),
     }
     assert needless(rights_of(one.to_obj() for one in rules(exercised)), done) <= spare
