@@ -37,6 +37,8 @@ LOOKS = {
     "cancel another's": ("cancel", "web-1", "--requester", "other.example.com"),
     "cancel everyone's": ("cancel", "web-1", "--override"),
     "cancel by labels": ("cancel", "-l", "app=web", "--override"),
+    "retry": ("retry", "web-1"),
+    "skip": ("skip", "web-1", "backup.example.com"),
     "delete": ("delete", "pod", "web-1"),
     "delete with a reason": ("delete", "pod", "web-1", "--reason", "x", "--timeout", "1s"),
     "delete by force": ("delete", "pod", "web-1", "--force", "--confirm"),
