@@ -61,7 +61,7 @@ class Refusing:
 
     async def send(self, request: Request) -> Response:
         if not self.granted and request.method == self._method and self._path in request.path:
-            message = f"user manager cannot {self._method} {self._path}"
+            message = f'User "manager" cannot {self._method} resource "{self._path}"'
             body = {
                 "kind": "Status",
                 "status": "Failure",
@@ -102,7 +102,7 @@ def test_a_manager_that_may_not_request_evictions_says_so_for_each_pod() -> None
         (held,) = status(world)["blockers"]
         assert held["kind"] == "RequestRefused"
         assert held["message"] == (
-            "its eviction could not be requested: user manager cannot POST /evictionrequests"
+            'its eviction could not be requested: User "manager" cannot POST resource "/evictionrequests"'
         )
         assert world.objects(EVICTIONREQUESTS) == []
 
@@ -114,8 +114,9 @@ def test_a_manager_that_may_not_cordon_says_so_and_evicts_nothing() -> None:
         await world.until(lambda: phase(world) == "Blocked")
         (held,) = status(world)["blockers"]
         assert (held["kind"], held["node"]) == ("CordonRefused", "node-1")
-        assert held["message"] == "the node could not be cordoned: user manager cannot PATCH /api/v1/nodes/"
-        assert "nodes" in held["remedy"]
+        why = 'User "manager" cannot PATCH resource "/api/v1/nodes/"'
+        assert held["message"] == f"the node could not be cordoned: {why}"
+        assert "give manager this right" in held["remedy"]
         assert world.objects(EVICTIONREQUESTS) == []
         assert not is_cordoned(world, "node-1")
 
