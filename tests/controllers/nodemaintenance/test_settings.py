@@ -73,7 +73,14 @@ def test_the_heartbeat_deadline_is_that_of_the_requests() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize(("order", "asked"), [("Priority", ["low"]), ("Parallel", ["high", "low"])])
+@pytest.mark.parametrize(
+    ("order", "asked"),
+    [
+        ("StrictPriority", ["low"]),
+        ("Priority", ["high", "low"]),  # an interceptor that does not respond holds its own pod only
+        ("Parallel", ["high", "low"]),
+    ],
+)
 def test_pods_are_asked_for_by_priority_or_all_at_once(order: str, asked: list[str]) -> None:
     async def body(world: World) -> None:
         urgent = {
