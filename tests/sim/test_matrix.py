@@ -18,7 +18,7 @@ from vacate.sim.run import Sim, run_sim
 
 pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
-SEEDS = seeds("VACATE_MATRIX_SEEDS", 100)
+SEEDS = seeds("VACATE_MATRIX_SEEDS", 30)
 _PART = 10
 KEPT = [(783, "a surge without room")]
 """Seeds that failed once, with the case that they chose then."""
