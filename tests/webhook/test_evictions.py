@@ -368,6 +368,9 @@ async def test_a_request_that_is_kept_by_a_finalizer_counts_as_none(
     assert "held by mallory.example.com/hold" in waits["message"]
     server.clock.move(10)
     reply = await evict(hook)
+    if not complete:  # the manager has yet to cancel it: until then interceptors may be at work
+        assert reply.refusal["code"] == 429
+        return
     assert reply.allowed
     (warning,) = reply.response["warnings"]
     assert warning == (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, EvictionRequest
+from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
 from vacate.eviction.dialects.registry import dialect_of
@@ -101,19 +101,6 @@ def from_turn(turns: Turns, drained: int) -> Blocker:
         remedy=f"wait until that node is drained, or see what holds it: kubectl get nodemaintenance {other} "
         "-o yaml",
     )
-
-
-PINNED_DELAY = dt.timedelta(seconds=5)
-"""A request that is over and deleted has so long to go before the pod is evicted past it."""
-
-
-def pinned_since(request: EvictionRequest | None) -> dt.datetime | None:
-    """Since when a request that is over and deleted is there all the same; None where that is not so."""
-    if request is None or not request.complete or (deleted := request.metadata.deletion_timestamp) is None:
-        return None
-    ended = condition(request.status.conditions, COMPLETE)
-    # It may have been deleted long before it was over: its finalizers have their time from its end.
-    return max(deleted, (ended.last_transition_time if ended else None) or deleted)
 
 
 def from_pin(

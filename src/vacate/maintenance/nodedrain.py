@@ -22,16 +22,15 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
+from vacate.eviction.pins import PIN_AFTER, pinned_since
 from vacate.eviction.records.reader import has_responded, recorded_stage, shown_stage
 from vacate.maintenance.blockers import (
-    PINNED_DELAY,
     blocking,
     from_deletion,
     from_error,
     from_pin,
     from_verdict,
     next_report,
-    pinned_since,
 )
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import Environment, Plan
@@ -165,8 +164,8 @@ def _leave(
     its name, so that the pod is evicted without one.
     """
     if (since := _pinned_since(maintenance, request)) is not None:
-        plan.wake(since + PINNED_DELAY)
-        if now >= since + PINNED_DELAY:
+        plan.wake(after(since, PIN_AFTER))
+        if now >= after(since, PIN_AFTER):
             (plan.delete if verdict.treatment is Treatment.EVICT_LAST else plan.evict).append(pod)
         return
     asked = request is not None and not request.complete
