@@ -14,6 +14,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import served_dialects
+from vacate.eviction.registration import registering
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 
@@ -78,6 +79,6 @@ def _matters(old: Pod | None, new: Pod | None) -> bool:
         or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         or old.metadata.finalizers != new.metadata.finalizers
         or old.metadata.owner_references != new.metadata.owner_references
-        or old.metadata.annotations != new.metadata.annotations  # as far as they are kept: registrations
+        or registering(old.metadata.annotations) != registering(new.metadata.annotations)
         or old.status.conditions != new.status.conditions  # as far as they are kept: requests to be created
     )
