@@ -44,7 +44,7 @@ class ClusterProcess(LiveCluster):
 
     def environment(self) -> dict[str, str]:
         """The environment of the process: wide enough that lines do not wrap."""
-        return {**os.environ, "COLUMNS": "200"}
+        return {**os.environ, "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
 
     @property
     def output(self) -> str:
@@ -69,7 +69,12 @@ class ClusterProcess(LiveCluster):
 
     def wait(self, seconds: float = 60.0) -> int:
         """Its exit code, once it has ended."""
-        code = self.process.wait(seconds)
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it prints where each of its threads is
+            self._reader.join(seconds)
+            raise TimeoutError(f"not ended within {seconds:g} s: {self.output}") from None
         self._reader.join(seconds)
         return code
 

@@ -67,4 +67,4 @@ def environment() -> dict[str, str]:
     Without the machine's own certificates: no cluster here is known by them, and each process reads them all.
     """
     nobody = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
-    return {**os.environ, **nobody, "COLUMNS": "200"}
+    return {**os.environ, **nobody, "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}

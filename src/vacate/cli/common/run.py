@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -11,6 +12,10 @@ from typing import Any
 from vacate.runtime.loop import loop_factory
 
 Work = Callable[[], Coroutine[Any, Any, None]]
+log = logging.getLogger(__name__)
+
+SLOW_STOP_SECONDS = 15.0
+"""After so long a stop says what it waits for: the longest that a component waits by design is ten."""
 
 
 def run_until_signalled(work: Work) -> bool:
@@ -33,6 +38,7 @@ async def _supervised(work: Work) -> bool:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)  # the next one ends the process as signals do
         task.cancel()
+        loop.call_later(SLOW_STOP_SECONDS, _report_slow_stop)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ask)
@@ -52,3 +58,20 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _report_slow_stop() -> None:
+    waiting = "; ".join(f"{one.get_name()} at {_place(one)}" for one in asyncio.all_tasks())
+    log.warning(
+        "not stopped after %g seconds; a second signal ends the process at once. Tasks: %s",
+        SLOW_STOP_SECONDS, waiting,
+    )  # fmt: skip
+
+
+def _place(task: asyncio.Task[Any]) -> str:
+    """Where in the code the task waits, inside everything that it awaits."""
+    at: Any = task.get_coro()
+    while (inner := getattr(at, "cr_await", None)) is not None and hasattr(inner, "cr_frame"):
+        at = inner
+    frame = getattr(at, "cr_frame", None)
+    return f"{frame.f_code.co_qualname}:{frame.f_lineno}" if frame is not None else repr(at)
