@@ -45,7 +45,7 @@ KNOWN_GATES: Mapping[str, bool] = {
 """Every gate and its default."""
 
 REQUIRED_GATES: Mapping[str, str] = {
-    # They request evictions by EvictionRequests, also where they are told to use Evacuations.
+    # They request evictions by EvictionRequests, also where they are configured to use Evacuations.
     "NodeMaintenance": "EvictionRequestAPI",
     "Descheduling": "EvictionRequestAPI",
     "EvictionBridge": "EvictionRequestAPI",

@@ -2,7 +2,7 @@
 
 Admission refuses the second request, unless both are created at the same moment. The older one leads then,
 and of equally old ones the EvictionRequest. Turns of the other one begin when those of the leading one are
-over; the leading one evicts the pod when nobody has a turn any more, so that each interceptor gets its turn
+over; the leading one evicts the pod when no turn is left, so that each interceptor gets its turn
 and the pod is evicted once.
 """
 

@@ -1,6 +1,6 @@
 """Requests that are over and cannot be removed: what keeps them, and since when.
 
-A request is named after its pod, so that no other can be made while it exists. As nobody's finalizer may hold
+A request is named after its pod, so that no other can be made while it exists. As no finalizer may hold
 up an eviction, such a request counts as none after a while: the pod is evicted past it, within its budgets.
 """
 
@@ -15,7 +15,7 @@ from vacate.api.types.evictionrequest import COMPLETE, EvictionRequest
 from vacate.api.types.meta import condition
 
 PIN_AFTER = dt.timedelta(seconds=10)
-"""How long the removal of a request may take: garbage collectors and honest finalizers need a few seconds."""
+"""How long the removal of a request may take: garbage collectors and finalizers need a few seconds."""
 
 
 @dataclass(frozen=True, slots=True)

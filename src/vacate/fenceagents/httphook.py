@@ -60,6 +60,6 @@ class HttpHook:
 
     def _read(self, status: int, text: bytes) -> Answer:
         if status != 200:
-            # Not what it said: whoever chose the URL would read what any service answers to us.
+            # Not what it answered: the author of the URL would read what any service answers to us.
             return unclear(f"HTTP status {status}")
         return read_answer(text, self.node, self.uid, self.token)

@@ -21,7 +21,7 @@ from vacate.errors import ConfigError
 OFF, ON, STATUS = "off", "on", "status"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MAX_INPUT = 32_768
-"""Bytes. A pipe takes them at once, so that an agent that reads nothing holds up nobody."""
+"""Bytes. A pipe takes them at once, so that an agent that reads nothing delays no other."""
 _SECRET = ("pass", "secret", "token", "key", "community", "_kg")
 _MIN_HIDDEN = 6
 _MIN_ENCODED = 4

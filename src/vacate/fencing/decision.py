@@ -40,7 +40,7 @@ class Environment:
     pods_on: Callable[[str], Sequence[Pod]]
     budget_spent: Callable[[Pod], bool]
     under_way: Collection[str] = ()  # nodes that any policy is fencing
-    heard: Collection[str] | None = None  # nodes that were seen to report just now; None: nobody looked yet
+    heard: Collection[str] | None = None  # nodes that were seen to report just now; None: not looked at yet
     # By the UID of a node, since when it has been seen to be unreachable. The times in its conditions are of
     # another clock, which may be wrong by hours.
     seen: Mapping[str, dt.datetime] = field(default_factory=dict)

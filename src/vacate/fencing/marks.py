@@ -18,7 +18,7 @@ LATEST_LOSS = "vacate.dev/fencing-latest-loss"
 """When the last node was lost before the fence began, by the clock that dates conditions of nodes."""
 
 UNTIL = "vacate.dev/fencing-until"
-"""Until when the one who began the fence carries it out. After that nobody does, and another may begin it."""
+"""Until when the process that began the fence carries it out. After that another may begin it."""
 
 BOOT_ID = "vacate.dev/fencing-boot-id"
 """Of a storage fence: the boot ID of the node when it was fenced. The machine may have run on since."""
@@ -32,7 +32,7 @@ FENCE_VERB = "fence"
 SLACK, CONFIRM_WITHIN = 60.0, 90.0
 """Seconds beside the calls of the agent, and in which all other nodes must have reported once."""
 MAX_HELD = 3.0 * MAX_AGENT_TIMEOUT + SLACK + CONFIRM_WITHIN
-"""Seconds. Nobody carries a fence out for longer: a time farther ahead was written by somebody else."""
+"""Seconds. No attempt lasts longer: a time farther ahead was not written by Vacate."""
 
 TAINT_VALUE = "fenced"
 _MARKS = (BEGUN, LATEST_LOSS, UNTIL)
@@ -84,7 +84,7 @@ def owner_policy(node: Node) -> str:
 
 
 def carried_out_until(node: Node, now: dt.datetime) -> dt.datetime | None:
-    """Until when somebody carries out the fence that is begun on the node; None where nobody does."""
+    """Until when the attempt that is begun on the node is carried out; None where none is."""
     marks = node.metadata.annotations
     try:
         if UNTIL in marks:
@@ -130,12 +130,12 @@ def unfenced_patch(whole: Obj) -> Obj:
 
 
 def abandoned_patch(whole: Obj) -> Obj:
-    """The marks of a fence that came to nothing are taken away; a taint that is there is somebody else's."""
+    """The marks of a fence that came to nothing are taken away; a taint that is there was set by others."""
     return _marked(whole, dict.fromkeys((*_MARKS, BOOT_ID, REQUESTED, APPROVED)), {})
 
 
 def ended_patch(node: Node, now: dt.datetime, *, nothing_done: bool) -> Obj:
-    """Nobody carries the fence out any more. What it may have done stays noted for the next one who tries."""
+    """The attempt is no longer carried out. What it may have done stays noted for the next one."""
     changed = dict.fromkeys(_MARKS) if nothing_done else {UNTIL: format_time(now)}
     return guarded(node.metadata, {"metadata": {"annotations": changed}})
 

@@ -21,7 +21,7 @@ from vacate.views.phrases import counted, listed
 from vacate.views.refusals import refusal_of
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
-"""An interceptor that has not responded for so long is reported: most often nobody of that name runs."""
+"""An interceptor that has not responded for so long is reported: most often none of that name runs."""
 
 TERMINATION_OVERDUE = dt.timedelta(minutes=1)
 """A pod that is there so long after the end of its grace period is reported."""

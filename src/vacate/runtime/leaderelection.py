@@ -54,7 +54,7 @@ class LeaseTimings:
 class LeaderElector:
     """One candidate for one lease. The identity must be unique to this process.
 
-    `contested` is false for a process that works whoever holds the lease: it only shows that it does.
+    `contested` is false for a process that works without holding the lease, and only reports that it does.
     """
 
     def __init__(

@@ -128,7 +128,7 @@ def retry_now(inputs: ExplanationInput) -> Remedy:
 
 
 def skip_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
-    """The end of a turn that nobody else ends."""
+    """The end of a turn that would otherwise last until its deadline."""
     command = command_line(inputs.program, "skip", inputs.name, interceptor, "-n", inputs.namespace)
     return Remedy("Do not wait for it; its turn counts as failed.", command)
 

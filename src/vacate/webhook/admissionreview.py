@@ -47,7 +47,7 @@ class UserInfo(msgspec.Struct, frozen=True):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True, dict=True):
-    """One write that waits for a verdict. Its objects are decoded when somebody looks at them."""
+    """One write that waits for a verdict. Its objects are decoded when they are first read."""
 
     uid: str
     resource: Resource

@@ -1,7 +1,7 @@
 """What large reviews may cost each caller: a budget of bytes for each user and namespace.
 
 Small reviews cost nothing: API servers limit how many of them a user can cause. A large one takes processor
-time that others wait for. Whoever has spent the budget is asked to try again, and others go on.
+time that others wait for. A caller that has spent its budget is asked to try again, and others go on.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the same eviction. So it is sent again as a dry run, as the caller, and goes thr
 more but for ourselves, who are not called for dry runs. The rights for that allow nothing else as another
 user: constrained impersonation, which Kubernetes 1.36 has.
 
-    system:masters             may do everything, and nobody may act as them: no question
+    system:masters             may do everything, and cannot be impersonated: no question
     201, or held by a budget   admission lets the eviction pass
     other 4xx                  the caller's answer, and nothing is written
     no impersonation           an older API server: only callers who could request the eviction by themselves
@@ -92,7 +92,7 @@ class PendingChecks:
         if len(self._begun) >= _MAX_KEPT:
             self._begun = {one: kept for one, kept in self._begun.items() if not kept[1].done()}
         task = asyncio.create_task(self._limited(check))
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may ask for it
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may never be awaited
         self._begun[key] = now, task
         return task
 
@@ -132,7 +132,7 @@ class CallerCheck:
                     if error.code < 500:
                         self._worked.add(sort)
                     raise
-                # Where others of the sort were acted as, it is this caller whom nobody may act as.
+                # Where others of the sort were acted as, only this caller may not be impersonated.
                 if sort not in self._worked:
                     self._refused[sort] = self._clock.monotonic()
             else:
@@ -188,7 +188,7 @@ def impersonation_headers(user: User) -> CIMultiDict[str] | None:
     headers = CIMultiDict([("Impersonate-User", user.name)])
     if _sort(user) == "user":
         if user.name.startswith((node_user(""), SERVICE_ACCOUNT_PREFIX)):
-            return None  # named like a node or an account, and neither: API servers let nobody act as them
+            return None  # named like a node or an account, and neither: cannot be impersonated
         if user.uid:
             headers.add("Impersonate-Uid", user.uid)
         for group in user.groups:

@@ -188,7 +188,7 @@ class EvictionBridge:
     ) -> BridgeAnswer | None:
         """What the caller hears before anything is written for it; None where it may evict.
 
-        Only the bridge writes the record of callers: whoever is in it has been checked.
+        Only the bridge writes the record of callers: each caller in it has been checked.
         """
         pod = known.pod
         if not isinstance(decision, Wait) or not isinstance(pod, dict):
@@ -345,7 +345,7 @@ class EvictionBridge:
 
 
 def _is_replaceable(request: EvictionRequest) -> bool:
-    """Whether it may be deleted for another: nobody has done so, and the controller replaces it by none."""
+    """Whether it may be deleted for another: it is not deleted, and the controller does not replace it."""
     return request.complete and request.metadata.deletion_timestamp is None and not is_superseded(request)
 
 

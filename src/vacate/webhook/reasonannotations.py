@@ -97,7 +97,7 @@ class ReasonAnnotator:
         await self._client.patch(PODS, meta["name"], patch, meta["namespace"])
 
     async def _take_back(self, pod: Obj, written: Mapping[str, str | None]) -> None:
-        """Remove the reason where the pod has not been deleted, and nobody has written another."""
+        """Remove the reason where the pod has not been deleted, and no other has been written."""
         await self._clock.sleep(TAKEN_BACK_AFTER)
         meta = pod["metadata"]
         try:

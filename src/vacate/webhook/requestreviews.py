@@ -5,7 +5,7 @@ all errors at once. The validating side checks again, after all who may have cha
 
 An update of another version than the newest is a conflict, whatever else is wrong with it. API servers find
 that out between the two sides: the mutating side leaves such updates to them, and the validating side, which
-is never asked about one, judges every update.
+is never asked about one, reviews every update.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _restamped(new: Obj, old: Obj) -> list[FieldError]:
 def _conflicts(request: AdmissionRequest) -> bool:
     """Whether the update is of another version than the newest, which API servers refuse.
 
-    They read versions as numbers, and fill in missing ones: where there is any doubt, the update is judged.
+    They read versions as numbers, and fill in missing ones: where there is any doubt, the update is reviewed.
     """
     wanted, newest = (
         parse_version(dig(one, "metadata", "resourceVersion")) for one in (request.object, request.old_object)

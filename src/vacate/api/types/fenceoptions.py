@@ -1,6 +1,6 @@
 """Which options a fence agent of the ClusterLabs protocol is given, by names and values.
 
-Whoever writes a FencingPolicy chooses a machine and how it is reached, and nothing else. Agents have options
+The author of a FencingPolicy chooses a machine and how it is reached, and nothing else. Agents have options
 that name programs (ssh_path), commands (ssh_options, exec) and files (debug, identity_file, openrc), so the
 names are a list of what is allowed: what addresses, authenticates and selects a machine. And agents put
 values, such as an address, into command lines without quoting them, so the values have no character that

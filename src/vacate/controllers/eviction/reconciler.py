@@ -243,8 +243,8 @@ class EvictionRequests:
     ) -> str:
         """What of another API's request for the pod is waited for; empty where nothing is.
 
-        Where somebody may have a turn the server is asked too: two requests that were created at the same
-        moment come to the cache one after the other.
+        Where an interceptor may have a turn the server is asked too: two requests that were created at
+        the same moment come to the cache one after the other.
         """
         ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
         if ref is None or not isinstance(action, Assign | Evict | Supersede):

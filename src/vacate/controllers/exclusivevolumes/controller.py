@@ -156,7 +156,7 @@ class ExclusiveVolumes:
         )
         if not users or (kept and not doubt):
             return []
-        # While a record stands, whom it names is no proof: it may be the one that somebody else wrote.
+        # While a record stands, whom it names is no proof: it may have been written by another client.
         named = set[str]() if kept else self._named.get(volume.metadata.uid, set())
         found = await running_users(self._deps.client, volume, named)
         return [pod for pod in found if not any(one.names(pod.metadata.uid) for one in held)]

@@ -79,7 +79,7 @@ class Attempts:
     agents: Agents
     identity: str
     owner: Callable[[FencingPolicy], str] = policy_owner  # whose name stands in the marks on the node
-    take_over: bool = False  # a person knows that nobody fences the node any more, and which machine is off
+    take_over: bool = False  # a person knows that no attempt on the node is running, and which machine is off
     # By policy: when it was seen, on the monotonic clock, and which nodes reported.
     heard: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _looks: dict[tuple[str, str], LeaseObservation] = field(default_factory=dict)  # by policy and node

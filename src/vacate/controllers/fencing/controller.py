@@ -153,7 +153,7 @@ class FencingPolicies:
         return Done() if until is None else Later(until)
 
     async def _end_fences(self, left: Callable[[Node], bool]) -> None:
-        """Take marks away that nobody will: of a policy that is gone, or of a command that was killed.
+        """Remove marks that nothing else removes: of a policy that is gone, or of a command that was killed.
 
         What such a fence may have done to a node that does not report stays noted for the next who fences it,
         and that it has no storage until a person gives it back.

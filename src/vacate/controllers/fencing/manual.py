@@ -209,7 +209,7 @@ class ManualFence:
                 await self.clock.sleep(max((step.later - self.clock.now()).total_seconds(), 0.1))
 
     async def _end(self, name: str, agent: _Noting) -> None:
-        """The mark goes where nothing was done; else it says that nobody is at it any more."""
+        """The mark goes where nothing was done; else it says that no attempt is running."""
         for _ in range(_ATTEMPTS):
             try:
                 node = await self.client.get(NODES, name, into=Node)
@@ -261,7 +261,7 @@ class ManualFence:
         return Undone("switched the node on and removed the marks", "is on again")
 
     async def _take_over(self, node: Node) -> None:
-        """Whoever began the fence, and goes on, must not release anything any more."""
+        """The process that began the fence may still run; it must release nothing from now on."""
         now, name = self.clock.now(), node.metadata.name
         until = after(now, seconds_held(self._policy))
         patch = begun_patch(node, self.owner, now, until, latest_loss_of(node))

@@ -76,7 +76,7 @@ class Evictions:
         """One call where the caches are right, which is mostly so; else the requester reads what is there.
 
         A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
-        the API that the maintenance names, or by that of evacuators where the pod registers nobody else.
+        the API that the maintenance names, or by that of evacuators where the pod registers no others.
         """
         reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
         found = self._view.request_for(pod)

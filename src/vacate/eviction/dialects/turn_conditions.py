@@ -121,7 +121,7 @@ def reconsidered(request: EvictionRequest) -> tuple[str, ...]:
     """The interceptors that declined their turns and have taken that back: they ask for another turn.
 
     An interceptor does so by setting its condition to False. That it declined is in the history, which
-    nobody but the controller writes.
+    only the controller writes.
     """
     return tuple(
         turn.interceptor

@@ -1,12 +1,12 @@
-"""What each account of Vacate may write, as admission policies: it holds for whoever has the account's token.
+"""What each account of Vacate may write, as admission policies, which hold for each holder of its token.
 
 Roles say which objects an account may patch, and not what of them. Each row of `WRITES` says that for one
 account and one resource, in the names that the code writes with; from it come a policy, its message, and the
 table of docs/reference/confinement.md. The rest of the object must be as it was: fields that a later version
 of Kubernetes adds are covered without being known.
 
-A policy judges what admission plugins of others have made of a write. So labels and annotations that are new
-pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, which writes little, none do.
+A policy is evaluated on what other admission plugins have made of a write. So labels and annotations
+that are new pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, none do.
 """
 
 from __future__ import annotations

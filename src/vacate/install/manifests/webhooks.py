@@ -100,7 +100,7 @@ def _checked(settings: Settings, kind: Kind) -> Obj:
 
 
 def _requests(settings: Settings, kind: Kind, path: str, conditions: Sequence[tuple[str, str]] = ()) -> Obj:
-    """Creating and changing requests: asked closely, and refused while nobody answers."""
+    """Creating and changing requests: always reviewed, and refused while no webhook answers."""
     verb = path.split("/")[1]
     return webhook_entry(
         f"{kind.plural}.{verb}.{WEBHOOK_SUFFIX}",

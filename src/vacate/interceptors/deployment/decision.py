@@ -22,7 +22,7 @@ from vacate.views.refusals import refusal_of
 DEFAULT_LIMIT = 600
 """Seconds that a surge or a rollout may take where the Deployment has no progress deadline."""
 UNREADY_LIMIT = 30
-"""Seconds without readiness after which a pod is not worth a replacement before it goes: it serves nobody."""
+"""Seconds without readiness after which no replacement is started before a pod goes: it serves no traffic."""
 UNREADY = "the pod is not ready: a replacement before it goes would gain nothing"
 UNPLACED_LIMIT = 60
 """Seconds that a replacement may be without a node, or not created, where that was tried in vain before."""

@@ -212,7 +212,7 @@ class SurgeController:
 
 
 def _unready(pods: Iterable[Pod], uids: Collection[str], now: dt.datetime) -> set[str]:
-    """Those of the pods that serve nobody: their interceptor declines, and no pod is started for them."""
+    """Those of the pods that serve no traffic: their interceptor declines, and no pod is started for them."""
     return {pod.metadata.uid for pod in pods if pod.metadata.uid in uids and is_unready(pod, now)}
 
 
