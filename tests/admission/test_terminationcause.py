@@ -64,6 +64,8 @@ def change(
         (REPLICASET_CONTROLLER, workload(replicas=0), "Update"),  # Recreate, before the next is made
         (REPLICASET_CONTROLLER, {}, None),  # its owners are gone: it is collected
         (f"{SYSTEM}taint-eviction-controller", {}, "IntolerableTaint"),
+        ("system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent", {}, "Eviction"),
+        ("vacate-shutdown-agent", {}, None),  # a user of that name, and no account
         (f"{SYSTEM}generic-garbage-collector", workload(), None),
         ("alice", workload(), None),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import os
 import select
 import signal
@@ -15,9 +16,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from support.nodes.agents import NODE, WAITS, AgentCluster, agent_place, ready
 from support.nodes.containers import clean, opened, spec
 from support.nodes.shutdown_agents import PipeLogind, eventually
-from vacate.api.kinds import CONFIGMAPS, LEASES, NODES, PODS, PRIORITYCLASSES
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CONFIGMAPS,
+    EVICTIONREQUESTS,
+    LEASES,
+    NODES,
+    PODS,
+    PRIORITYCLASSES,
+)
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
+from vacate.api.shutdowndeadline import shutdown_deadline
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket
@@ -96,6 +106,29 @@ async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind
     made = await run_pod(place, "low", script, container={"lifecycle": hook})
     logind.power_off()
     assert "Eviction" in await place.logged(made, "Eviction")
+
+
+async def test_interceptors_have_until_the_pod_is_asked_to_end(
+    place: AgentCluster, logind: PipeLogind
+) -> None:
+    """Not until its bucket is over, when it is killed."""
+    everything = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"system:node:{NODE}"}
+    binding = {"metadata": {"name": "node"}, "roleRef": everything, "subjects": [user]}
+    await place.client.create(CLUSTERROLEBINDINGS, binding)
+    await run_pod(place, "db", POLITE, evictionInterceptors=[{"name": "backup.example.com"}])
+    began = dt.datetime.now(dt.UTC)
+    logind.power_off()
+
+    async def deadline() -> dt.datetime | None:
+        found = (await place.client.list(EVICTIONREQUESTS, "default")).items
+        return next((shutdown_deadline(one["metadata"].get("annotations") or {}) for one in found), None)
+
+    await eventually(deadline)
+    at = await deadline()
+    assert at is not None
+    # Half of the bucket's 60 s are the pod's own.
+    assert at - began < dt.timedelta(seconds=45)
 
 
 @pytest.mark.parametrize("last_bucket", [2.0])

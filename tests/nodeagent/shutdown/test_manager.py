@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -413,3 +414,19 @@ def test_pods_that_others_finish_by_force_cost_no_more_time() -> None:
         await place.stop()
 
     simulate(main)
+
+
+def test_the_log_names_the_time_that_pods_have_and_not_what_logind_would_allow(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "vacate.nodeagent")
+
+    async def main(sim: Sim) -> None:
+        place = machine(sim, [Bucket(0, 6.0)], [])
+        place.logind.limit = 101.0
+        place.start()
+        await place.until(lambda: place.state.locked)
+        await place.stop()
+
+    simulate(main)
+    assert "registered a shutdown inhibitor: pods have up to 6s" in caplog.text

@@ -23,6 +23,7 @@ from vacate.embedded.bootstrap.identities import controller, node
 from vacate.errors import ConfigError, Conflict
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdownagent.apipods import whole_seconds
 from vacate.testing import pod
 from vacate.wire.message import Request
 
@@ -96,6 +97,7 @@ async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgen
         here.logind.power_off()
         ending = await place.until("low", is_deleted)
         assert 1 <= ending["metadata"]["deletionGracePeriodSeconds"] <= 60
+        assert ending["metadata"]["reason"] == "Eviction"
         (target,) = [one for one in ending["status"]["conditions"] if one["type"] == "DisruptionTarget"]
         assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
         await place.logged(low, "asked")
@@ -106,6 +108,11 @@ async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgen
         await place.gone("low")
         await place.gone("high")
         await eventually(lambda: here.logind.held() == [False])
+
+
+@pytest.mark.parametrize(("left", "granted"), [(5.98, 6), (6.0, 6), (2.7, 3), (1.2, 1), (0.1, 1), (-5.0, 1)])
+def test_a_pod_has_the_seconds_that_are_configured(left: float, granted: int) -> None:
+    assert whole_seconds(left) == granted
 
 
 async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: ShutdownAgentCluster) -> None:

@@ -34,7 +34,9 @@ async def take_lock(session: LogindSession, holder: LockHolder, clock: Clock, wa
         raise LogindUnavailable(grant.missing)
     fd = await session.inhibit(WHY)
     await holder.hold(fd, wanted)
-    log.info("registered a shutdown inhibitor: pods have up to %s", format_duration(grant.seconds))
+    log.info(
+        "registered a shutdown inhibitor: pods have up to %s", format_duration(min(grant.seconds, wanted))
+    )
     return grant
 
 

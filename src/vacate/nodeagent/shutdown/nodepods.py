@@ -31,7 +31,7 @@ class AgentPods:
         self._pods.end(pod.uid, seconds, order.prepare)
         if order.prepare > 0:
             grace = min(pod.grace_seconds, seconds)
-            self._requests.request(pod, seconds, lambda: self._pods.end(pod.uid, grace))
+            self._requests.request(pod, order.prepare, lambda: self._pods.end(pod.uid, grace))
 
     def cancel(self) -> None:
         """Leave alone what was not asked to end, and take back its requests."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
+from vacate.api.terminationreason import EVICTION
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
@@ -27,7 +28,6 @@ from vacate.nodeagent.view import AgentPod
 
 log = logging.getLogger(__name__)
 
-REASON = "NodeShutdown"
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 0.5
 MIRROR = "kubernetes.io/config.mirror"
@@ -106,12 +106,12 @@ class ApiPods:
         if pod.prepare_only:
             if order.prepare > 0:
                 done = self._mark_prepared(pod.uid)
-                self._requests.request(pod, order.seconds, done, done)
+                self._requests.request(pod, order.prepare, done, done)
             return
         now = self._clock.monotonic()
         self._schedule(pod, now + order.prepare, now + order.seconds)
         if order.prepare > 0:
-            self._requests.request(pod, order.seconds, lambda: self._start_grace_now(pod))
+            self._requests.request(pod, order.prepare, lambda: self._start_grace_now(pod))
 
     def cancel(self) -> None:
         """Spare what the API server was not asked to delete yet, and withdraw the requests."""
@@ -214,14 +214,13 @@ class ApiPods:
 
     async def _delete(self, termination: _Termination) -> None:
         pod, end = termination.pod, termination.end
-        left = min(end - self._clock.monotonic(), pod.grace_seconds)
-        grace = max(math.floor(left), 1)  # 0 would remove the object while its containers run
+        grace = whole_seconds(min(end - self._clock.monotonic(), pod.grace_seconds))
         async with asyncio.timeout(CALL_SECONDS):
             await self._client.delete(
                 PODS,
                 pod.name,
                 pod.namespace,
-                DeleteOptions(grace_period_seconds=grace, uid=pod.uid, reason=REASON),
+                DeleteOptions(grace_period_seconds=grace, uid=pod.uid, reason=EVICTION),
             )
         termination.asked = end
 
@@ -267,6 +266,14 @@ class ApiPods:
                     "pod %s keeps its condition for now: %s", pod.key, str(error) or type(error).__name__
                 )
             await self._clock.sleep(RETRY_SECONDS)
+
+
+def whole_seconds(left: float) -> int:
+    """PURE. The grace period of a deletion: to the nearest second, since the calls before it took a moment.
+
+    At least 1: 0 would remove the object while its containers run.
+    """
+    return max(round(left), 1)
 
 
 def _described(pod: AgentPod) -> ShutdownPod:
