@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from support.embedded import ADMIN, T0, Embedded, a_pod, embedded
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from support.embedded import ADMIN, T0, Embedded, a_budget, a_pod, embedded
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+)
 from vacate.cli.common.connection import Cluster
 from vacate.cli.drain.start import DrainOptions, StartedDrain, detach_from, start_drain
 from vacate.client.client import Client
@@ -143,6 +154,77 @@ async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(
     heading, pod, *_ = capsys.readouterr().out.splitlines()
     assert heading == "node/n1 would be cordoned and drained (dry run):"
     assert pod == "  1. pod d/p: blocked by disruption budget web"
+
+
+SURGE = ("deployment.apps.k8s.io", "replicaset.apps.k8s.io")
+AUTOSCALER = "horizontalpodautoscaler.autoscaling.k8s.io"
+HOOK = "backup.example.com"
+REPLACED, PREPARED = (
+    "evicted once a replacement is available",
+    "deleted past disruption budget b once prepared",
+)
+BLOCKED = "blocked by disruption budget b"
+WAYS = [
+    # workload, its annotations, what differs in it, interceptors in the order of turns, pods of the budget;
+    # what the pod's line says, and what is said as the remedy
+    ("deployment", {}, {}, SURGE, 1, REPLACED, ""),
+    ("deployment", {}, {"rollingUpdate": {"maxSurge": 0}}, SURGE, 1, BLOCKED, "maxSurge is 0: set spec."),
+    ("deployment", {}, {"type": "Recreate"}, SURGE, 1, BLOCKED, "the strategy Recreate terminates all"),
+    ("deployment", {}, {}, (AUTOSCALER, *SURGE), 1, BLOCKED, "raise spec.maxReplicas by at least 1"),
+    ("deployment", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 1, PREPARED, ""),
+    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 1, PREPARED, ""),
+    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (), 1, BLOCKED, "add replicas"),
+    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 2, BLOCKED, "add replicas"),
+    ("statefulset", {}, {}, (HOOK,), 1, BLOCKED, "vacate.dev/delete-when-prepared=true"),
+    ("nothing", {}, {}, SURGE, 1, BLOCKED, "the pod belongs to no Deployment"),
+]
+
+
+@pytest.mark.parametrize(
+    ("workload", "annotations", "strategy", "interceptors", "count", "line", "remedy"), WAYS
+)
+async def test_the_dry_run_says_how_a_pod_goes_that_its_budget_refuses(
+    server: Embedded,
+    capsys: pytest.CaptureFixture[str],
+    workload: str,
+    annotations: dict[str, str],
+    strategy: dict[str, Any],
+    interceptors: tuple[str, ...],
+    count: int,
+    line: str,
+    remedy: str,
+) -> None:
+    meta = {"name": "w", "namespace": "d", "uid": "w", "annotations": annotations}
+    owner = {**OWNED, "kind": "StatefulSet", "name": "w", "uid": "w"}
+    if workload == "statefulset":
+        await server.seed(STATEFULSETS, {"metadata": meta, "spec": {"replicas": 1}, "status": {}})
+    else:
+        owner = OWNED
+    if workload == "deployment":
+        spec = {"replicas": 1, "strategy": {"type": "RollingUpdate", **strategy}}
+        await server.seed(DEPLOYMENTS, {"metadata": meta, "spec": spec, "status": {}})
+        above = {**OWNED, "kind": "Deployment", "name": "w", "uid": "w"}
+        replica_set = {"name": "r", "namespace": "d", "uid": "r", "ownerReferences": [above]}
+        await server.seed(REPLICASETS, {"metadata": replica_set, "spec": {}, "status": {}})
+    if AUTOSCALER in interceptors:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}
+        scaler = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 1}
+        scaler_meta = {"name": "h", "namespace": "d", "uid": "h"}
+        await server.seed(HORIZONTALPODAUTOSCALERS, {"metadata": scaler_meta, "spec": scaler, "status": {}})
+    registered = {"evictionInterceptors": [{"name": one} for one in reversed(interceptors)]}
+    await server.seed(PODS, a_pod(spec=registered, meta={"ownerReferences": [owner]}))
+    status = {"currentHealthy": count, "desiredHealthy": count, "expectedPods": count}
+    await server.seed(PODDISRUPTIONBUDGETS, a_budget(allowed=0, status=status))
+    options = replace(OPTIONS, dry_run=True)
+    cluster = over(InProcessTransport(server.server, ADMIN))
+    assert await start_drain(cluster, options, StartedDrain()) == 0
+    _, pod, *rest = capsys.readouterr().out.splitlines()
+    assert pod.startswith(f"  1. pod d/p: {line}")
+    assert remedy in " ".join(" ".join(rest).split())
+    assert bool(remedy) is ("would violate" in " ".join(rest))
+    assert await start_drain(cluster, replace(options, output="json"), StartedDrain()) == 0
+    (planned,) = json.loads(capsys.readouterr().out)["pods"]
+    assert planned["means"] == {REPLACED: "Replace", PREPARED: "DeletePrepared", BLOCKED: "Evict"}[line]
 
 
 async def test_a_node_that_was_replaced_is_a_failure_with_a_message(

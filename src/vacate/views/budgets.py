@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
 
@@ -20,6 +22,44 @@ _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")(
 
 _TEMPLATE_HASH = "pod-template-hash"  # written by Deployments; their ReplicaSets are named DEPLOYMENT-HASH
 _MOVE, _DELETE_PREPARED = "vacate.dev/move-before-eviction=true", "vacate.dev/delete-when-prepared=true"
+
+
+class Means(Enum):
+    """How a pod goes."""
+
+    EVICT = "Evict"
+    REPLACE = "Replace"  # a replacement is started first
+    DELETE_PREPARED = "DeletePrepared"  # past its own budget, as its owner allows
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How a pod would go past the budgets that refuse its eviction now; and why not by a replacement."""
+
+    means: Means = Means.EVICT
+    declined: str = ""
+
+    def phrase(self, budgets: str) -> str:
+        """What would happen, after the name of the pod."""
+        match self.means:
+            case Means.REPLACE:
+                return "evicted once a replacement is available"
+            case Means.DELETE_PREPARED:
+                return f"deleted past disruption budget {budgets} once prepared"
+            case Means.EVICT:
+                return f"blocked by disruption budget {budgets}"
+
+    @property
+    def sentence(self) -> str:
+        """How it goes although its budget refuses now; empty where it does not."""
+        match self.means:
+            case Means.REPLACE:
+                return "A replacement would be started first, so that the pod can go."
+            case Means.DELETE_PREPARED:
+                return "The pod would be deleted past its budget once its interceptors have prepared it."
+            case Means.EVICT:
+                declined = self.declined
+                return f"No replacement would be started first: {declined}." if declined else ""
 
 
 def never_allows(budget: PodDisruptionBudget) -> bool:

@@ -80,9 +80,15 @@ def blocker_lines(blocker: Blocker, width: int = 80) -> list[str]:
     """What holds a pod, and below it what would help."""
     what = f"pod {blocker.namespace}/{blocker.pod}" if blocker.pod else f"node {blocker.node}"
     return [
-        *textwrap.wrap(f"! {what}: {blocker.message}", width, initial_indent="  ", subsequent_indent="    "),
-        *textwrap.wrap(f"→ {blocker.remedy}", width, initial_indent="    ", subsequent_indent="      "),
+        *wrapped(f"! {what}: {blocker.message}", width, 2),
+        *wrapped(f"→ {blocker.remedy}", width, 4),
     ]
+
+
+def wrapped(text: str, width: int, indent: int) -> list[str]:
+    """Lines that break between words only: a name that is broken at its hyphens cannot be copied."""
+    first, others = " " * indent, " " * (indent + 2)
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
 def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, height: int = 40) -> list[str]:

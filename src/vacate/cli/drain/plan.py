@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -21,13 +21,12 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
 from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
-from vacate.views.budgets import covering, would_refuse
+from vacate.views.budgets import Forecast, Means, covering, would_refuse
 
 T = TypeVar("T")
 _READS_AT_ONCE = 8
 EVICTED_TREATMENTS = (Treatment.EVICT, Treatment.EVICT_LAST)
-BUDGET_BLOCKER = "DisruptionBudget"
-"""The kind of a blocker that is a disruption budget."""
+EVICTED_WITHIN_BUDGETS = Forecast()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,9 @@ class PlannedPod:
     pod: Pod
     verdict: Verdict
     interceptors: tuple[str, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()  # those that select it, where they refuse its eviction now
+    refusal: str = ""  # in the words of the eviction API
+    forecast: Forecast = EVICTED_WITHIN_BUDGETS
 
 
 async def find_nodes(cluster: Cluster, names: Sequence[str], selector: str) -> list[Node]:
@@ -141,9 +143,35 @@ async def read_absent(cluster: Cluster) -> frozenset[str]:
     return frozenset(one.name for one in found if one.state == "NeverAnswered")
 
 
-def foreseen(
+async def with_budgets(
+    cluster: Cluster,
     pods: Sequence[PlannedPod],
     budgets: Sequence[PodDisruptionBudget],
+    absent: Collection[str] = (),
+) -> list[PlannedPod]:
+    """The pods with the budgets that refuse them now, and how they would go all the same."""
+    return [await _with_budgets(cluster, one, budgets, absent) for one in pods]
+
+
+async def _with_budgets(
+    cluster: Cluster, one: PlannedPod, budgets: Sequence[PodDisruptionBudget], absent: Collection[str]
+) -> PlannedPod:
+    meta = one.pod.metadata
+    if one.verdict.treatment not in EVICTED_TREATMENTS:
+        return one
+    held = covering(budgets, meta.namespace, meta.labels)
+    refusal = would_refuse(one.pod, held) if held else ""
+    if not refusal:
+        return one
+    from vacate.cli.forecasts import forecast  # noqa: PLC0415  as above
+
+    working = one.interceptors if not {*one.interceptors} & {*absent} else ()
+    means = await forecast(cluster, one.pod, working, held)
+    return replace(one, budgets=held, refusal=refusal, forecast=means)
+
+
+def foreseen(
+    pods: Sequence[PlannedPod],
     crowded: Mapping[str, str],
     absent: Collection[str] = (),
 ) -> list[Blocker]:
@@ -158,23 +186,29 @@ def foreseen(
                 message = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
                 remedy = f"make sure that {name} runs; see: vacate interceptors -A"
                 found.append(blocker(one.pod, "Interceptor", message, remedy, name))
-        meta = one.pod.metadata
-        is_evicted = one.verdict.treatment in EVICTED_TREATMENTS
-        held = covering(budgets, meta.namespace, meta.labels) if is_evicted else ()
-        why = would_refuse(one.pod, held) if held else ""
-        if why:
-            names = ",".join(budget.metadata.name for budget in held)
-            remedy = (
-                budget_remedy(one.pod, held[0]) if len(held) == 1 else "let only one budget select the pod"
-            )
-            found.append(blocker(one.pod, BUDGET_BLOCKER, why, remedy, names))
-        if meta.uid in crowded:
+        if one.refusal and one.forecast.means is Means.EVICT:
+            remedy = _budget_remedy(one)
+            found.append(blocker(one.pod, "DisruptionBudget", one.refusal, remedy, budget_names(one)))
+        if one.pod.metadata.uid in crowded:
             found.append(
                 blocker(
                     one.pod,
                     "NowhereToGo",
-                    f"no other node would take its replacement: {crowded[meta.uid]}",
+                    f"no other node would take its replacement: {crowded[one.pod.metadata.uid]}",
                     "add a node, free resources or uncordon one, or the replacement stays Pending",
                 )
             )
     return found
+
+
+def budget_names(one: PlannedPod) -> str:
+    """The budgets that refuse the pod, as a blocker names them."""
+    return ",".join(budget.metadata.name for budget in one.budgets)
+
+
+def _budget_remedy(one: PlannedPod) -> str:
+    if len(one.budgets) > 1:
+        return "let only one budget select the pod"
+    remedy = budget_remedy(one.pod, one.budgets[0])
+    declined = one.forecast.declined
+    return f"no replacement would be started first: {declined}; or {remedy}" if declined else remedy

@@ -11,17 +11,18 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.drain.plan import (
-    BUDGET_BLOCKER,
     EVICTED_TREATMENTS,
     PlannedPod,
+    budget_names,
     foreseen,
     read_absent,
     read_budgets,
     read_plans,
     read_room,
+    with_budgets,
 )
 from vacate.maintenance.pods import Treatment
-from vacate.views.maintenance import blocker_lines
+from vacate.views.maintenance import blocker_lines, wrapped
 from vacate.views.phrases import counted
 
 
@@ -39,21 +40,18 @@ async def preview(
     absent = await read_absent(cluster) if dry_run else frozenset[str]()
     if dry_run:
         crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
+        plans = {node: await with_budgets(cluster, pods, budgets, absent) for node, pods in plans.items()}
     refused = {node: found for node, pods in plans.items() if (found := _refused(pods))}
     for node, pods in plans.items():
         held = refused.get(node, [])
-        blockers = foreseen(pods if dry_run else held, budgets, crowded, absent)
+        blockers = foreseen(pods if dry_run else held, crowded, absent)
         if dry_run and output == JSON:
             _preview_event(node, pods, blockers)
         elif dry_run:
             heading = _heading(node, len(held), elsewhere=bool(refused))
             terminal.echo(f"{heading}:" if pods else f"{heading}; no pod runs on it.")
-            blocked = {(one.namespace, one.pod): one.name for one in blockers if one.kind == BUDGET_BLOCKER}
             for number, one in enumerate(pods, 1):
-                meta = one.pod.metadata
-                terminal.echo(
-                    f"  {number}. {_planned_line(one, blocked.get((meta.namespace, meta.name), ''))}"
-                )
+                terminal.echo_lines(_numbered(number, _planned_line(one)))
             for blocker in blockers:
                 terminal.echo_lines(blocker_lines(blocker, terminal.width()))
         elif held:
@@ -82,8 +80,15 @@ def _heading(node: str, refused: int, *, elsewhere: bool) -> str:
     return f"node/{node} {what} (dry run)"
 
 
-def _planned_line(one: PlannedPod, budgets: str) -> str:
-    """A pod, and what would happen to it; `budgets` are those that would refuse its eviction now."""
+def _numbered(number: int, line: str) -> list[str]:
+    """One line in a pipe; on a terminal as many as it takes."""
+    if not terminal.is_terminal():
+        return [f"  {number}. {line}"]
+    return wrapped(f"{number}. {line}", terminal.width(), 2)
+
+
+def _planned_line(one: PlannedPod) -> str:
+    """A pod, and what would happen to it."""
     meta, verdict = one.pod.metadata, one.verdict
     what = f"pod {meta.namespace}/{meta.name}"
     if verdict.treatment is Treatment.HOLD:
@@ -91,8 +96,8 @@ def _planned_line(one: PlannedPod, budgets: str) -> str:
     if verdict.treatment is Treatment.STAY:
         return f"{what}: stays, {verdict.message}"
     how = "deleted last" if verdict.treatment is Treatment.EVICT_LAST else "evicted"
-    if budgets:
-        how = f"blocked by disruption budget {budgets}"
+    if one.refusal:
+        how = one.forecast.phrase(budget_names(one))
     if one.interceptors:
         return f"{what}: {how}, after {', '.join(one.interceptors)}"
     return f"{what}: {how}"
@@ -108,6 +113,7 @@ def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blo
                 "pod": one.pod.metadata.name,
                 "treatment": one.verdict.treatment.value,
                 "interceptors": list(one.interceptors),
+                "means": one.forecast.means.value,
             }
             for one in pods
         ],

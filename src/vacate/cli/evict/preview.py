@@ -14,6 +14,7 @@ from vacate.cli.common.exitcodes import complain, each
 from vacate.cli.common.queries import list_budgets
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.evict.selection import Selection
+from vacate.cli.forecasts import forecast
 from vacate.errors import AlreadyExists, NotFound, VacateError
 from vacate.sdk import Requester
 from vacate.sdk.requesters.requests import Step, new_request, next_step
@@ -56,11 +57,11 @@ class Preview:
                 codes.append(complain(name, seen))
                 continue
             terminal.echo(f"pod/{name} {seen[0]}")
-            if seen[1]:
-                terminal.echo(f"  would be refused now: {seen[1]}")
+            for line in seen[1:]:
+                terminal.echo(f"  {line}")
         return codes
 
-    async def _preview(self, name: str) -> tuple[str, str]:
+    async def _preview(self, name: str) -> tuple[str, ...]:
         pod = self._found.get(name) or await self._named(name)
         meta, dialect = pod.metadata, self._requester.dialect
         made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
@@ -74,7 +75,11 @@ class Preview:
         interceptors = tuple(reversed(registered.interceptors))
         after = f"; {dialect.terms.interceptor}s: {', then '.join(interceptors)}" if interceptors else ""
         held = covering(self._budgets, meta.namespace, meta.labels)
-        return f"{sentence} (dry run){after}", would_refuse(pod, held) if held else ""
+        first = f"{sentence} (dry run){after}"
+        if not (why := would_refuse(pod, held) if held else ""):
+            return (first,)
+        foreseen = (await forecast(self._cluster, pod, interceptors, held)).sentence
+        return (first, f"would be refused now: {why}", *filter(None, [foreseen]))
 
     async def _named(self, name: str) -> Pod:
         namespace = self._cluster.namespace

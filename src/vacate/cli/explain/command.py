@@ -24,10 +24,12 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes
+from vacate.cli.forecasts import forecast
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.eviction.requesternames import is_maintenance
 from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
+from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.managerhealth import ManagerHealth, unattended_request, with_manager
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
@@ -73,7 +75,7 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool, M
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
         health = await read_manager_health(cluster)
-        return _unrequested(found, cluster, budgets or []), budgets is not None, health
+        return await _unrequested(found, cluster, budgets or []), budgets is not None, health
     refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
     explanation = explanation_of(
         request,
@@ -134,16 +136,23 @@ async def _node(cluster: Cluster, name: str) -> Node | None:
         return None
 
 
-def _unrequested(found: PodAndRequest, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
+async def _unrequested(
+    found: PodAndRequest, cluster: Cluster, budgets: list[PodDisruptionBudget]
+) -> Explanation:
     pod = found.typed_pod
     assert found.pod is not None
     assert pod is not None
     registered = resolve(found.pod)
+    held = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
+    foreseen = None
+    if held and would_refuse(pod, held):
+        foreseen = await forecast(cluster, pod, registered.interceptors, held)
     return explain_unrequested(
         pod,
         registered.interceptors[::-1],
         budgets,
         field_errors=[f"{field_error.path}: {field_error.detail}" for field_error in registered.field_errors],
+        forecast=foreseen,
         now=cluster.clock.now(),
         program=program_name(),
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.records.reader import unevictable
-from vacate.views.budgets import allowance_of, covering, would_refuse
+from vacate.views.budgets import Forecast, allowance_of, covering, would_refuse
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ahead, command_line, sentence
 from vacate.views.turns import TurnState, TurnView
@@ -20,12 +20,14 @@ def explain_unrequested(
     budgets: Sequence[PodDisruptionBudget] = (),
     *,
     field_errors: Sequence[str] = (),
+    forecast: Forecast | None = None,
     now: dt.datetime,
     program: str = "vacate",
 ) -> Explanation:
     """Explain a pod without a request; its interceptors come in the order of their turns.
 
-    `field_errors` are what is wrong with the annotations that register them.
+    `field_errors` are what is wrong with the annotations that register them; `forecast` is how the pod would
+    go although its budgets refuse now.
     """
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
@@ -47,7 +49,11 @@ def explain_unrequested(
         name,
         f"No eviction of pod {name} is requested.",
         turns=turns,
-        next=(*_what_if(pod, bool(turns), around, now), *map(allowance_of, around)),
+        next=(
+            *_what_if(pod, bool(turns), around, now),
+            *((forecast.sentence,) if forecast is not None and forecast.sentence else ()),
+            *map(allowance_of, around),
+        ),
         remedies=(Remedy("Request its eviction.", command_line(program, "evict", name, "-n", namespace)),),
     )
 
