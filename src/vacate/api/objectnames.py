@@ -10,7 +10,7 @@ SHUTDOWN_AGENT, SHUTDOWN_REQUESTER = "vacate-shutdown-agent", "vacate-shutdown-r
 INTERCEPTOR_DELETES = "vacate-interceptor-pod-deletion"
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
-FINALIZERS = "vacate-finalizers"
+FINALIZERS, EVICTION_SIZE = "vacate-finalizers", "vacate-eviction-size"
 CONFINES = "vacate-confine-"
 """How the names of policies begin that confine an account to what it has to write."""
 

@@ -15,6 +15,8 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
 from vacate.crds.cel import listed, text
 from vacate.crds.celfields import CelFields
+from vacate.install.manifests import policyobjects
+from vacate.install.manifests.policyobjects import validation
 
 _ACCOUNTS = "accounts"
 # To the second: clients that know times as Kubernetes does cut them down to that.
@@ -41,7 +43,7 @@ def variables(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> list[
         bound = ", ".join(f"{text(name)}: {listed(users)}" for name, users in accounts.items())
         made["active"] = f"oldObject.?status.?{fields.active}.orValue('')"
         made[_ACCOUNTS] = f"{{{bound}}}"
-    return [{"name": name, "expression": expression} for name, expression in made.items()]
+    return policyobjects.variables(made)
 
 
 def bound_accounts(policy: Obj) -> Mapping[str, Sequence[str]] | None:
@@ -60,7 +62,7 @@ def validations(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> lis
     """What a writer other than the controller must leave as it is."""
     own = f"written by the {_controller(fields)} only"
     found = [
-        _validation(f"{_status('object', field)} == {_status('oldObject', field)}", f"status.{field}: {own}")
+        validation(f"{_status('object', field)} == {_status('oldObject', field)}", f"status.{field}: {own}")
         for field in (fields.active, fields.refusals)
     ]
     found.append(_conditions(own))
@@ -79,7 +81,7 @@ def _status(owner: str, field: str) -> str:
 def _conditions(own: str) -> Obj:
     same = f"variables.after.all(a, variables.before.exists(b, {_SAME_CONDITION}))"
     message = f"status.conditions: the types {', '.join(OWN_CONDITIONS)} are {own}, and stay in the list"
-    return _validation(f"size(variables.after) == size(variables.before) && {same}", message)
+    return validation(f"size(variables.after) == size(variables.before) && {same}", message)
 
 
 def _no_fall_back(fields: CelFields) -> Obj:
@@ -88,7 +90,7 @@ def _no_fall_back(fields: CelFields) -> Obj:
     new, old = (f"{owner}.status.{beat}" for owner in owners)
     there = " || ".join(f"!{_status(owner, beat)}.hasValue()" for owner in owners)
     holds = f"{there} || timestamp({new}) >= timestamp({old}) - duration('10s')"
-    return _validation(holds, f"status.{beat}: may not fall back by more than 10 seconds", "Invalid")
+    return validation(holds, f"status.{beat}: may not fall back by more than 10 seconds", "Invalid")
 
 
 def _bound(fields: CelFields) -> list[Obj]:
@@ -109,14 +111,10 @@ def _bound(fields: CelFields) -> list[Obj]:
     listed_ones = f"oldObject.?spec.?{fields.interceptors}.orValue([])"
     names = f"variables.accounts.exists(n, {listed_ones}.exists(i, i.{fields.name} == n))"
     return [
-        _validation(f"{unbound} || ({by_them}) || ({unchanged})", f"status: {bound}"),
-        _validation(
+        validation(f"{unbound} || ({by_them}) || ({unchanged})", f"status: {bound}"),
+        validation(
             f"!({forbids}) || {forbade} || ({by_them})"
             f" || ({unbound} && (variables.active != '' || !{names}))",
             f"status.{fields.policy}: {bound}",
         ),
     ]
-
-
-def _validation(expression: str, message: str, reason: str = "Forbidden") -> Obj:
-    return {"expression": expression, "message": message, "reason": reason}

@@ -1,15 +1,40 @@
-"""A caller of the eviction API whom a company's own webhook refuses: the bridge must not act for them."""
+"""A caller of the eviction API: gets past no interceptor, and no company's own webhook by the bridge."""
 
 from __future__ import annotations
 
 import pytest
 
-from support.realcluster.adversary import PREPARE, ROWS, Site, refused
+from support.https import Obj
+from support.realcluster.adversary import PREPARE, ROWS, Site, held_by, refused
 from vacate.api.kinds import PODS
+from vacate.api.objectnames import EVICTION_SIZE
 from vacate.api.terminationreason import ANNOTATION
 
 pytestmark = ROWS
 REFUSAL = "not by company policy"
+
+LARGE: dict[str, Obj] = {
+    # Each of these characters takes six in a review.
+    "annotation": {"annotations": {"example.com/large": "<" * 1_500_000}},
+    "label": {"labels": {"large": "<" * 1_500_000}},
+    "finalizer": {"finalizers": ["<" * 1_500_000]},
+    "version": {"resourceVersion": "<" * 1_500_000},
+    "owners": {"ownerReferences": [{"name": "<" * 15_000, "uid": str(n)} for n in range(100)]},
+}
+
+
+class TestCaller:
+    @held_by(EVICTION_SIZE)
+    @pytest.mark.parametrize("part", LARGE)
+    def test_evicts_nothing_past_interceptors_with_an_eviction_that_is_oversized(
+        self, site: Site, part: str
+    ) -> None:
+        """An eviction passes where the webhook does not read its review, as it is too large."""
+        pod = site.pod(PREPARE)
+        name = pod["metadata"]["name"]
+        refused(site.tenant.evict(name, metadata={"name": name, **LARGE[part]}), EVICTION_SIZE)
+        assert site.tenant.evict(name).code == 429
+        assert site.there(pod)
 
 
 class TestRefusedCaller:

@@ -22,8 +22,9 @@ from support.realcluster.adversary import (
 )
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.registry import dialect_named
+from vacate.eviction.dialects.registry import DIALECTS, dialect_named
 
 pytestmark = ROWS
 SINCE = "2026-01-01T00:00:00Z"
@@ -64,6 +65,20 @@ class TestInterceptor:
         assert status["activeInterceptorName"] == PREPARE
         assert not any(one["type"] == "Complete" for one in status.get("conditions", []))
         assert not status.get("heartbeatTime", "").startswith("2030")
+
+    @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda one: one.kind.plural)
+    def test_forges_no_heartbeat_in_a_review_that_is_oversized(self, site: Site, dialect: Dialect) -> None:
+        """The server drops metadata from what is written of a status, after mutating webhooks have seen it.
+
+        Each of these characters takes six in a review, which is then larger than any that the webhook reads.
+        """
+        request = site.active(PREPARE, dialect)
+        name, status = request["metadata"]["name"], FORGERIES["heartbeat of 2030"]
+        change = {
+            "metadata": {"annotations": {"example.com/large": "<" * 1_000_000}},
+            **dialect.status_patch({"status": status}),
+        }
+        refused(site.interceptor.change(dialect.kind, name, change, sub="status"), "in the future")
 
     @held_by(EVACUATION_STATUS_AUTHORITY, alone=True)
     @pytest.mark.parametrize("forgery", ["completion", "another turn", "counter"])

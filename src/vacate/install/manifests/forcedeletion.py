@@ -14,10 +14,12 @@ from vacate.admission.pods.forcedeletion import (
     GUARD_LABEL,
     SYSTEM_USERS,
 )
+from vacate.api.kinds import PODS
 from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION
 from vacate.api.objects import Obj
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.crds.cel import listed, text
+from vacate.install.manifests.policyobjects import matched, policy_of, rule_about, validation, variables
 
 _CONFIRMED = f"metadata.?annotations[?{text(CONFIRMATION)}].orValue('')"
 _MEANS = (
@@ -30,10 +32,10 @@ _GRACEFUL = (
 
 
 def guard(*, unlabelled: bool) -> list[Obj]:
-    """The specs of both policies with their names, for namespaces by their label."""
+    """Both policies, for namespaces by their label."""
     return [
-        {"metadata": {"name": FORCE_DELETION}, "spec": _deletion(unlabelled)},
-        {"metadata": {"name": FORCE_EVICTION}, "spec": _eviction(unlabelled)},
+        policy_of(FORCE_DELETION, _deletion(unlabelled)),
+        policy_of(FORCE_EVICTION, _eviction(unlabelled)),
     ]
 
 
@@ -54,8 +56,7 @@ def _deletion(unlabelled: bool) -> Obj:
         f" + {text(f' {CONFIRMATION}=')} + oldObject.metadata.uid + ' and delete it again'"
     )
     return {
-        "failurePolicy": "Fail",
-        "matchConstraints": _about("", "v1", "pods", "DELETE", unlabelled),
+        "matchConstraints": _guarded(rule_about(PODS, ["DELETE"]), unlabelled),
         "matchConditions": [
             # A deletion of a collection is reviewed once as a whole, without an object, and then pod by pod.
             {
@@ -64,10 +65,12 @@ def _deletion(unlabelled: bool) -> Obj:
             },
             {"name": "not-by-the-system", "expression": _others()},
         ],
-        "variables": [
-            {"name": "node", "expression": "oldObject.?spec.?nodeName.orValue('')"},
-            {"name": "confirmed", "expression": f"oldObject.{_CONFIRMED} == oldObject.metadata.uid"},
-        ],
+        "variables": variables(
+            {
+                "node": "oldObject.?spec.?nodeName.orValue('')",
+                "confirmed": f"oldObject.{_CONFIRMED} == oldObject.metadata.uid",
+            }
+        ),
         "validations": [
             {
                 "expression": f"variables.confirmed || {no_processes} || ({decided})"
@@ -90,21 +93,19 @@ def _deletion(unlabelled: bool) -> Obj:
 
 def _eviction(unlabelled: bool) -> Obj:
     return {
-        "failurePolicy": "Fail",
-        "matchConstraints": _about("", "v1", "pods/eviction", "CREATE", unlabelled),
+        "matchConstraints": _guarded(rule_about(PODS, ["CREATE"], "eviction"), unlabelled),
         "matchConditions": [
             {"name": "forced", "expression": "object.?deleteOptions.?gracePeriodSeconds.orValue(-1) == 0"},
             {"name": "not-by-the-system", "expression": _others()},
         ],
         "validations": [
-            {
-                "expression": f"object.{_CONFIRMED} != ''"
+            validation(
+                f"object.{_CONFIRMED} != ''"
                 f" && object.{_CONFIRMED} == object.?deleteOptions.?preconditions.?uid.orValue('')",
-                "message": "eviction with a grace period of 0 removes the pod without waiting for its node "
+                "eviction with a grace period of 0 removes the pod without waiting for its node "
                 f"{_MEANS}Evict it with a grace period of 1 second or more, or confirm: set the annotation "
                 f"{CONFIRMATION} of the Eviction, and deleteOptions.preconditions.uid, to the UID of the pod",
-                "reason": "Forbidden",
-            }
+            )
         ],
     }
 
@@ -113,15 +114,8 @@ def _others() -> str:
     return f"!(request.userInfo.username in {listed(SYSTEM_USERS)})"
 
 
-def _about(group: str, version: str, resource: str, operation: str, unlabelled: bool) -> Obj:
-    rule = {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "operations": [operation],
-        "resources": [resource],
-        "scope": "Namespaced",
-    }
+def _guarded(rule: Obj, unlabelled: bool) -> Obj:
     # A namespace without the label is not in a list either.
-    chosen = ("NotIn", DISABLED) if unlabelled else ("In", ENABLED)
-    selector = {"matchExpressions": [{"key": GUARD_LABEL, "operator": chosen[0], "values": [chosen[1]]}]}
-    return {"namespaceSelector": selector, "resourceRules": [rule]}
+    operator, value = ("NotIn", DISABLED) if unlabelled else ("In", ENABLED)
+    chosen = {"key": GUARD_LABEL, "operator": operator, "values": [value]}
+    return {"namespaceSelector": {"matchExpressions": [chosen]}, **matched({**rule, "scope": "Namespaced"})}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STATUS_AUTHORITY,
     EVACUATION_STEPS,
+    EVICTION_SIZE,
     FINALIZERS,
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
@@ -21,11 +21,21 @@ from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, CelFields
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
+from vacate.install.manifests.policyobjects import (
+    bound,
+    matched,
+    policy_of,
+    rule_about,
+    validation,
+    variables,
+)
 from vacate.install.settings import Settings
 
 _API = "admissionregistration.k8s.io/v1"
 _INSTIGATORS = f"metadata.?finalizers.orValue([]).filter(f, f.startsWith('{INSTIGATOR}'))"
 _COMPLETE = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+
+_EVICTION_ENTRIES, _EVICTION_TEXT = 64, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +76,9 @@ _APIS = (
 def policies(settings: Settings | None = None) -> list[Obj]:
     """Each policy with its binding."""
     chosen = settings or Settings()
-    guards = [
-        {**_head(one["metadata"]["name"]), "spec": one["spec"]}
-        for one in forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
-    ]
+    guards = forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
-    return [obj for policy in [*of_apis, _finalizers(), *guards] for obj in _bound(policy)]
+    return [obj for policy in [*of_apis, _finalizers(), _eviction_size(), *guards] for obj in bound(policy)]
 
 
 def former_policies() -> list[Obj]:
@@ -92,19 +99,17 @@ def _right_to_delete(api: _Api) -> Obj:
         '\'User "\' + request.userInfo.username + \'" cannot delete resource "pods" in API group ""'
         " in the namespace \"' + request.namespace + '\"'"
     )
-    return {
-        **_head(api.right_to_delete),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": _about(api.kind, [api.kind.plural], ["CREATE", "UPDATE", "DELETE"]),
-            "variables": [
-                # An update is checked against the pod that was asked for; the target never changes anyway.
+    return policy_of(
+        api.right_to_delete,
+        {
+            "matchConstraints": matched(rule_about(api.kind, ["CREATE", "UPDATE", "DELETE"])),
+            "variables": variables(
                 {
-                    "name": "request",
-                    "expression": "request.operation == 'CREATE' ? object : oldObject",
-                },
-                {"name": "pod", "expression": f"variables.request.{api.pod}"},
-            ],
+                    # An update is about the pod that was asked for; the target never changes anyway.
+                    "request": "request.operation == 'CREATE' ? object : oldObject",
+                    "pod": f"variables.request.{api.pod}",
+                }
+            ),
             "validations": [
                 {
                     "expression": may,
@@ -114,7 +119,7 @@ def _right_to_delete(api: _Api) -> Obj:
                 }
             ],
         },
-    }
+    )
 
 
 def _steps(api: _Api) -> Obj:
@@ -125,43 +130,38 @@ def _steps(api: _Api) -> Obj:
         f"{owner}.?status.?{policy}.orValue('{ALLOW}') == '{FORBID}'" for owner in ("object", "oldObject")
     )
     deleted = "has(oldObject.metadata.deletionTimestamp)"
-    return {
-        **_head(api.steps),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": _about(kind, [kind.plural, f"{kind.plural}/status"], ["UPDATE"]),
+    return policy_of(
+        api.steps,
+        {
+            "matchConstraints": matched(rule_about(kind, ["UPDATE"], "", "status")),
             "validations": [
-                {
-                    "expression": f"object.{stamp} == oldObject.{stamp}",
-                    "message": f"metadata.annotations[{ADMITTED_STAMP}]: field is immutable",
-                    "reason": "Invalid",
-                },
-                {
-                    "expression": f"!({deleted} && {forbids} && !({forbade}))",
-                    "message": f"status.{policy}: may not become Forbid while the "
-                    f"{api.fields.request} is being deleted",
-                    "reason": "Forbidden",
-                },
+                validation(
+                    f"object.{stamp} == oldObject.{stamp}",
+                    f"metadata.annotations[{ADMITTED_STAMP}]: field is immutable",
+                    "Invalid",
+                ),
+                validation(
+                    f"!({deleted} && {forbids} && !({forbade}))",
+                    f"status.{policy}: may not become Forbid while the {api.fields.request} is being deleted",
+                ),
                 *(_of_instigators(forbids, forbade) if kind == EVACUATIONS else ()),
             ],
         },
-    }
+    )
 
 
 def _of_instigators(forbids: str, forbade: str) -> list[Obj]:
     """Instigators are finalizers: what the definition of EvictionRequests holds about requesters."""
     joined = f"object.{_INSTIGATORS}.exists(f, !(f in oldObject.?metadata.?finalizers.orValue([])))"
     return [
-        {
-            "expression": f"!({_COMPLETE}) || !({joined})",
-            "message": "metadata.finalizers: no instigator may be added once the evacuation is complete",
-            "reason": "Forbidden",
-        },
-        {
-            "expression": f"!({forbids}) || {forbade} || size(oldObject.{_INSTIGATORS}) > 0",
-            "message": f"status.{EVACUATION_FIELDS.policy}: may not become Forbid without instigators",
-            "reason": "Forbidden",
-        },
+        validation(
+            f"!({_COMPLETE}) || !({joined})",
+            "metadata.finalizers: no instigator may be added once the evacuation is complete",
+        ),
+        validation(
+            f"!({forbids}) || {forbade} || size(oldObject.{_INSTIGATORS}) > 0",
+            f"status.{EVACUATION_FIELDS.policy}: may not become Forbid without instigators",
+        ),
     ]
 
 
@@ -184,76 +184,81 @@ def _finalizers() -> Obj:
         f" || {options}.?orphanDependents.hasValue()"
     )
     right = f"needs the right to update {kind.plural}/finalizers"
-    return {
-        **_head(FINALIZERS),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": _about(kind, [kind.plural], ["CREATE", "DELETE", "UPDATE"]),
-            "variables": [
+    return policy_of(
+        FINALIZERS,
+        {
+            "matchConstraints": matched(rule_about(kind, ["CREATE", "DELETE", "UPDATE"])),
+            "variables": variables(
                 {
-                    "name": "name",
-                    "expression": "(oldObject == null ? object : oldObject).metadata.?name.orValue('')",
-                },
-                {
-                    "name": "old",
-                    "expression": "oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([])",
-                },
-                {
-                    "name": "new",
-                    "expression": "object == null ? [] : object.metadata.?finalizers.orValue([])",
-                },
-            ],
+                    "name": "(oldObject == null ? object : oldObject).metadata.?name.orValue('')",
+                    "old": "oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([])",
+                    "new": "object == null ? [] : object.metadata.?finalizers.orValue([])",
+                }
+            ),
             "validations": [
-                {
-                    "expression": f"variables.new.all(f, f in variables.old) || {may}",
-                    "message": f"metadata.finalizers: adding one {right}",
-                    "reason": "Forbidden",
-                },
-                {
-                    "expression": f"request.operation != 'DELETE' || !({kept}) || {may}",
-                    "message": f"a deletion with another propagationPolicy than Background {right}",
-                    "reason": "Forbidden",
-                },
+                validation(
+                    f"variables.new.all(f, f in variables.old) || {may}",
+                    f"metadata.finalizers: adding one {right}",
+                ),
+                validation(
+                    f"request.operation != 'DELETE' || !({kept}) || {may}",
+                    f"a deletion with another propagationPolicy than Background {right}",
+                ),
             ],
         },
-    }
+    )
+
+
+def _eviction_size() -> Obj:
+    """An Eviction is small. Of a larger one the webhook would not read the review, and so let it pass.
+
+    Nothing of it is stored, so the API server itself bounds neither its metadata nor its options, and a body
+    of 3 MiB may become many times that in a review; managed fields it drops. Counts and lengths together
+    stay within what the webhook reads.
+    """
+    meta, options = "dyn(object).?metadata", "dyn(object).?deleteOptions"
+    short = f"(type(%s) != string || size(%s) <= {_EVICTION_TEXT})"
+
+    def bounded(part: str, empty: str) -> str:
+        """No more entries than that, all keys and texts of them short."""
+        few = f"size({part}.orValue({empty})) <= {_EVICTION_ENTRIES}"
+        value = f"{part}.orValue({empty})[k]" if empty == "{}" else "k"
+        texts = " && ".join(short % (one, one) for one in dict.fromkeys(("k", value)))
+        return f"{few} && {part}.orValue({empty}).all(k, {texts})"
+
+    owners = f"{meta}.?ownerReferences.orValue([])"
+    parts = [
+        bounded(meta, "{}"),
+        bounded(f"{meta}.?annotations", "{}"),
+        bounded(f"{meta}.?labels", "{}"),
+        bounded(f"{meta}.?finalizers", "[]"),
+        f"size({owners}) <= {_EVICTION_ENTRIES} && {owners}.all(o, {bounded('optional.of(o)', '{}')})",
+        bounded(options, "{}"),
+        bounded(f"{options}.?preconditions", "{}"),
+        bounded(f"{options}.?dryRun", "[]"),
+    ]
+    message = (
+        f"an Eviction has at most {_EVICTION_ENTRIES} entries in each list and map, and texts of at most "
+        f"{_EVICTION_TEXT} characters"
+    )
+    return policy_of(
+        EVICTION_SIZE,
+        {
+            "matchConstraints": matched(rule_about(PODS, ["CREATE"], "eviction")),
+            "validations": [validation(one, message) for one in parts],
+        },
+    )
 
 
 def _authority(api: _Api, settings: Settings) -> Obj:
     """The controller's fields are the controller's, and reports those of bound accounts."""
     accounts = settings.interceptor_accounts
-    return {
-        **_head(api.authority),
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": _about(api.kind, [f"{api.kind.plural}/status"], ["UPDATE"]),
+    return policy_of(
+        api.authority,
+        {
+            "matchConstraints": matched(rule_about(api.kind, ["UPDATE"], "status")),
             "matchConditions": policy_authority.others_only(settings.controllers),
             "variables": policy_authority.variables(accounts, api.fields),
             "validations": policy_authority.validations(accounts, api.fields),
         },
-    }
-
-
-def _head(name: str) -> Obj:
-    return {"apiVersion": _API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
-
-
-def _about(kind: Kind, resources: Sequence[str], operations: Sequence[str]) -> Obj:
-    rule = {
-        "apiGroups": [kind.group],
-        "apiVersions": [kind.version],
-        "operations": list(operations),
-        "resources": list(resources),
-    }
-    return {"resourceRules": [rule]}
-
-
-def _bound(policy: Obj) -> list[Obj]:
-    name = policy["metadata"]["name"]
-    binding = {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
-    return [policy, binding]
+    )

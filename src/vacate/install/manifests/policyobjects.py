@@ -51,10 +51,17 @@ def by_user(name: str) -> Obj:
 
 def forbidding(validations: Mapping[str, str]) -> list[Obj]:
     """What must hold, by the message of a refusal."""
-    return [
-        {"expression": _untyped(expression), "message": message, "reason": "Forbidden"}
-        for message, expression in validations.items()
-    ]
+    return [validation(_untyped(expression), message) for message, expression in validations.items()]
+
+
+def validation(expression: str, message: str, reason: str = "Forbidden") -> Obj:
+    """What must hold, and how a write is refused where it does not."""
+    return {"expression": expression, "message": message, "reason": reason}
+
+
+def variables(made: Mapping[str, str]) -> list[Obj]:
+    """What the validations of a policy speak of, by name."""
+    return [{"name": name, "expression": expression} for name, expression in made.items()]
 
 
 def _untyped(expression: str) -> str:

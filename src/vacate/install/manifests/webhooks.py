@@ -51,7 +51,7 @@ _PATHS = {
 def webhook_configurations(settings: Settings) -> list[Obj]:
     """Both configurations."""
     mutating = [make(settings, kind) for kind in _PATHS for make in (_completed, _status)]
-    validating = [make(settings, kind) for kind in _PATHS for make in (_checked, _deletion)]
+    validating = [make(settings, kind) for kind in _PATHS for make in (_checked, _checked_status, _deletion)]
     validating.append(force_deletions(settings))
     if settings.pod_rules:
         mutating.append(new_pods(settings))
@@ -114,14 +114,29 @@ def _requests(settings: Settings, kind: Kind, path: str, conditions: Sequence[tu
 
 
 def _status(settings: Settings, kind: Kind) -> Obj:
-    """Progress of requests. The first to look, so that all errors come at once; it changes nothing."""
+    """Progress of requests. The first to look, so that all errors come at once."""
+    return _progress(settings, kind, _PATHS[kind][0])
+
+
+def _checked_status(settings: Settings, kind: Kind) -> Obj:
+    """The same again for what others write, as it is stored.
+
+    The mutating side is shown all that the writer has sent. The API server drops metadata and spec from it,
+    which were perhaps more than a webhook reads.
+    """
+    by_others = f"!(request.userInfo.username in {listed(settings.controllers)})"
+    return _progress(settings, kind, _PATHS[kind][1], [("not-of-the-manager", by_others)])
+
+
+def _progress(settings: Settings, kind: Kind, path: str, conditions: Sequence[tuple[str, str]] = ()) -> Obj:
+    """Changes of the status: they pass while nobody answers, or heartbeats would be missed."""
     return webhook_entry(
-        f"status.{kind.plural}.mutate.{WEBHOOK_SUFFIX}",
-        _PATHS[kind][0],
+        f"status.{kind.plural}.{path.split('/')[1]}.{WEBHOOK_SUFFIX}",
+        path,
         rule_of(kind.group, kind.version, f"{kind.plural}/status", "UPDATE"),
         settings.status_failure_policy,
         settings,
-        conditions=[("status-changes", "object.?status != oldObject.?status")],
+        conditions=[("status-changes", "object.?status != oldObject.?status"), *conditions],
         timeout=3,
     )
 
