@@ -210,7 +210,9 @@ async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_
                 return None
             return found if is_ready(found) else None
 
-        new = await place.until(replaced, "the member runs again")
+        # 10 s unreachable, up to 20 s until it is known who reports, three Jobs, 12 s until all others have
+        # reported after them, and kube-controller-manager looks every 20 s for pods of nodes out of service.
+        new = await place.until(replaced, "the member runs again", 180.0)
         assert new["spec"]["nodeName"] != name
         taints = (await client.get(NODES, name))["spec"]["taints"]
         assert OUT_OF_SERVICE in [one["key"] for one in taints]

@@ -230,11 +230,11 @@ class EvictionNamespace:
         """One command of the product, as a process, in this namespace."""
         return await run_vacate(str(self.cluster.kubeconfig), *arguments, "-n", self.namespace)
 
-    async def until(self, look: Callable[[], Awaitable[T | None]], what: str) -> T:
+    async def until(self, look: Callable[[], Awaitable[T | None]], what: str, seconds: float = TIMEOUT) -> T:
         """Look again and again until it is so."""
-        end = time.monotonic() + TIMEOUT
+        end = time.monotonic() + seconds
         while not (found := await look()):
-            assert time.monotonic() < end, f"not within {TIMEOUT:.0f} s: {what}"
+            assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
             await asyncio.sleep(0.05)
         return found
 
