@@ -67,7 +67,7 @@ class ClusterProcess(LiveCluster):
             raise RuntimeError(f"it ended with {self.wait()}: {self.output}")
         return self
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = 150.0) -> int:
         """Its exit code, once it has ended."""
         try:
             code = self.process.wait(seconds)
