@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from support.simulated.autoscalers import autoscaled, is_restored, patch_autoscaler
@@ -13,12 +15,15 @@ from vacate.api.kinds import (
     DEPLOYMENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
+    NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
 )
 from vacate.api.objects import Obj
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.sim.cluster import World
 from vacate.testing import pdb
+from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
@@ -83,24 +88,59 @@ def test_a_strategy_that_allows_a_surge_again() -> None:
     in_world(body)
 
 
-def test_room_that_comes_after_the_surge_was_given_up() -> None:
+class Requests:
+    """Counts what the manager asks of the server; watches are not counted."""
+
+    def __init__(self, world: World) -> None:
+        self.count = 0
+        world.network.audit = self
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        self.count += link == "evictions" and "watch" not in request.query
+        return await server.handle(request)
+
+
+async def surge_without_room(world: World, hours: float) -> tuple[str, str]:
+    """A drain whose surge nobody takes, for so long; the node, and one that would take it if it might."""
+    (old,) = await moving(world, 1, spec={"progressDeadlineSeconds": 30})
+    node = str(old["spec"]["nodeName"])
+    others = [name for one in world.objects(NODES) if (name := one["metadata"]["name"]) != node]
+    for name in others:
+        await world.client.patch(NODES, name, {"spec": {"unschedulable": True}})
+    await world.client.create(
+        PODDISRUPTIONBUDGETS, pdb("web", min_available=1, selector={"app": "web"}), "default"
+    )
+    await drain(world, node)
+    await world.sim.clock.sleep(60.0)
+    requests = Requests(world)
+    await world.sim.clock.sleep(hours * 3600)
+    counts = [one["spec"]["replicas"] for gone, one in history(world, DEPLOYMENTS) if not gone]
+    assert [now for before, now in pairwise(counts) if now != before] == [2]
+    assert requests.count / (hours * 60) < 20
+    (held,) = (await world.client.get(NODEMAINTENANCES, "kernel"))["status"]["blockers"]
+    assert held["kind"] == "Replacement"
+    assert "disruption budget web would refuse the eviction" in held["message"]
+    assert "make room" in held["remedy"]
+    return node, others[0]
+
+
+def test_a_surge_without_room_is_begun_once_and_stays_until_there_is_room() -> None:
     async def body(world: World) -> None:
-        (old,) = await moving(world, 1, spec={"progressDeadlineSeconds": 30})
-        for name in [one["metadata"]["name"] for one in world.objects(NODES)]:
-            if name != old["spec"]["nodeName"]:
-                await world.client.patch(NODES, name, {"spec": {"unschedulable": True}})
-        node = await blocked_drain(world, old)
-        turns = [
-            condition_of(one, "InterceptorAssigned", "message")
-            for gone, one in history(world, EVICTIONREQUESTS)
-            if not gone
-        ]
-        assert any("did not become available in time" in one for one in turns)
-        other = next(
-            one["metadata"]["name"] for one in world.objects(NODES) if one["metadata"]["name"] != node
-        )
+        node, other = await surge_without_room(world, hours=1)
         await world.client.patch(NODES, other, {"spec": {"unschedulable": None}})
-        await drained(world, node, 120.0)
+        await drained(world, node, 15.0)
         await world.until(lambda: is_quiet(world))
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("spec", [{"minAvailable": 0}, {"minAvailable": None, "maxUnavailable": 1}])
+def test_a_surge_without_room_ends_when_the_budget_opens(spec: Obj) -> None:
+    """Also a budget that is open only without the surge."""
+
+    async def body(world: World) -> None:
+        await surge_without_room(world, hours=0.1)
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": spec}, "default")
+        await world.until(lambda: phase(world) == "Drained", 30.0)
 
     in_world(body)

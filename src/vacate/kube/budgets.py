@@ -1,6 +1,13 @@
-"""The condition of disruption budgets."""
+"""Disruption budgets: their condition, and what they let go."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vacate.api.selectors.labels import selector_of
+from vacate.api.types import PodDisruptionBudget
+from vacate.errors import ApiError
+from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
 DISRUPTION_ALLOWED = "DisruptionAllowed"
 
@@ -12,3 +19,49 @@ INSUFFICIENT_PODS = "InsufficientPods"
 
 
 SYNC_FAILED = "SyncFailed"
+
+
+def desired_healthy(budget: PodDisruptionBudget, count: int) -> int:
+    """How many of so many pods must be healthy, percentages rounded up; may raise InvalidIntOrPercent."""
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        return max(count - scaled_value(spec.max_unavailable, count, round_up=True), 0)
+    return scaled_value(spec.min_available or 0, count, round_up=True)
+
+
+def allowed(budget: PodDisruptionBudget | None) -> int:
+    """How many evictions the budget lets through now: none while its status is older than its spec."""
+    if budget is None or budget.status.observed_generation < budget.metadata.generation:
+        return 0
+    return max(budget.status.disruptions_allowed, 0)
+
+
+def holding(
+    budgets: Iterable[PodDisruptionBudget], labels: Mapping[str, str], surplus: int = 0
+) -> list[PodDisruptionBudget]:
+    """The budgets that refuse the eviction of a pod with these labels, also with so many pods fewer wanted.
+
+    A surge that does not become available keeps a budget closed that would be open without it.
+    """
+    found = [one for one in budgets if _selects(one, labels)]
+    if len(found) == 1 and (allowed(found[0]) or _allowed_without(found[0], surplus)):
+        return []
+    return found  # where several cover a pod, its eviction is refused in any case
+
+
+def _selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
+    try:
+        return selector_of(budget.spec.selector).matches(dict(labels))
+    except ApiError:
+        return False
+
+
+def _allowed_without(budget: PodDisruptionBudget, surplus: int) -> bool:
+    status = budget.status
+    if not surplus or status.observed_generation < budget.metadata.generation:
+        return False
+    try:
+        desired = desired_healthy(budget, max(status.expected_pods - surplus, 0))
+    except InvalidIntOrPercent:
+        return False
+    return status.expected_pods > surplus and status.current_healthy > desired

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
+from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -22,6 +23,12 @@ from vacate.views.refusals import refusal_of
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
 """An interceptor that has not responded for so long is reported: most often none of that name runs."""
+
+REPLACEMENT_EXPECTED = dt.timedelta(seconds=15)
+"""A replacement that has no node, or cannot be created, after so long is reported."""
+_REPLACING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
+_NOT_CREATED = "FailedCreate"
+"""The reason that a Deployment gives where its pods cannot be created: a quota, a webhook."""
 
 TERMINATION_OVERDUE = dt.timedelta(minutes=1)
 """A pod that is there so long after the end of its grace period is reported."""
@@ -151,7 +158,7 @@ def blocking(
         )
     stage = shown_stage(request)
     if stage is Stage.INTERCEPTING:
-        return _silent(pod, request, now)
+        return _silent(pod, request, now) or _unplaced(pod, request, now, unscheduled)
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
         return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace))
@@ -203,6 +210,31 @@ def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | N
         f"make sure that {active} runs and may update {request.kind.kind}s",
         active,
     )
+
+
+def _unplaced(
+    pod: Pod, request: EvictionRequest, now: dt.datetime, unscheduled: Callable[[str], Sequence[Pod]]
+) -> Blocker | None:
+    """A pod whose replacement is waited for, and has no node or cannot be created."""
+    began, active, owner = assigned(request), request.status.active_interceptor_name, pod.metadata.controller
+    since = began.last_transition_time if began else None
+    if active not in _REPLACING or since is None or owner is None or now - since < REPLACEMENT_EXPECTED:
+        return None
+    message = plain(request.status.message, 600)
+    awaited = [
+        one.metadata.name
+        for one in unscheduled(pod.metadata.namespace)
+        if one.metadata.controller is not None and one.metadata.controller.uid == owner.uid
+    ]
+    if awaited:
+        remedy = (
+            f"make room for {_first_of(awaited)}: add a node that fits, or let another one take pods again"
+        )
+    elif _NOT_CREATED in message:
+        remedy = refusal_of(message).remedy
+    else:
+        return None
+    return blocker(pod, "Replacement", message, remedy, active)
 
 
 def _refused(
@@ -268,10 +300,12 @@ def next_report(pod: Pod, request: EvictionRequest | None) -> dt.datetime | None
     if pod.terminating:
         ends = pod.metadata.deletion_timestamp
         return None if ends is None else ends + TERMINATION_OVERDUE
-    began = None if request is None or request.complete or has_responded(request) else assigned(request)
-    if began is None or began.last_transition_time is None:
+    began = None if request is None or request.complete else assigned(request)
+    if request is None or began is None or began.last_transition_time is None:
         return None
-    return began.last_transition_time + RESPONSE_EXPECTED
+    if request.status.active_interceptor_name in _REPLACING:
+        return began.last_transition_time + REPLACEMENT_EXPECTED
+    return None if has_responded(request) else began.last_transition_time + RESPONSE_EXPECTED
 
 
 def _clock(moment: dt.datetime) -> str:

@@ -55,6 +55,9 @@ _HANDING_OVER = rule("patch", CORE, "pods/status")
 
 _AUTOSCALERS = rule("list watch", "autoscaling", "horizontalpodautoscalers")
 
+_BUDGETS = rule("list watch", "policy", "poddisruptionbudgets")
+"""A surge that does not come is given up only where the pod can be evicted without."""
+
 _EVACUATING = (
     rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
     rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
@@ -270,14 +273,14 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         deployment_interceptor,
         gate="DeploymentInterceptor",
         kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
     ),
     ControllerDescriptor(
         "horizontalpodautoscaler.autoscaling.k8s.io",
         autoscaler_interceptor,
         gate="HorizontalPodAutoscalerInterceptor",
         kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
     ),
     ControllerDescriptor(
         "replicaset.apps.k8s.io",
@@ -308,14 +311,14 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         deployment_evacuator,
         gate="DeploymentInterceptor",
         kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
     ),
     ControllerDescriptor(
         "horizontalpodautoscaler-evacuator",
         autoscaler_evacuator,
         gate="HorizontalPodAutoscalerInterceptor",
         kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
     ),
     ControllerDescriptor(
         "replicaset-evacuator",

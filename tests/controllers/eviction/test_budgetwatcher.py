@@ -15,9 +15,10 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
 from vacate.controllers.eviction.attempts import Attempts
-from vacate.controllers.eviction.budgetwatcher import BudgetWatcher, allowed
+from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.entropy import seeded_entropy
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.kube.budgets import allowed
 from vacate.runtime.reconcile import Key
 
 pytestmark = pytest.mark.unit

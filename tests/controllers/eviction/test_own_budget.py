@@ -11,12 +11,13 @@ from support.simulated.evictions import A, finish, request_eviction, running_pod
 from support.simulated.maintenances import drain, phase
 from support.simulated.statefulsets import is_whole, ready_statefulset
 from support.simulated.workloads import condition_of, events_of
+from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
-from vacate.controllers.eviction.ownbudget import ALLOWED, is_alone
+from vacate.controllers.eviction.ownbudget import is_alone
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
 
@@ -31,7 +32,7 @@ async def guarded_member(world: World, selector: dict[str, str] | None = None, *
 
 
 async def allow(world: World) -> None:
-    change = {"metadata": {"annotations": {ALLOWED: "true"}}}
+    change = {"metadata": {"annotations": {DELETE_PREPARED: "true"}}}
     await world.client.patch(STATEFULSETS, "db", change, "default")
 
 
@@ -74,7 +75,7 @@ def test_a_budget_that_protects_others_too_is_kept() -> None:
 def test_the_annotation_of_a_pod_says_nothing() -> None:
     async def body(world: World) -> None:
         pod = await guarded_member(world)
-        change = {"metadata": {"annotations": {ALLOWED: "true"}}}
+        change = {"metadata": {"annotations": {DELETE_PREPARED: "true"}}}
         await world.client.patch(PODS, "db-0", change, "default")
         await stays(world, pod)
 
@@ -87,7 +88,7 @@ def test_a_pod_that_an_interceptor_did_not_prepare_stays() -> None:
         made = {"metadata": {"annotations": first}}
         await world.client.create(
             STATEFULSETS,
-            statefulset("db", replicas=1, template=made, metadata={"annotations": {ALLOWED: "true"}}),
+            statefulset("db", replicas=1, template=made, metadata={"annotations": {DELETE_PREPARED: "true"}}),
             "default",
         )
         await world.until(lambda: is_whole(world, 1))
@@ -120,7 +121,7 @@ def test_a_hook_that_completed_is_enough() -> None:
         made = {"metadata": {"annotations": first}}
         await world.client.create(
             STATEFULSETS,
-            statefulset("db", replicas=1, template=made, metadata={"annotations": {ALLOWED: "true"}}),
+            statefulset("db", replicas=1, template=made, metadata={"annotations": {DELETE_PREPARED: "true"}}),
             "default",
         )
         await world.until(lambda: is_whole(world, 1))

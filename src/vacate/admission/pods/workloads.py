@@ -21,6 +21,8 @@ from vacate.features import FeatureGates
 
 OPT_IN = "vacate.dev/move-before-eviction"
 """A label of a namespace, or an annotation of a workload: `true` or `false`."""
+DELETE_PREPARED = "vacate.dev/delete-when-prepared"
+"""An annotation of a workload: `true` lets its prepared pods go past budgets that protect no other pod."""
 REGISTERED = "vacate.dev/registered"
 """Marks pods that the registration controller has registered, so that it can take that back."""
 

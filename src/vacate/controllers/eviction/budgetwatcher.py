@@ -14,6 +14,7 @@ from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts, failures
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.retryorder import Waiting, first_in_line
+from vacate.kube.budgets import allowed
 from vacate.runtime.reconcile import Key
 
 _RECENT = 256  # changes of budgets that are remembered, for evictions that are under way meanwhile
@@ -156,13 +157,6 @@ class BudgetWatcher:
         if pod is None or ref is None or pod.metadata.uid != ref.uid:
             return None
         return pod.metadata.labels
-
-
-def allowed(budget: PodDisruptionBudget | None) -> int:
-    """How many evictions the budget lets through now: none while its status is older than its spec."""
-    if budget is None or budget.status.observed_generation < budget.metadata.generation:
-        return 0
-    return max(budget.status.disruptions_allowed, 0)
 
 
 def _always_allows(budget: PodDisruptionBudget | None) -> bool:

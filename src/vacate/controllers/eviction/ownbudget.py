@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
+from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
@@ -24,9 +25,6 @@ from vacate.client.client import Client
 from vacate.errors import ApiError
 from vacate.eviction.dialects.turn_conditions import past_turns
 from vacate.eviction.records.history import TurnResult
-
-ALLOWED = "vacate.dev/delete-when-prepared"
-"""The annotation of a workload: `true` lets its prepared pods go past budgets that protect no other pod."""
 
 _KINDS = {one.kind: one for one in (STATEFULSETS, REPLICASETS, DEPLOYMENTS)}
 
@@ -68,4 +66,4 @@ async def is_allowed(client: Client, pod: Pod) -> bool:
             return False
         above = [one for one in metadata(found).get("ownerReferences") or [] if one.get("controller")]
         owner = msgspec.convert(above[0], OwnerReference) if above else None
-    return found is not None and dig(found, "metadata", "annotations", ALLOWED) == "true"
+    return found is not None and dig(found, "metadata", "annotations", DELETE_PREPARED) == "true"

@@ -16,6 +16,7 @@ from vacate.interceptors.deployment.decision import (
     is_overdue,
     is_unplaced,
     missing_replacement,
+    unless_held,
 )
 from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_covered, is_rolling_out
@@ -47,10 +48,12 @@ def decide(
     *,
     awaits_scale_down: bool = False,
     again: bool = False,
+    held: str = "",
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
     `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
+    For `again` and `held` see the Deployment's.
     """
     if deployment is None:
         return Declined("the pod belongs to no Deployment")
@@ -81,7 +84,7 @@ def decide(
     since = record.surge.pods[uid]
     in_vain = again and now >= after(since, UNPLACED_LIMIT) and is_unplaced(deployment, pods)
     if in_vain or is_overdue(since, deployment, now):
-        return Declined(f"the replacement did not become available in time: {missing}")
+        return unless_held(missing, held)
     return Wait(f"Waiting for the replacement: {missing}")
 
 

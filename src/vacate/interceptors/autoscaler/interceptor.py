@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
@@ -15,6 +16,7 @@ from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.decision import UNREADY, WaitState, is_unready, unless_refused
 from vacate.interceptors.surge.downscale import decide_deployment
+from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import REFUSALS, decided, interceptor_for
@@ -46,12 +48,14 @@ class AutoscalerTurns:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = REFUSALS.of(deps)
+        self._holding = Holding(deps)
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
-        if why := order_error([one.name for one in context.request.spec.interceptors]):
+        interceptors = [one.name for one in context.request.spec.interceptors]
+        if why := order_error(interceptors):
             return Declined(why)
-        turn = _Turn(context.pod, LivePods(self._view), self._deps.clock.now())
+        turn = _Turn(context.pod, interceptors, LivePods(self._view), self._deps.clock.now())
         turn.again = SUPERSEDES in context.request.metadata.annotations
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
@@ -89,11 +93,21 @@ class AutoscalerTurns:
             now,
             awaits_scale_down=awaits,
             again=turn.again,
+            held=self._held(turn, deployment, autoscalers),
         )
         if deployment is None or not autoscalers:
             return decision
         refusal = self._refusals.of(autoscalers[0].metadata.uid)
         return unless_refused(decision, deployment, refusal, now)
+
+    def _held(
+        self, turn: _Turn, deployment: Deployment | None, autoscalers: Sequence[HorizontalPodAutoscaler]
+    ) -> str:
+        if deployment is None or not turn.in_surge:
+            return ""
+        record = floor_record_of(autoscalers[0])
+        surge = record.surge if record is not None else None
+        return self._holding.why(turn.pod, deployment, surge, turn.interceptors, again=turn.again)
 
     def _is_scaled_back(self, pod: Pod, deployment: Deployment, autoscaler: HorizontalPodAutoscaler) -> bool:
         """Whether the pod was released, and the count that its release asks for is there."""
@@ -106,8 +120,9 @@ class AutoscalerTurns:
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod, pods: LivePods, began: dt.datetime) -> None:
+    def __init__(self, pod: Pod, interceptors: Sequence[str], pods: LivePods, began: dt.datetime) -> None:
         self.pod = pod
+        self.interceptors = interceptors
         self.began = began
         self.pods = pods
         self.uid = pod.metadata.uid

@@ -48,12 +48,13 @@ def decide(
     *,
     awaits_scale_down: bool = False,
     again: bool = False,
+    held: str = "",
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
     `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
     `again` says that a turn for the pod was declined before: a budget that opens must not wait long for what
-    was tried in vain.
+    was tried in vain. `held` is what would keep the pod without a replacement, in words.
     """
     if deployment is None:
         return Declined("the pod belongs to no Deployment")
@@ -76,8 +77,20 @@ def decide(
     missing = missing_replacement(deployment, pods)
     in_vain = again and now >= after(record.pods[uid], UNPLACED_LIMIT) and is_unplaced(deployment, pods)
     if in_vain or is_overdue(record.pods[uid], deployment, now):
-        return Declined(f"the replacement did not become available in time: {missing}")
+        return unless_held(missing, held)
     return Wait(f"Waiting for the replacement: {missing}")
+
+
+def unless_held(missing: str, held: str) -> Decision:
+    """A surge that does not come is given up, unless the pod would stay all the same.
+
+    To begin it again and again would change the Deployment without end, and wait no less.
+    """
+    if held:
+        return Wait(
+            f"Waiting for the replacement: {missing.rstrip('.')}. It is not given up, because {held}."
+        )
+    return Declined(f"the replacement did not become available in time: {missing}")
 
 
 def unless_refused(

@@ -23,11 +23,12 @@ from vacate.interceptors.deployment.decision import (
     unless_refused,
 )
 from vacate.interceptors.surge.downscale import decide_replicasets
+from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
 from vacate.interceptors.turns import REFUSALS, SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
-from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled
+from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled, record_of
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -54,6 +55,7 @@ class DeploymentTurns:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = REFUSALS.of(deps)
+        self._holding = Holding(deps)
         self._given: dict[str, str] = {}  # pods that were handed over in batches, and their Deployments
 
     async def handle(self, context: EvictionContext) -> Outcome:
@@ -91,9 +93,17 @@ class DeploymentTurns:
         pods = await turn.pods.look(deployment, now) if turn.in_surge else None
         if any(pod.metadata.uid == turn.uid and is_unready(pod, now) for pod in pods or ()):
             return Declined(UNREADY)
-        awaits = self._deps.replicasets_await_turns
         decision = decide(
-            deployment, turn.uid, pods, turn.waited, now, awaits_scale_down=awaits, again=turn.again
+            deployment,
+            turn.uid,
+            pods,
+            turn.waited,
+            now,
+            awaits_scale_down=self._deps.replicasets_await_turns,
+            again=turn.again,
+            held=self._holding.why(
+                turn.pod, deployment, record_of(deployment), turn.interceptors, again=turn.again
+            ),
         )
         return unless_refused(decision, deployment, self._refusals.of(deployment.metadata.uid), now)
 

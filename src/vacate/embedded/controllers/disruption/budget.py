@@ -17,8 +17,14 @@ from vacate.api.selectors.labels import selector_of
 from vacate.api.times import after
 from vacate.api.types import Condition, OwnerReference, Pod, PodDisruptionBudget, condition
 from vacate.api.types.policy import PodDisruptionBudgetStatus
-from vacate.kube.budgets import DISRUPTION_ALLOWED, INSUFFICIENT_PODS, SUFFICIENT_PODS, SYNC_FAILED
-from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
+from vacate.kube.budgets import (
+    DISRUPTION_ALLOWED,
+    INSUFFICIENT_PODS,
+    SUFFICIENT_PODS,
+    SYNC_FAILED,
+    desired_healthy,
+)
+from vacate.kube.intorpercent import InvalidIntOrPercent
 
 DELETION_TIMEOUT = dt.timedelta(minutes=2)
 """How long an approved eviction is believed in while its pod shows no sign of deletion."""
@@ -90,7 +96,7 @@ def expected_pods(
         return scale
     count, unmanaged = scale
     try:
-        return ExpectedPods(count, _desired_healthy(pdb, count), unmanaged)
+        return ExpectedPods(count, desired_healthy(pdb, count), unmanaged)
     except InvalidIntOrPercent as wrong:
         return SyncFailure(str(wrong))
 
@@ -185,13 +191,6 @@ def _expected_scale(pods: Sequence[Pod], scale_of: ScaleOf) -> tuple[int, tuple[
             return found
         scales[found.uid] = found.replicas
     return sum(scales.values()), tuple(unmanaged)
-
-
-def _desired_healthy(pdb: PodDisruptionBudget, count: int) -> int:
-    if pdb.spec.max_unavailable is not None:
-        return max(count - scaled_value(pdb.spec.max_unavailable, count, round_up=True), 0)
-    assert pdb.spec.min_available is not None  # expected_pods has asked
-    return scaled_value(pdb.spec.min_available, count, round_up=True)
 
 
 def _going(pod: Pod, disrupted: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
