@@ -294,6 +294,7 @@ ALLOWED: Sequence[Row] = (
     ),
     *write(MANAGER, PODS, "gated", spec(schedulingGates=[{"name": "example.com/mine"}]), how=MERGE_PATCH),
     *write(MANAGER, PODS, "own", conditions("vacate.dev/EvictionSuperseded"), subresource="status"),
+    *write(MANAGER, PODS, "own", conditions("vacate.dev/EvacuationSuperseded"), subresource="status"),
     *write(
         MANAGER,
         NODES,

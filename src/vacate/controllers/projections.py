@@ -22,6 +22,7 @@ from vacate.api.kinds import (
     PODS,
     REPLICASETS,
     STATEFULSETS,
+    Kind,
 )
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
@@ -66,7 +67,7 @@ from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
-from vacate.eviction.succession import HANDED_OVER, is_handed_over
+from vacate.eviction.succession import HANDED_OVER, kinds_handed_over
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
@@ -91,7 +92,6 @@ _NO_GATES: list[dict[str, str]] = []
 _NO_TOLERATIONS: list[Toleration] = []
 _NO_INTERCEPTORS: list[EvictionInterceptor] = []
 _NO_CONDITIONS: list[Condition] = []
-_HANDED_OVER = [Condition(type=HANDED_OVER, status="True")]
 _NO_CONSTRAINTS: list[TopologySpread] = []
 
 
@@ -109,7 +109,7 @@ def project_pod(pod: Pod) -> Pod:
             tuple(one.name for one in pod.spec.eviction_interceptors),
             tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
         ),
-        status=_status(pod.status.phase, is_handed_over(pod)),
+        status=_status(pod.status.phase, kinds_handed_over(pod)),
     )
 
 
@@ -179,8 +179,9 @@ def _spec(
 
 
 @lru_cache
-def _status(phase: str, handed_over: bool) -> PodStatus:
-    return PodStatus(phase=phase, conditions=_HANDED_OVER if handed_over else _NO_CONDITIONS)
+def _status(phase: str, handed_over: tuple[Kind, ...]) -> PodStatus:
+    records = [Condition(type=HANDED_OVER[one], status="True") for one in handed_over]
+    return PodStatus(phase=phase, conditions=records or _NO_CONDITIONS)
 
 
 def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:

@@ -8,11 +8,12 @@ evicted. Who may write its status, its node or a controller of the cluster, can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
@@ -30,16 +31,29 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.kube.patches import guarded_by_uid
 from vacate.wire.json import decode_json
 
-HANDED_OVER = "vacate.dev/EvictionSuperseded"
-"""The condition of a pod whose requesters are being handed over; its message is the new request."""
+HANDED_OVER: Mapping[Kind, str] = {
+    EVICTIONREQUESTS: "vacate.dev/EvictionSuperseded",
+    EVACUATIONS: "vacate.dev/EvacuationSuperseded",
+}
+"""The condition of a pod whose requesters are being handed over; its message is the new request.
+
+Each API has its own: requests of both can be superseded at once, and neither record may replace the other.
+"""
 
 _DROPPED = (ADMITTED_STAMP, IGNORED_REGISTRATION, RETRY, SKIP, PUSHED_BY, SUPERSEDES)
 
 
-def is_handed_over(pod: Pod) -> bool:
-    """Whether the pod carries the record of a request that is to be created."""
-    found = condition(pod.status.conditions, HANDED_OVER) if pod.status.conditions else None
-    return found is not None and found.status == "True"
+def is_handed_over(pod: Pod, kind: Kind | None = None) -> bool:
+    """Whether the pod carries the record of a request that is to be created, of any or of this kind."""
+    return any(kind in (None, one) for one in kinds_handed_over(pod))
+
+
+def kinds_handed_over(pod: Pod) -> tuple[Kind, ...]:
+    """The kinds of the requests that are to be created for the pod, by its records."""
+    if not pod.status.conditions:
+        return ()
+    found = {kind: condition(pod.status.conditions, name) for kind, name in HANDED_OVER.items()}
+    return tuple(kind for kind, one in found.items() if one is not None and one.status == "True")
 
 
 def successor(old: Obj, finalizers: Sequence[str]) -> Obj:
@@ -70,13 +84,13 @@ def superseded_uid(new: Obj) -> str:
     return text(mapping(metadata(new).get("annotations")).get(SUPERSEDES))
 
 
-def record_patch(uid: str, new: Obj | None, now: Any) -> Obj:
+def record_patch(kind: Kind, uid: str, new: Obj | None, now: Any) -> Obj:
     """The strategic merge patch of a pod's status that writes the record; without a request, removes it."""
     if new is None:
-        change: Obj = {"type": HANDED_OVER, "$patch": "delete"}
+        change: Obj = {"type": HANDED_OVER[kind], "$patch": "delete"}
     else:
         change = {
-            "type": HANDED_OVER,
+            "type": HANDED_OVER[kind],
             "status": "True",
             "reason": "RequestersHandedOver",
             "message": msgspec.json.encode(new).decode(),
@@ -90,7 +104,7 @@ def recorded_request(pod: Obj, dialect: Dialect) -> Obj | None:
     meta = metadata(pod)
     name = dialect.request_name(text(meta.get("name")), text(meta.get("uid")))
     for one in maps(mapping(pod.get("status")).get("conditions")):
-        if one.get("type") != HANDED_OVER or one.get("status") != "True":
+        if one.get("type") != HANDED_OVER[dialect.kind] or one.get("status") != "True":
             continue
         try:
             found = decode_json(text(one.get("message")), object)

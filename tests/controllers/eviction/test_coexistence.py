@@ -6,16 +6,17 @@ import pytest
 
 from support.simulated.clusters import in_world
 from support.simulated.evictions import as_interceptor, finish, request_eviction, running_pod, status
-from support.simulated.workloads import condition_of, created
+from support.simulated.workloads import condition_of, created, history
 from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.crds.evacuation import strategy as evacuation_strategy
 from vacate.crds.evictionrequest import strategy as eviction_strategy
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import PREFIXES
-from vacate.eviction.succession import HANDED_OVER
+from vacate.eviction.succession import HANDED_OVER, record_patch, successor
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import pdb
@@ -122,10 +123,42 @@ def test_a_request_that_is_superseded_does_not_hold_the_other() -> None:
     in_world(body, gates=BOTH)
 
 
+def test_records_of_both_kinds_stand_side_by_side() -> None:
+    """Both requests were superseded, and the manager died before it made either of the new ones."""
+
+    async def body(world: World) -> None:
+        pod = await running_pod(world)
+        uid, now = pod["metadata"]["uid"], world.sim.clock.now()
+        evacuation = EVACUATION.new_request(codec_for(Pod).convert(pod), "bob.example.com", "", None)
+        target = {"podRef": {"name": "p", "uid": uid}}
+        request = {
+            "metadata": {"name": uid, "namespace": "default", "uid": "1"},
+            "spec": {"target": target, "requesters": [{"name": "anna.example.com"}]},
+        }
+        evacuation["metadata"]["uid"] = "2"
+        new = {
+            EVICTIONREQUESTS: successor(request, ()),
+            EVACUATIONS: successor(evacuation, evacuation["metadata"]["finalizers"]),
+        }
+        await world.evictions.crash()
+        for kind, one in new.items():
+            patch = record_patch(kind, uid, one, now)
+            await world.client.patch(
+                PODS, "p", patch, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+        await world.evictions.start()
+        await world.until(lambda: world.find(PODS, "p", "default") is None, 60.0)
+        for kind, one in new.items():
+            made = [found for _, found in history(world, kind)]
+            assert {found["metadata"]["name"] for found in made} == {one["metadata"]["name"]}, kind.kind
+
+    in_world(body, gates=BOTH)
+
+
 def test_a_record_that_cannot_be_read_holds_nothing() -> None:
     async def body(world: World) -> None:
         pod = await running_pod(world)
-        record = {"type": HANDED_OVER, "status": "True", "reason": "x", "message": "x"}
+        record = {"type": HANDED_OVER[EVICTIONREQUESTS], "status": "True", "reason": "x", "message": "x"}
         change = {"status": {"conditions": [{**record, "lastTransitionTime": "2024-01-01T00:00:00Z"}]}}
         await world.client.patch(
             PODS,

@@ -115,7 +115,7 @@ def test_the_new_request_has_the_requesters_the_reason_and_the_deadline_of_the_o
         assert [one["uid"] for one in new["metadata"]["ownerReferences"]] == [uid]
         result = await waiting  # the end of the first was not the end for who waits
         assert result.pod_ended
-        assert not any(condition_of(one, HANDED_OVER) for one in world.objects(PODS))
+        assert not any(condition_of(one, HANDED_OVER[EVICTIONREQUESTS]) for one in world.objects(PODS))
 
     in_world(body)
 
@@ -219,7 +219,9 @@ def test_requesters_that_come_at_any_moment_are_kept(seed: int) -> None:
         for task in tasks:
             await task
         await world.until(lambda: is_replaced(world, uid, first.metadata.uid))
-        await world.until(lambda: not any(condition_of(one, HANDED_OVER) for one in world.objects(PODS)))
+        await world.until(
+            lambda: not any(condition_of(one, HANDED_OVER[EVICTIONREQUESTS]) for one in world.objects(PODS))
+        )
         names = {one["name"] for one in found(world, uid)["spec"]["requesters"]}
         assert names == {"anna.example.com", *joined}
 
@@ -323,7 +325,7 @@ def test_a_requester_that_missed_the_end_of_the_old_request_waits_for_the_new_on
         old = found(world, uid)
         waiting = asyncio.get_running_loop().create_task(requester(world, "drain.example.com").wait("p"))
         await world.sim.clock.sleep(1.0)
-        record = record_patch(uid, successor(old, ()), world.sim.clock.now())
+        record = record_patch(EVICTIONREQUESTS, uid, successor(old, ()), world.sim.clock.now())
         await world.client.patch(
             PODS, "p", record, "default", patch_type=STRATEGIC_PATCH, subresource="status"
         )

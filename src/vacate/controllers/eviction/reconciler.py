@@ -110,11 +110,12 @@ class EvictionRequests:
             for key in self.request_of(old):
                 self._seen_gone[key] = None
                 self._handed_over.pop(key, None)
-        if new is not None and (is_handed_over(new) or (old is not None and is_handed_over(old))):
+        kind = self._dialect.kind
+        if new is not None and any(one is not None and is_handed_over(one, kind) for one in (old, new)):
             meta = new.metadata
             key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
             self._handed_over.pop(key, None)
-            if is_handed_over(new):
+            if is_handed_over(new, kind):
                 self._handed_over[key] = meta.name
 
     async def reconcile(self, key: Key) -> Outcome:

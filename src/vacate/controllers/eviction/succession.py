@@ -149,7 +149,7 @@ class Succession:
         return Done()
 
     async def _record(self, pod_name: str, namespace: str, uid: str, new: Obj | None) -> None:
-        patch = record_patch(uid, new, self._deps.clock.now())
+        patch = record_patch(self._dialect.kind, uid, new, self._deps.clock.now())
         with contextlib.suppress(NotFound):
             await self._deps.client.patch(
                 PODS, pod_name, patch, namespace, patch_type=STRATEGIC_PATCH, subresource="status"

@@ -243,7 +243,7 @@ WRITES: tuple[Write, ...] = (
         items=Items("schedulingGates", "name", (GATE,), only_removed=True),
         annotations=(DELETION_COST, SPREAD_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
     ),
-    Write(MANAGER, PODS, "status", items=Items("conditions", "type", (HANDED_OVER,))),
+    Write(MANAGER, PODS, "status", items=Items("conditions", "type", tuple(HANDED_OVER.values()))),
     Write(
         MANAGER,
         NODES,
