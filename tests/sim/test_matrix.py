@@ -11,10 +11,12 @@ from support.effort import seeds
 from support.matrix.place import Refusal
 from support.matrix.simulated import GATES, SimulatedPlace, run_plain, run_seed
 from support.matrix.table import CASES
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from support.simulated.workloads import history
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.clock import LoopClock
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
+from vacate.testing import pod
 
 pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
@@ -69,5 +71,29 @@ def test_a_long_refusal_ends_by_itself_where_time_passes_while_code_runs(
                 return found is not None and found["status"]["phase"] == "Drained"
 
             await world.until(drained, 30.0)
+
+    run_sim(main, limit=86400.0)
+
+
+@pytest.mark.parametrize("seconds", [33, 41])
+def test_an_outage_of_the_webhook_does_not_turn_the_order_of_priorities_around(seconds: int) -> None:
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings(gates=GATES)) as world:
+            place = SimulatedPlace(world)
+            low = await place.pod("low")
+            await place.refuse(Refusal(kind=EVICTIONREQUESTS, method="POST", by="away"))
+            await place.drain()
+            await sim.clock.sleep(20)  # by now others would go without it, if there were any
+            labels = {"app": place.namespace}
+            critical = {"nodeName": place.node, "priorityClassName": "system-cluster-critical"}
+            high = pod("high", namespace="kube-system", labels=labels, spec=critical)
+            await world.client.create(PODS, high, "kube-system")
+            await sim.clock.sleep(seconds)
+            await place.allow()
+            await place.until(place.is_drained, "the drain ends", 60.0)
+            first, *_ = [one for gone, one in history(world, EVICTIONREQUESTS) if not gone]
+            assert first["metadata"]["name"] == low["metadata"]["uid"]
+            ended = [one["metadata"]["name"] for gone, one in history(world, PODS) if gone]
+            assert ended == ["low", "high"]
 
     run_sim(main, limit=86400.0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -49,6 +51,25 @@ class Attempts:
         """When the pod may be requested again; None where at once."""
         return _again(self.by_pod.get(pod.metadata.uid), now)
 
+    def due_by_tier(self, pods: Iterable[Pod], now: dt.datetime) -> Iterator[list[Pod]]:
+        """The pods that may be requested now, the lowest priority first; each list is tried before the next.
+
+        Pods that cannot be requested are overtaken by others of their node. What refuses them may refuse all
+        alike, and go at any moment: whoever overtakes is requested only where they were just refused again.
+        """
+        waiting: set[str] = set()  # nodes whose other pods are not requested now
+        for _, tier in groupby(sorted(pods, key=_priority), key=_priority):
+            members = [pod for pod in tier if pod.spec.node_name not in waiting]
+            due = [pod for pod in members if self.due(pod, now) is None]
+            refused = [pod for pod in due if self._is_refused(pod)]
+            yield due
+            accepted = [pod for pod in refused if not self._is_refused(pod)]
+            waiting |= {pod.spec.node_name for pod in members if pod not in due or pod in accepted}
+
+    def _is_refused(self, pod: Pod) -> bool:
+        found = self.by_pod.get(pod.metadata.uid)
+        return found is not None and bool(found.refused)
+
     def eviction_due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
         """When the eviction API may be asked again, past a request; None where at once."""
         return _again(self.evictions.get(pod.metadata.uid), now)
@@ -79,6 +100,10 @@ class Attempts:
         """Forget all other pods."""
         self.by_pod = {uid: one for uid, one in self.by_pod.items() if uid in uids}
         self.evictions = {uid: one for uid, one in self.evictions.items() if uid in uids}
+
+
+def _priority(pod: Pod) -> int:
+    return pod.spec.priority or 0
 
 
 def _again(found: Attempt | None, now: dt.datetime) -> dt.datetime | None:

@@ -15,7 +15,14 @@ from vacate.api.text import plain
 from vacate.api.times import EARLIEST
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.nodemaintenance import DRAINED, UNDOING, Blocker, NodeMaintenance, NodeMaintenanceStatus
+from vacate.api.types.nodemaintenance import (
+    DRAINED,
+    PRIORITY,
+    UNDOING,
+    Blocker,
+    NodeMaintenance,
+    NodeMaintenanceStatus,
+)
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.attempts import Attempts
 from vacate.controllers.nodemaintenance.events import deleted_at_deadline, evicted_past_request
@@ -235,8 +242,12 @@ class NodeMaintenances:
         nodes |= {(RELEASE_REFUSED, node): why for node, why in released.items()}
         shown = {key: why for key, why in attempts.nodes.items() if key[0] == CONDITIONS_REFUSED}
         attempts.nodes = shown | nodes
-        due = [pod for pod in plan.request if attempts.due(pod, now) is None]
-        await self._evictions.request(maintenance, due, attempts)
+        if maintenance.spec.order == PRIORITY:
+            for tier in attempts.due_by_tier(plan.request, now):
+                await self._evictions.request(maintenance, tier, attempts)
+        else:
+            due = [pod for pod in plan.request if attempts.due(pod, now) is None]
+            await self._evictions.request(maintenance, due, attempts)
         past = [pod for pod in plan.evict if attempts.eviction_due(pod, now) is None]
         for pod in await self._evictions.evict(past, attempts):
             held = next((one for one in plan.blockers if _is_about(one, pod)), None)
