@@ -49,7 +49,8 @@ async def evict(hook: Hook, *, options: Obj | None = None, name: str = "p", **mo
     body: Obj = {"metadata": {"name": name, "namespace": "d"}}
     if options is not None:
         body["deleteOptions"] = options
-    sent = review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", user=ALICE, **more)
+    more = {"user": ALICE, **more}
+    sent = review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", **more)
     return await hook.ask(PATH, sent)
 
 
@@ -219,6 +220,20 @@ async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(s
     assert reply.response["warnings"] == [
         "pod/p is evicted past its interceptors: it could not be requested for them: no"
     ]
+
+
+async def test_a_caller_who_may_not_be_recorded_reads_who_refuses_it(server: Embedded) -> None:
+    failing = Failing(server, "PATCH", 403)
+    failing.times = 0
+    hook = Hook(Client(failing), server.clock, WebhookConfig(bridge=True))
+    await evict(hook)
+    failing.times = 1
+    bob = {"username": "bob", "groups": ["system:masters"]}
+    refused = (await evict(hook, user=bob)).refusal
+    assert refused["code"] == 429
+    assert "You could not be added to who requests it" in refused["message"]
+    assert "failed calling" in refused["message"]
+    assert "You could not" not in (await evict(hook, user=bob)).refusal["message"]
 
 
 class Failing(InProcessTransport):

@@ -15,6 +15,7 @@ from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome, Reconciler, Terminal
+from vacate.runtime.refusals import WriteRefusals
 
 T = TypeVar("T")
 
@@ -49,7 +50,9 @@ class Controller:
         *,
         workers: int = 1,
         backoff: Backoff[Key] | None = None,
+        refusals_on: Informer[Any] | None = None,
     ) -> None:
+        """`refusals_on` has the objects whose keys these are: what is refused for one is shown on it."""
         self.name = name
         self.sources = tuple(sources)
         self.queue: Queue[Key] = Queue(
@@ -59,6 +62,9 @@ class Controller:
             backoff=backoff or Backoff(longest=MAX_RETRY_SECONDS),
         )
         self._reconciler = reconciler
+        self._refusals = WriteRefusals(deps)
+        self._refusals_on = refusals_on
+        self._refused: set[Key] = set()
         self._clock = deps.clock
         self._workers = workers
         self._results = {
@@ -90,6 +96,7 @@ class Controller:
         except Exception as error:  # whatever a reconciler raises must not end the worker
             outcome = error
         self._apply(key, outcome)
+        self._show(key, outcome)
 
     def _apply(self, key: Key, outcome: Outcome | Exception) -> None:
         match outcome:
@@ -114,6 +121,21 @@ class Controller:
                 log.warning(
                     "%s: %s: again in %.3f s: %s", self.name, key, seconds, outcome, exc_info=unexpected
                 )
+
+    def _show(self, key: Key, outcome: Outcome | Exception) -> None:
+        """Report what is refused for an object, from the second try on: one may fail by chance."""
+        refused = isinstance(outcome, ApiError) and outcome.is_refusal
+        if self._refusals_on is None or (not refused and key not in self._refused):
+            return
+        found = self._refusals_on.reader.get(*key)
+        if isinstance(outcome, ApiError) and refused:
+            if found is not None and key in self._refused:
+                self._refusals.note(self._refusals_on.kind, found, outcome)
+            self._refused.add(key)
+        elif found is None or not isinstance(outcome, Exception):
+            self._refused.discard(key)
+            if found is not None:
+                self._refusals.forget(found)
 
 
 def _asked(error: Exception) -> float:

@@ -51,15 +51,21 @@ class WriteRefusals:
             yield
         except ApiError as error:
             if error.is_refusal:
-                self._note(kind, obj, plain(str(error), _MAX_MESSAGE))
+                self.note(kind, obj, error)
             raise
-        self._found.pop(obj.metadata.uid, None)
+        self.forget(obj)
 
     def of(self, uid: str) -> WriteRefusal | None:
         """The refusal of the last attempt; None where it was not refused."""
         return self._found.get(uid)
 
-    def _note(self, kind: Kind, obj: Any, message: str) -> None:
+    def forget(self, obj: _Object) -> None:
+        """Nothing is refused for this object any more."""
+        self._found.pop(obj.metadata.uid, None)
+
+    def note(self, kind: Kind, obj: Any, error: ApiError) -> None:
+        """The last attempt for this object was refused."""
+        message = plain(str(error), _MAX_MESSAGE)
         before = self._found.get(obj.metadata.uid)
         now = self._deps.clock.now()
         self._found[obj.metadata.uid] = WriteRefusal(before.since if before else now, message)

@@ -20,11 +20,17 @@ FOREGROUND = "foregroundDeletion"
 
 
 def waiting_message(
-    request: EvictionRequest, now: dt.datetime, program: str = "vacate", *, manager: str = ""
+    request: EvictionRequest,
+    now: dt.datetime,
+    program: str = "vacate",
+    *,
+    manager: str = "",
+    unjoined: str = "",
 ) -> str:
     """Stage, interceptor, progress and ETA of a request whose interceptors are at work.
 
-    `manager` says that no manager works, where none does: then nothing goes on by itself.
+    `manager` says that no manager works, where none does: then nothing goes on by itself. `unjoined` says why
+    the caller is not among the requesters.
     """
     process, ref = process_of(request), request.spec.target.pod_ref
     name = ref.name if ref else ""
@@ -52,6 +58,9 @@ def waiting_message(
     more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
     stands = dialect_of(request).phrase(", ".join(parts))
     held_up = f" {manager}" if manager else ""
+    if unjoined:
+        why = plain(unjoined, _MAX_MESSAGE)
+        held_up += f" You could not be added to who requests it, so it may be withdrawn without you: {why}."
     return f"{stands}.{progress}{held_up} Try again until it is evicted; `{more}` shows more."
 
 

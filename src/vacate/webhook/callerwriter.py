@@ -74,20 +74,25 @@ class CallerWriter:
 
     async def join(
         self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, now: dt.datetime
-    ) -> None:
-        """Add the caller where it is missing. Interceptors are at work, with or without its name."""
+    ) -> str:
+        """Add the caller where it is missing. Interceptors are at work, with or without its name.
+
+        Returns why it was not added: who waits without being recorded must be able to see that.
+        """
         change = recording_patch(request, review, review.attempted(now, config.wait), config)
         requester = review.requester(request.kind)
         if not dialect_of(request).fixes_requesters(request) and not has_requester(request, requester):
             change = merged_patch(change, joined(request, requester))
         if change is None:
-            return
+            return ""
         try:
             await self._patch(request, change)
         except (Conflict, NotFound):
             raise
         except (ApiError, TransportError, TimeoutError) as error:
             _log.warning("the eviction request of pod %s was not joined: %s", review.name, error)
+            return str(error) or "the API server has not answered in time"
+        return ""
 
     def record_later(
         self,

@@ -240,9 +240,10 @@ class EvictionBridge:
             case Pass(pin=Pin() as pin):
                 return self._passed(pod, pinned_message(review.namespace, review.name, pin, now), "pinned")
             case Wait(request=EvictionRequest() as request):
-                await self._callers.join(review, request, config, now)
+                unjoined = await self._callers.join(review, request, config, now)
                 manager = await self._manager.health(request, now)
-                return BridgeAnswer(refusal(waiting_message(request, now, manager=manager.line)))
+                message = waiting_message(request, now, manager=manager.line, unjoined=unjoined)
+                return BridgeAnswer(refusal(message))
             case Wait(replaced=EvictionRequest() as over) if not _is_replaceable(over):
                 manager = await self._manager.health(over, now)
                 return BridgeAnswer(refusal(terminating_message(over, now, manager=manager.line)))

@@ -8,7 +8,7 @@ import pytest
 
 from support.effort import CRASH_STEP, SEEDS
 from support.matrix.place import Refusal
-from support.matrix.simulated import SimulatedPlace
+from support.matrix.simulated import Refusals, SimulatedPlace
 from support.simulated.clusters import in_world
 from support.simulated.deployments import REGISTERED, fewest, is_quiet, pods, replicas
 from support.simulated.dyingmanager import die_at_every_request
@@ -175,6 +175,25 @@ def test_a_finalizer_of_others_keeps_the_request_and_its_process() -> None:
         assert "example.com/audit" in events_of(world, old["metadata"]["name"], "SuccessorRefused")[0]
         await world.client.patch(EVICTIONREQUESTS, uid, {"metadata": {"finalizers": None}}, "default")
         await world.until(lambda: world.find(PODS, old["metadata"]["name"], "default") is None, 60.0)
+
+    in_world(body)
+
+
+def test_a_hand_over_that_a_policy_refuses_is_shown_and_goes_on_afterwards() -> None:
+    async def body(world: World) -> None:
+        refusals = Refusals()
+        world.network.audit = refusals
+        old = await guarded_replica(world)
+        name, uid = old["metadata"]["name"], await request_eviction(world, old)
+        await world.until(lambda: is_blocked(world, uid))
+        refusals.active.append(Refusal("policy", "PATCH", PODS, "status"))
+        await opt_in(world)
+        await world.until(lambda: events_of(world, uid, "WriteRefused") != [], 60.0)
+        (event,) = events_of(world, uid, "WriteRefused")
+        assert "Policy 'company'" in event
+        assert is_blocked(world, uid)  # and not over: the budget may still let the pod go
+        refusals.active.clear()
+        await world.until(lambda: world.find(PODS, name, "default") is None, 60.0)
 
     in_world(body)
 

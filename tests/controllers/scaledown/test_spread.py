@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from support.matrix.place import Refusal
+from support.matrix.simulated import Refusals
 from support.simulated.clusters import in_world
 from support.simulated.deployments import pods
-from support.simulated.workloads import running
+from support.simulated.workloads import events_of, running
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
 from vacate.api.objects import Obj
@@ -113,3 +115,19 @@ def test_nothing_is_written_for_workloads_that_have_not_opted_in() -> None:
         assert costs(world) == []
 
     in_world(body, nodes=6)
+
+
+def test_a_refused_cost_is_shown_and_written_once_it_is_let() -> None:
+    async def body(world: World) -> None:
+        refusals = Refusals()
+        world.network.audit = refusals
+        refusals.active.append(Refusal("policy", "PATCH", PODS))
+        await spread(world, 4)
+        (owner,) = {pod["metadata"]["ownerReferences"][0]["name"] for pod in pods(world)}
+        await world.until(lambda: events_of(world, owner, "WriteRefused") != [])
+        (event,) = events_of(world, owner, "WriteRefused")
+        assert "Policy 'company'" in event
+        refusals.active.clear()
+        await world.until(lambda: costs(world) != [])
+
+    in_world(body)

@@ -57,6 +57,7 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
+        refusals_on=view.policies,
     )
 
 

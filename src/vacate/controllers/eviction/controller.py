@@ -48,6 +48,7 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
         ),
         deps,
         workers=chosen.workers,
+        refusals_on=requests,
     )
     watcher = BudgetWatcher(
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add

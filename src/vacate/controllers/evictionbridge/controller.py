@@ -23,8 +23,9 @@ QUEUE = "evictionbridge"
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The controller of a dialect, woken by requests that the bridge has written into."""
     name = QUEUE if dialect is EVICTION_REQUEST else f"{QUEUE}-{dialect.kind.plural}"
-    source = Source(deps.informers.requests(dialect), when=_matters)
-    return Controller(name, BridgedRequests(deps, dialect), (source,), deps)
+    requests = deps.informers.requests(dialect)
+    source = Source(requests, when=_matters)
+    return Controller(name, BridgedRequests(deps, dialect), (source,), deps, refusals_on=requests)
 
 
 def build_evacuation(deps: Deps) -> Controller:

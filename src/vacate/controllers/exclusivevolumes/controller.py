@@ -27,7 +27,6 @@ from vacate.kube.exclusivevolumes import (
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.refusals import WriteRefusals
 
 QUEUE = "exclusivevolumes"
 WORKERS = 4
@@ -52,6 +51,7 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
+        refusals_on=view.volumes,
     )
 
 
@@ -61,7 +61,6 @@ class ExclusiveVolumes:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
-        self._refusals = WriteRefusals(deps)
         self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
         self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
         self._reported: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state in an Event
@@ -122,8 +121,7 @@ class ExclusiveVolumes:
         if new != old or held != detached:
             change = attachment_patch(volume, new, held if held != detached else None)
             try:
-                with self._refusals.reported(PERSISTENTVOLUMES, volume):
-                    await self._deps.client.patch(PERSISTENTVOLUMES, volume.metadata.name, change)
+                await self._deps.client.patch(PERSISTENTVOLUMES, volume.metadata.name, change)
             except NotFound:
                 return Done()
             self._seen_to_end -= ended

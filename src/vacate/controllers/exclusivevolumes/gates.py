@@ -16,7 +16,6 @@ from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
-from vacate.runtime.refusals import WriteRefusals
 
 QUEUE = "exclusivevolumegates"
 
@@ -34,6 +33,7 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=2,
+        refusals_on=view.pods,
     )
 
 
@@ -43,7 +43,6 @@ class SchedulingGates:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
-        self._refusals = WriteRefusals(deps)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Open the gate, or wait until a volume or claim changes."""
@@ -80,8 +79,7 @@ class SchedulingGates:
             return
         if whole["metadata"]["uid"] == pod.metadata.uid:
             patch = opening_patch(whole)
-            with self._refusals.reported(PODS, pod):
-                await self._deps.client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+            await self._deps.client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
 
 
 def opening_patch(whole: Obj) -> Obj:

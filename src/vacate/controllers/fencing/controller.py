@@ -65,6 +65,7 @@ def build(deps: Deps, agents: Agents) -> Controller:
         ),
         deps,
         workers=WORKERS,
+        refusals_on=view.policies,
     )
 
 

@@ -46,15 +46,15 @@ from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.refusals import WriteRefusals
 
 
 def build(deps: Deps) -> Controller:
     """The controller, woken by new pods, and by whatever opts their workloads in or out."""
     registrar = RegistrationController(deps)
     informers = deps.informers
+    pods = informers.informer(PODS, Pod)
     sources = (
-        Source(informers.informer(PODS, Pod), when=_owned_pod_changed),
+        Source(pods, when=_owned_pod_changed),
         Source(
             informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=registrar.deployment_changed
         ),
@@ -69,7 +69,7 @@ def build(deps: Deps) -> Controller:
         Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=_is_new),
         Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
     )
-    return Controller("registration", registrar, sources, deps, workers=2)
+    return Controller("registration", registrar, sources, deps, workers=2, refusals_on=pods)
 
 
 def _owned_pod_changed(old: Pod | None, new: Pod | None) -> bool:
@@ -105,7 +105,6 @@ class RegistrationController:
         self._client = deps.client
         self._gates = deps.gates
         self._recorder = deps.recorder
-        self._refusals = WriteRefusals(deps)
         self._wanted_of_sets = stateful_registration(deps.gates)
         self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader
@@ -190,8 +189,7 @@ class RegistrationController:
         if change:
             patch = guarded(pod.metadata, {"metadata": {"annotations": change}})
             try:
-                with self._refusals.reported(PODS, pod):
-                    await self._client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+                await self._client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
             except NotFound:
                 return Done()
         return Done()

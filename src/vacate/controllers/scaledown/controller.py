@@ -27,13 +27,14 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by pods that come, are bound or go, and by whatever opts workloads in or out."""
     spreading = ScaleDownController(deps)
     informers = deps.informers
+    replica_sets = informers.informer(REPLICASETS, ReplicaSet)
     sources = (
         Source(informers.informer(PODS, Pod), _replicaset_of, when=_concerns_spread),
-        Source(informers.informer(REPLICASETS, ReplicaSet), when=_is_new),
+        Source(replica_sets, when=_is_new),
         Source(informers.informer(DEPLOYMENTS, Deployment), spreading.replicasets_of, when=_opt_in_changed),
         Source(informers.informer(NAMESPACES, Namespace), spreading.replicasets_in, when=_opt_in_changed),
     )
-    return Controller("scaledown", spreading, sources, deps, workers=2)
+    return Controller("scaledown", spreading, sources, deps, workers=2, refusals_on=replica_sets)
 
 
 def _replicaset_of(pod: Pod) -> Iterable[Key]:
