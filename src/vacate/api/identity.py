@@ -47,6 +47,10 @@ class StatusAuthority:
             return True
         return user.name in self.recorders or MASTERS in user.groups
 
+    def may_supersede(self, user: User) -> bool:
+        """Whether the user is a controller, or an administrator of everything."""
+        return self.is_controller(user) or MASTERS in user.groups
+
     def is_controller(self, user: User) -> bool:
         """Whether the user is the eviction request controller."""
         return user.name in self.controllers

@@ -28,6 +28,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.api.types.meta import condition
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.kube.patches import guarded_by_uid
 from vacate.wire.json import decode_json
 
@@ -111,5 +112,24 @@ def recorded_request(pod: Obj, dialect: Dialect) -> Obj | None:
         except ValueError:
             return None
         if isinstance(found, dict) and mapping(found.get("metadata")).get("name") == name:
-            return found if superseded_uid(found) else None
+            return found if _is_successor(found, meta, dialect) else None
     return None
+
+
+def _is_successor(found: Obj, pod: Mapping[str, Any], dialect: Dialect) -> bool:
+    """Whether it is a request as one is recorded: about this very pod, and held by none but requesters.
+
+    A node writes the status of its pods. What it writes there gets no other pod evicted, and pins no request.
+    """
+    try:
+        request = dialect.read(msgspec.convert(found, dialect.wire))
+    except (msgspec.MsgspecError, ValueError, OverflowError):
+        return False
+    ref, held = request.spec.target.pod_ref, other_finalizers(request.metadata.finalizers)
+    return (
+        bool(superseded_uid(found))
+        and ref is not None
+        and (ref.name, ref.uid) == (pod.get("name"), pod.get("uid"))
+        and request.metadata.namespace == pod.get("namespace")
+        and not (held if dialect.requesters_hold else request.metadata.finalizers)
+    )

@@ -28,7 +28,7 @@ from vacate.api.identity import EVICTION_CONTROLLER, Access, StatusAuthority, Us
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
-from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
+from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, SUPERSEDES, EvictionRequest
 from vacate.crds.schema import structural_schema
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Forbidden
@@ -269,6 +269,28 @@ def test_a_record_of_callers_is_not_forged(user: User, counts: bool) -> None:
     new_one["metadata"]["annotations"] = {CALLERS: BRIDGE_RECORD}
     STRATEGY.prepare_create(new_one, ctx)
     assert (CALLERS in new_one["metadata"].get("annotations", {})) == counts
+
+
+@pytest.mark.parametrize(
+    ("user", "counts"),
+    [(User("mallory"), False), (User("manager"), True), (User("root", ("system:masters",)), True)],
+    ids=lambda one: one.name if isinstance(one, User) else "",
+)
+def test_which_request_another_supersedes_is_the_controllers_to_write(user: User, counts: bool) -> None:
+    """By it a controller that was interrupted learns that requesters have been handed over."""
+    ctx = dataclasses.replace(context(), user=user, authority=StatusAuthority(controllers=("manager",)))
+    forged = {SUPERSEDES: "another"}
+    old = stored(KIND)
+    for given, found in ((forged, counts), ({}, not counts)):
+        new = copy.deepcopy(old)
+        old["metadata"]["annotations"] = {} if given else {**forged}
+        new["metadata"]["annotations"] = {**given}
+        STRATEGY.prepare_update(new, old, ctx)
+        assert (SUPERSEDES in new["metadata"].get("annotations", {})) == found
+    new_one = copy.deepcopy(VALID[KIND])
+    new_one["metadata"]["annotations"] = {**forged}
+    STRATEGY.prepare_create(new_one, ctx)
+    assert (SUPERSEDES in new_one["metadata"].get("annotations", {})) == counts
 
 
 def test_times_are_compared_as_instants_and_kept_as_written() -> None:

@@ -17,8 +17,8 @@ from vacate.crds.evictionrequest.authority import keep_controller_conditions
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.strategy import (
     ignored_registration,
-    keep_callers,
     keep_pushes,
+    keep_records,
     set_annotation,
     take_labels,
 )
@@ -46,7 +46,7 @@ class EvacuationStrategy(DeclaredStrategy):
         pod = live_pod(record, ctx)
         take_labels(obj, pod)
         set_annotation(obj, ADMITTED_STAMP, "true")
-        keep_callers(obj, {}, ctx)
+        keep_records(obj, {}, ctx)
         keep_pushes(obj, {}, ctx)
         found = registration_of(pod, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
@@ -60,7 +60,7 @@ class EvacuationStrategy(DeclaredStrategy):
         super().prepare_spec(new, old, ctx)
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
-        keep_callers(new, old, ctx)
+        keep_records(new, old, ctx)
         keep_pushes(new, old, ctx)
         if not is_complete(old) and named_pod(record_object(new)) == named_pod(record):
             take_labels(new, live_pod(record, ctx))

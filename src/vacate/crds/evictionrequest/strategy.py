@@ -16,6 +16,7 @@ from vacate.api.types.evictionrequest import (
     PUSHED_BY,
     RETRY,
     SKIP,
+    SUPERSEDES,
 )
 from vacate.api.types.readable import is_complete
 from vacate.crds.evictionrequest import authority, spec, status
@@ -81,7 +82,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         take_labels(obj, live_pod(obj, ctx))
         set_annotation(obj, ADMITTED_STAMP, "true")
         keep_pushes(obj, {}, ctx)
-        keep_callers(obj, {}, ctx)
+        keep_records(obj, {}, ctx)
         found = registration_of(obj, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
         if found.interceptors:
@@ -94,7 +95,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
         keep_pushes(new, old, ctx)
-        keep_callers(new, old, ctx)
+        keep_records(new, old, ctx)
         if not is_complete(old) and named_pod(new) == named_pod(old):
             take_labels(new, live_pod(new, ctx))
 
@@ -146,11 +147,16 @@ def take_labels(obj: Obj, pod: Obj | None) -> None:
         metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
 
 
-def keep_callers(new: Obj, old: Obj, ctx: Context) -> None:
-    """The record of callers is the eviction bridge's: from it drains learn that a pod is gone."""
-    if ctx.authority.may_record_callers(ctx.user):
-        return
-    set_annotation(new, CALLERS, dig(old, "metadata", "annotations", CALLERS))
+def keep_records(new: Obj, old: Obj, ctx: Context) -> None:
+    """What others may not write: both annotations are taken for evidence.
+
+    From the record of callers, which is the eviction bridge's, drains learn that a pod is gone. From the name
+    of the request that another supersedes, which is the controller's, that its requesters were handed over.
+    """
+    writers = {CALLERS: ctx.authority.may_record_callers, SUPERSEDES: ctx.authority.may_supersede}
+    for key, may_write in writers.items():
+        if not may_write(ctx.user):
+            set_annotation(new, key, dig(old, "metadata", "annotations", key))
 
 
 def keep_pushes(new: Obj, old: Obj, ctx: Context) -> None:
