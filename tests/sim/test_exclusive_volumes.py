@@ -25,7 +25,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
-from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.embedded.nodes import kubelet
@@ -148,7 +148,10 @@ async def _lose_and_force(world: World, entropy: Entropy) -> None:
         return
     name = str(dig(running[0], "spec", "nodeName"))
     world.pool.isolate(name)
-    await world.sim.clock.sleep(entropy.uniform(70, 120))
+    # Also before anybody notices that the node does not report.
+    await world.sim.clock.sleep(
+        entropy.uniform(0, 20) if entropy.uniform(0, 2) < 1 else entropy.uniform(70, 120)
+    )
     for pod in world.objects(PODS):
         if dig(pod, "spec", "nodeName") == name:
             with contextlib.suppress(VacateError):
@@ -187,16 +190,18 @@ def _nodes_do_not_wait(patch: pytest.MonkeyPatch) -> None:
     async def ready(*_: object) -> PersistentVolume:
         return PersistentVolume()
 
+    async def marked(*_: object) -> bool:
+        return False
+
     patch.setattr(kubelet, "ready_volume", ready)
+    patch.setattr(kubelet, "marked_exclusive", marked)
 
 
 def _terminating_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
     """Nor is the server asked which pods run: it would show one that terminates and has started."""
 
-    def why(pod: Pod | None, node: Node | None, *, where: str, seen_to_end: bool) -> str:
-        if pod is not None and pod.terminating:
-            return ""
-        return why_unconfirmed(pod, node, where=where, seen_to_end=seen_to_end)
+    def why(pod: Pod, where: str) -> str:
+        return "" if pod.terminating else why_unconfirmed(pod, where)
 
     async def nobody(*_: object) -> list[Pod]:
         return []
@@ -206,10 +211,21 @@ def _terminating_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
 
 
 def _gone_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
-    def why(pod: Pod | None, node: Node | None, *, where: str, seen_to_end: bool) -> str:
-        return "" if pod is None or pod.terminal else "the pod uses it"
+    def gone(*_: object, **__: object) -> str:
+        return ""
 
-    patch.setattr(attaching, "why_unconfirmed", why)
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
+def _readiness_counts_as_a_confirmation(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is gone is taken for ended as soon as its node is ready."""
+
+    def gone(volume: Any, record: Any, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
+        if node is not None and readiness(node) == "True":
+            return ""
+        return why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
 
 
 def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
@@ -229,6 +245,7 @@ def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
         _nodes_do_not_wait,
         _terminating_counts_as_ended,
         _gone_counts_as_ended,
+        _readiness_counts_as_a_confirmation,
         _silence_counts_as_ended,
     ],
 )

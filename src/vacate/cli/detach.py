@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from vacate.api.kinds import PERSISTENTVOLUMES, PODS
-from vacate.api.types import PersistentVolume, Pod
+from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
+from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.events import note_volume
@@ -24,6 +24,7 @@ from vacate.kube.exclusivevolumes import (
     attachment_patch,
     detached_of,
     holder_of,
+    lists,
 )
 
 BROKEN = "AttachmentBroken"
@@ -69,16 +70,19 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
     try:
         found, taken = attachment_of(volume), detached_of(volume)
     except InvalidAttachment:
-        found, taken = Attachment("a node that is not known"), ()
+        found, taken, listing = Attachment("that is not known"), (), []
         for pod in await running_users(cluster.client, volume):
             await _refuse_live(cluster, holder_of(pod))
     else:
-        if found is None:
+        listing = await _listing_nodes(cluster, volume, {one.node for one in (found, *taken) if one})
+        if found is None and not listing:
             return "is not attached: there is nothing to do"
+        found = found or Attachment(", ".join(listing))
     for holder in found.pods:
         await _refuse_live(cluster, holder)
     # The record says which node has not confirmed yet; where it cannot be read, the pods say it.
     taken += (found,) if found.pods and found.node else await _terminating_users(cluster, volume)
+    taken += tuple(map(Attachment, listing))
     where = f"{_node(found)} ({_pods(found)})"
     if not confirm and not dry_run:
         raise ConfigError(_consequences(where))
@@ -91,6 +95,12 @@ async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_ru
     user = await cluster_user(cluster) or "a user of vacate detach"
     await note_volume(cluster, volume, BROKEN, f"{user} took the volume from {where} without its consent.")
     return f"taken from {where}: the next pod that uses it may start"
+
+
+async def _listing_nodes(cluster: Cluster, volume: PersistentVolume, known: set[str]) -> list[str]:
+    """Other nodes that report that they use the volume, although no record names them."""
+    nodes = (await cluster.client.list(NODES, into=Node)).items
+    return sorted(one.metadata.name for one in nodes if lists(one, volume) and one.metadata.name not in known)
 
 
 async def _refuse_live(cluster: Cluster, holder: Holder) -> None:
@@ -125,10 +135,10 @@ def _consequences(where: str) -> str:
 
 
 def _node(attachment: Attachment) -> str:
-    return f"node {attachment.node}" if attachment.pods and attachment.node else attachment.node or "no node"
+    return f"node {attachment.node}" if attachment.node else "no node"
 
 
 def _pods(attachment: Attachment) -> str:
     names = ", ".join(map(str, attachment.pods[:5]))
     more = f" and {len(attachment.pods) - 5} more" if len(attachment.pods) > 5 else ""
-    return f"for pod {names}{more}" if names else "its record cannot be read"
+    return f"for pod {names}{more}" if names else "no record that can be read names a pod"

@@ -15,7 +15,7 @@ import msgspec
 from vacate.api.names import dns1123_label, dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
-from vacate.api.types import PersistentVolume, Pod, StorageClass
+from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
 from vacate.errors import InvalidAttachment
 from vacate.kube.patches import guarded
 from vacate.wire.json import decode_json
@@ -32,13 +32,21 @@ GATE = "vacate.dev/exclusive-volumes"
 
 MAX_HOLDERS = 100
 
+ALL_LISTED = "vacate.dev/exclusive-volumes"
+"""In a node's volumesInUse: every exclusive volume in use there is listed, and was before a pod used it."""
 
-class Holder(msgspec.Struct, frozen=True):
+CLOSED, OPENED = "closed", "opened"
+"""Of the scheduling gate of a pod for which the volume is kept: a closed one proves that it never ran."""
+
+
+class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
     """A pod that may use the volume."""
 
     namespace: str
     name: str
     uid: str
+    gone: bool = False  # the pod object was found to be gone, its end is not confirmed; it may not start
+    boot: str = ""  # the boot ID of its node at that time
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -50,10 +58,16 @@ class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
     node: str = ""
     pods: tuple[Holder, ...] = ()
     since: str = ""
+    gate: str = ""  # while there is no node: whether the pod may have been scheduled
+    listed: bool = False  # whether the node has listed the volume as in use since it was attached
 
     def names(self, uid: str) -> bool:
-        """Whether the pod may use the volume."""
+        """Whether the pod may use the volume, or may have used it."""
         return any(holder.uid == uid for holder in self.pods)
+
+    def admits(self, uid: str) -> bool:
+        """Whether the pod may start with it: no longer once it was found to be gone."""
+        return any(holder.uid == uid and not holder.gone for holder in self.pods)
 
 
 def is_exclusive(volume: PersistentVolume, storage_class: StorageClass | None) -> bool:
@@ -120,7 +134,7 @@ def may_start(volume: PersistentVolume, uid: str, node: str) -> bool:
         return False
     if any(one.node == node for one in detached):
         return False  # it has not confirmed yet that what used the volume there has ended
-    return found is not None and found.node == node and found.names(uid)
+    return found is not None and found.node == node and found.admits(uid)
 
 
 def attachment_patch(
@@ -153,9 +167,35 @@ def has_started(pod: Obj) -> bool:
     )
 
 
+def names_in_use(volume: PersistentVolume) -> set[str]:
+    """How nodes name the volume while they use it: our own by its name, kubelets by what it lies on."""
+    spec, names = volume.spec, {f"{ALL_LISTED}/{volume.metadata.name}"}
+    if spec.csi is not None:
+        names.add(f"kubernetes.io/csi/{spec.csi.get('driver')}^{spec.csi.get('volumeHandle')}")
+    if (disk := spec.iscsi) is not None:
+        names.add(f"kubernetes.io/iscsi/{disk.get('targetPortal')}:{disk.get('iqn')}:{disk.get('lun', 0)}")
+    if (disk := spec.fc) is not None:
+        wwns, wwids = (" ".join(disk.get(key) or ()) for key in ("targetWWNs", "wwids"))
+        names.add(
+            f"kubernetes.io/fc/[{wwns}]:{disk.get('lun', 0)}" if wwns else f"kubernetes.io/fc/[{wwids}]"
+        )
+    return names
+
+
+def lists(node: Node, volume: PersistentVolume) -> bool:
+    """Whether the node has reported that it uses the volume, and not that it has ceased to.
+
+    A node reports that before it mounts the volume, and withdraws it only when nothing uses it any more, so
+    that what the server has stored errs on the safe side however old it is.
+    """
+    return not names_in_use(volume).isdisjoint(node.status.volumes_in_use)
+
+
 def attach(pod: Pod, now: dt.datetime) -> Attachment:
     """The record for a pod, on its node where it has one."""
-    return Attachment(pod.spec.node_name, (holder_of(pod),), format_time(now))
+    node = pod.spec.node_name
+    gate = CLOSED if waits_at_gate(pod) and not node else ""
+    return Attachment(node, (holder_of(pod),), format_time(now), gate)
 
 
 def holder_of(pod: Pod) -> Holder:

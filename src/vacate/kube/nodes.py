@@ -21,6 +21,11 @@ NODE_DOWN = "vacate.dev/NodeDown"
 """The condition of pods whose node has stopped to report."""
 
 
+def out_of_service(node: Node) -> bool:
+    """Whether the node was fenced, or declared to be off: nothing of its pods runs any more."""
+    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+
+
 def readiness(node: Node) -> str:
     """True, False, Unknown, or empty while the node has not reported anything yet."""
     found = condition(node.status.conditions, "Ready")

@@ -68,6 +68,7 @@ class NodeAgent:
             runtime.name,
             boot or boot_id(),
             Leftovers(deps.client, self.pods, settings.name),
+            self.pods.volumes_in_use,
         )
         self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)

@@ -49,6 +49,7 @@ class HeldPod:
     phase: str = ""  # what it has come to
     released: bool = False  # removed from the API by us
     cleaned: bool = False  # records and folder are gone
+    unlisted: bool = False  # it used an exclusive volume, and the Node may still list that
     end: PodTermination | None = None  # the node ends it: it goes down, or is short of something
     rejected: bool = False  # it came when the node was going down
     labels: Mapping[str, str] = field(default_factory=dict)  # what the runtime knows of it

@@ -1,8 +1,8 @@
 """What still runs here of pods that the API server no longer has.
 
-A node that is ready is believed to remove pods only after their processes: an exclusive volume is attached
-elsewhere upon that. It is not true of a pod that somebody removed while this node was cut off or its agent
-was away. So the node compares, with a list that is read for this, before it says that it is ready.
+A node that is ready is believed to remove pods only after their processes. It is not true of a pod that
+somebody removed while this node was cut off or its agent was away. So the node compares, with a list that is
+read for this, before it says that it is ready.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.status import Addresses, phase_when_stopped
 from vacate.nodeagent.statuswriter import StatusWriter, newer
 from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.queue.queue import Queue
@@ -54,7 +55,9 @@ class PodReconciler:
         self._settings = settings
         self._addresses = AddressPool(settings.address, loopback=settings.loopback_pods)
         self._held: dict[str, HeldPod] = {}  # by uid
+        self.volumes_in_use = VolumesInUse(deps.client, settings.pods_folder, settings.name)
         self._swept = False
+        self._unlisted = False  # whether the sweep has removed a user of an exclusive volume
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
         self._ends = PodTerminations(deps.clock, self.containers)
         self._status = StatusWriter(deps.client, self._ends)
@@ -87,7 +90,7 @@ class PodReconciler:
         if not self.ours():
             return Later(self._clock.now() + dt.timedelta(seconds=_FOREIGN_PAUSE))
         if not self._swept:
-            self._sweep()
+            await self._sweep()
         pod = self._pods.get(key.namespace, key.name)
         older = [one for one in self._held.values() if one.key == key]
         older = [one for one in older if pod is None or one.uid != pod.metadata.uid]
@@ -165,7 +168,8 @@ class PodReconciler:
     def _hold(self, key: Key, progress: PodProgress) -> HeldPod:
         folder = PodFolder(self._settings.pods_folder, progress.uid)
         where = Addresses(self._settings.address, self._settings.address)
-        held = HeldPod(key, progress, folder, PodVolumes(self._client, self._clock, folder), where)
+        volumes = PodVolumes(self._client, self._clock, folder, self.volumes_in_use)
+        held = HeldPod(key, progress, folder, volumes, where)
         self._held[progress.uid] = held
         if (seconds := self._ends.take_unknown(held)) is not None:
             held.spawn(self._end_later(held, seconds), "end with the node")
@@ -249,7 +253,11 @@ class PodReconciler:
             for run in (state.run, state.before):
                 if run is not None and run.id:
                     await self._runtime.remove(run.id)
+        used = self.volumes_in_use.noted(held.folder)
         held.folder.remove()
+        if used or held.unlisted:
+            held.unlisted = True  # until the server knows it, should this fail
+            await self.volumes_in_use.report()
         held.cleaned = True
 
     def _refuse(self, held: HeldPod) -> bool:
@@ -261,13 +269,16 @@ class PodReconciler:
             held.progress.of(container.name).waiting = Waiting("CreateContainerConfigError", _NOT_MEANT)
         return True
 
-    def _sweep(self) -> None:
+    async def _sweep(self) -> None:
         """Once, with the cache synced: remove folders of pods that nobody knows any more."""
-        self._swept = True
         folder = self._settings.pods_folder
         for left in folder.iterdir() if folder.is_dir() else ():
             if left.name not in self._held and not self._is_bound(left.name):
+                self._unlisted |= self.volumes_in_use.noted(PodFolder(folder, left.name))
                 PodFolder(folder, left.name).remove()
+        if self._unlisted:
+            await self.volumes_in_use.report()
+        self._swept = True
 
     def _is_bound(self, uid: str) -> bool:
         return any(one.metadata.uid == uid for one in self._pods.list())

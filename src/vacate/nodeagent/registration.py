@@ -26,6 +26,7 @@ from vacate.kube.patches import guarded
 from vacate.nodeagent.leftovers import Leftovers, why_not_ready
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
 
@@ -49,6 +50,7 @@ class NodeReconciler:
         runtime: str,
         boot: str,
         leftovers: Leftovers,
+        volumes_in_use: VolumesInUse,
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
@@ -58,6 +60,7 @@ class NodeReconciler:
         self._runtime = runtime
         self._boot = boot
         self._leftovers = leftovers
+        self._volumes_in_use = volumes_in_use
         self.leased = False
         self._described = False  # whether this agent has described the machine anew
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
@@ -149,8 +152,10 @@ class NodeReconciler:
         wanted = self._wanted_conditions(now, left)
         wrong = [one for one in wanted if not shows(node, one)]
         patch: Obj = {} if self._described else self._machine()
+        if node.status.volumes_in_use != (listing := self._volumes_in_use.listing):
+            patch = {**patch, "volumesInUse": listing}
         if wrong or patch:
-            patch = {**patch, "conditions": wanted if patch else wrong}
+            patch = {**patch, "conditions": wrong if self._described else wanted}
             await self._client.patch(
                 NODES,
                 node.metadata.name,
@@ -162,7 +167,8 @@ class NodeReconciler:
         return not left
 
     def _machine(self) -> Obj:
-        return node_status(self._settings, self._runtime, self._boot)
+        status = node_status(self._settings, self._runtime, self._boot)
+        return {**status, "volumesInUse": self._volumes_in_use.listing}
 
     def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
         not_ready = _GOING_DOWN if self.shutting_down else left

@@ -179,7 +179,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         exclusive_volume_gates,
         gate="ExclusiveVolumes",
         rules=(
-            rule("list watch", CORE, "persistentvolumes persistentvolumeclaims"),
+            # The record says that a gate is open before it is opened.
+            rule("list watch patch", CORE, "persistentvolumes"),
+            rule("list watch", CORE, "persistentvolumeclaims nodes"),
             rule("list watch", "storage.k8s.io", "storageclasses"),
             # It takes its scheduling gate away.
             rule(f"{READ} patch", CORE, "pods"),

@@ -9,15 +9,19 @@ import pytest
 
 from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
-from vacate.api.types.core import NodeSpec, NodeStatus, PodSpec, PodStatus, Taint
+from vacate.api.types.core import NodeInfo, NodeSpec, NodeStatus, PodSpec, PodStatus, Taint
 from vacate.api.types.meta import Condition, ObjectMeta
-from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.api.types.storage import PersistentVolumeSpec
+from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.errors import InvalidAttachment
 from vacate.kube.exclusivevolumes import (
+    ALL_LISTED,
     ATTACHMENT,
+    CLOSED,
     DETACHED,
     GATE,
+    OPENED,
     Attachment,
     Holder,
     attachment_of,
@@ -43,10 +47,16 @@ def pod(
     return Pod(meta, PodSpec(node_name=node, scheduling_gates=gates), PodStatus(phase=phase))
 
 
-def node(ready: str, *taints: Taint) -> Node:
+CSI = "kubernetes.io/csi/disks.example.com^h-1"
+ISCSI = "kubernetes.io/iscsi/10.0.0.9:3260:iqn.2026-11.com.example:disk:0"
+FC = "kubernetes.io/fc/[5006 5007]:2"
+
+
+def node(ready: str, *taints: Taint, in_use: list[str] | None = None, boot: str = "") -> Node:
     """A node that is ready, not ready, or unknown."""
     conditions = [Condition(type="Ready", status=ready)]
-    return Node(ObjectMeta(name="a"), NodeSpec(taints=list(taints)), NodeStatus(conditions=conditions))
+    status = NodeStatus(conditions=conditions, volumes_in_use=in_use or [], node_info=NodeInfo(boot_id=boot))
+    return Node(ObjectMeta(name="a"), NodeSpec(taints=list(taints)), status)
 
 
 def at(where: str, *pods: Pod) -> Attachment:
@@ -135,25 +145,89 @@ def test_volumes_are_taken_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "where", "seen", "confirmed"),
+    ("found", "confirmed"),
     [
-        (pod("one", "a", phase="Running"), node("True"), False, False),
-        (pod("one", "a", phase="Running", going=True), node("True"), False, False),
-        (pod("one", "a", phase="Running", going=True), node("Unknown", OUT), False, False),
-        (pod("one", "a", phase="Failed"), node("Unknown"), False, True),
-        (None, node("True"), False, True),
-        (None, node("Unknown"), False, False),
-        (None, node("False"), False, False),
-        (None, node("Unknown"), True, True),
-        (None, node("Unknown", OUT), False, True),
-        (None, None, False, True),
+        (pod("one", "a", phase="Running"), False),
+        (pod("one", "a", phase="Running", going=True), False),
+        (pod("one", "a", phase="Failed"), True),
     ],
 )
-def test_a_pod_has_ended_only_if_that_is_certain(
-    found: Pod | None, where: Node | None, seen: bool, confirmed: bool
+def test_a_pod_that_is_there_has_ended_only_if_its_node_reports_it(found: Pod, confirmed: bool) -> None:
+    assert (why_unconfirmed(found, "a") == "") is confirmed
+
+
+GONE = Holder("default", "one", "one", gone=True, boot="boot-1")
+
+
+@pytest.mark.parametrize(
+    ("record", "where", "seen", "confirmed"),
+    [
+        # A missing node, a node that is ready, and the passing of time are no confirmation.
+        (Attachment("", (GONE,)), None, False, False),
+        (Attachment("", (GONE,), gate=OPENED), None, False, False),
+        (Attachment("", (GONE,), gate=CLOSED), None, False, True),
+        (Attachment("", (GONE,)), None, True, True),
+        (Attachment("a", (GONE,)), node("True"), False, False),
+        (Attachment("a", (GONE,)), node("True"), True, True),
+        (Attachment("a", (GONE,)), node("Unknown"), False, False),
+        # The node lists the volumes in use: all of them, or this one at an earlier time.
+        (Attachment("a", (GONE,)), node("True", in_use=[ALL_LISTED]), False, True),
+        (Attachment("a", (GONE,)), node("Unknown", in_use=[ALL_LISTED]), False, True),
+        (Attachment("a", (GONE,)), node("True", in_use=[ALL_LISTED, f"{ALL_LISTED}/disk"]), False, False),
+        (Attachment("a", (GONE,), listed=True), node("True"), False, True),
+        (Attachment("a", (GONE,), listed=True), node("True", in_use=[CSI]), False, False),
+        (Attachment("a", (GONE,), listed=True), node("True", in_use=[ISCSI]), False, False),
+        (Attachment("a", (GONE,), listed=True), node("True", in_use=[FC]), False, False),
+        # Restarted since, fenced, or declared gone for good.
+        (Attachment("a", (GONE,)), node("True", boot="boot-1"), False, False),
+        (Attachment("a", (GONE,)), node("True", boot="boot-2"), False, True),
+        (
+            Attachment("a", (Holder("default", "one", "one", gone=True),)),
+            node("True", boot="2"),
+            False,
+            False,
+        ),
+        (Attachment("a", (GONE,)), node("Unknown", OUT), False, True),
+        (Attachment("a", (GONE,)), None, False, True),
+    ],
+)
+def test_a_pod_that_is_gone_has_ended_only_if_that_is_confirmed(
+    record: Attachment, where: Node | None, seen: bool, confirmed: bool
 ) -> None:
-    why = why_unconfirmed(found, where, where="a", seen_to_end=seen)
+    csi = {"driver": "disks.example.com", "volumeHandle": "h-1"}
+    iscsi = {"targetPortal": "10.0.0.9:3260", "iqn": "iqn.2026-11.com.example:disk", "lun": 0}
+    spec = PersistentVolumeSpec(csi=csi, iscsi=iscsi, fc={"targetWWNs": ["5006", "5007"], "lun": 2})
+    disk = PersistentVolume(metadata=ObjectMeta(name="disk"), spec=spec)
+    why = why_gone_unconfirmed(disk, record, record.pods[0], where, seen_to_end=seen)
     assert (why == "") is confirmed
+    assert confirmed or "vacate detach disk --confirm" in why
+
+
+def test_a_pod_that_was_found_gone_does_not_start_any_more() -> None:
+    """Else a node that has not seen its removal could start it while the volume is given away."""
+    for gone, starts in ((False, True), (True, False)):
+        record = Attachment("a", (Holder("default", "one", "one", gone=gone),))
+        patch = attachment_patch(volume(None), record)
+        assert may_start(volume(patch["metadata"]["annotations"][ATTACHMENT]), "one", "a") is starts
+
+
+def test_a_volume_that_a_node_lists_goes_to_no_other_although_its_record_is_lost() -> None:
+    assert next_attachment(None, [TWO, pod("g", gated=True)], [], NOW, listing={"a"}) is None
+    assert shown(next_attachment(None, [TWO, ONE], [], NOW, listing={"a"})) == ("a", ["one"])
+    assert next_attachment(None, [ONE, TWO], [], NOW, listing={"a", "b"}) is None
+
+
+def test_the_record_says_whether_the_gate_was_opened() -> None:
+    gated = pod("g", gated=True)
+    kept = next_attachment(None, [gated], [], NOW)
+    assert kept is not None
+    assert (kept.node, kept.gate) == ("", CLOSED)
+    opened = next_attachment(kept, [pod("g")], [], NOW)  # whoever opened it
+    assert opened is not None
+    assert (opened.node, opened.gate) == ("", OPENED)
+    placed = next_attachment(opened, [pod("g", "b")], [], NOW)
+    assert placed is not None
+    assert (placed.node, placed.gate) == ("b", "")
 
 
 def volume(text: str | None) -> PersistentVolume:

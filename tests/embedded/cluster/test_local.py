@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from vacate.embedded.cluster.local import LocalCluster, LocalSettings
-from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.nodes.registration import NodeReconciler
+from vacate.embedded.nodes.simulatednode import Machine
 
 pytestmark = pytest.mark.process
 
@@ -25,13 +25,11 @@ def test_its_nodes_are_there_once_it_is_ready(
     registered: list[str] = []
     register = NodeReconciler._register
 
-    async def slowly(
-        self: NodeReconciler, shape: NodeShape, now: dt.datetime, booted: dt.datetime | None
-    ) -> str:
+    async def slowly(self: NodeReconciler, machine: Machine, now: dt.datetime) -> str:
         for _ in range(TURNS):
             await asyncio.sleep(0)
-        uid = await register(self, shape, now, booted)
-        registered.append(shape.name)
+        uid = await register(self, machine, now)
+        registered.append(machine.shape.name)
         return uid
 
     monkeypatch.setattr(NodeReconciler, "_register", slowly)

@@ -182,6 +182,7 @@ class NodeStatus(Projection, frozen=True):
     allocatable: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     conditions: list[Condition] = msgspec.field(default_factory=list)
     node_info: NodeInfo = msgspec.field(default_factory=NodeInfo)
+    volumes_in_use: list[str] = msgspec.field(default_factory=list)
 
 
 class Node(Projection, frozen=True):

@@ -30,6 +30,9 @@ class PersistentVolumeSpec(Projection, frozen=True):
     persistent_volume_reclaim_policy: str = "Retain"
     host_path: dict[str, Any] | None = None
     local: dict[str, Any] | None = None
+    csi: dict[str, Any] | None = None
+    iscsi: dict[str, Any] | None = None
+    fc: dict[str, Any] | None = None
 
 
 class PhaseStatus(Projection, frozen=True):

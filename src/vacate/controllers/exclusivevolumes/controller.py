@@ -8,11 +8,15 @@ run.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
 from vacate.api.events import EventNote
 from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import events
-from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes.confirmation import USES, why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
@@ -61,18 +65,31 @@ class ExclusiveVolumes:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
-        self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
+        # Pods whose end their node reported before they were removed, and those that never got a node.
+        self._seen_to_end: set[str] = set()
+        self._without_node: dict[str, str] = {}  # pods that had none when they were seen last, by version
         self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
         self._reported: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state in an Event
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """Remember that a pod had ended when it was removed."""
-        if old is None or new is not None or not old.claims:
+        """Remember that a pod had ended, or had no node, when it was removed.
+
+        That it had none counts only as the server's word about its removal, which comes under a version of
+        its own. What a cache knew before it missed something is no proof: the pod may have got a node since.
+        """
+        pod = new or old
+        if pod is None or not pod.claims:
+            return
+        uid, version = pod.metadata.uid, pod.metadata.resource_version
+        known = self._without_node.pop(uid, version)
+        if new is not None:
+            if not new.spec.node_name:
+                self._without_node[uid] = version
             return
         for named in self._named.values():
-            named.discard(old.metadata.uid)
-        if old.terminal:
-            self._seen_to_end.add(old.metadata.uid)
+            named.discard(uid)
+        if pod.terminal or (not pod.spec.node_name and version != known):
+            self._seen_to_end.add(uid)
 
     def on_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
         """Remember whom a record has named: others may remove it before the node says what runs."""
@@ -106,18 +123,23 @@ class ExclusiveVolumes:
         self, volume: PersistentVolume, old: Attachment | None, detached: tuple[Attachment, ...]
     ) -> Outcome:
         users = self._view.users(volume) if self._view.exclusive(volume) else []
-        ended, reasons = await self._ended(old)
-        held = tuple([one for one in detached if (await self._ended(one))[1]])
-        running = await self._running(volume, old, users, ended, held)
+        listing = self._view.listing(volume)
+        known, ended, reasons = await self._ended(volume, old)
+        held = tuple([kept for one in detached if (kept := await self._still_held(volume, one, listing))])
+        running = await self._running(volume, known, users, ended, held)
+        barred = {one.node for one in held}
         new = next_attachment(
-            old,
+            known,
             users,
             ended,
             self._deps.clock.now(),
             lambda pod: self._has_those_before(pod, volume),
             running=running,
-            barred={one.node for one in held},
+            barred=barred,
+            listing=listing - barred,
         )
+        if new is not None and new.node in listing and not new.listed:
+            new = replace(new, listed=True)
         if new != old or held != detached:
             change = attachment_patch(volume, new, held if held != detached else None)
             try:
@@ -133,6 +155,8 @@ class ExclusiveVolumes:
             uids = sorted(pod.metadata.uid for pod in running)
             self._record_once(volume, ("contested", *uids), events.contested(volume, running))
             return Later(self._deps.clock.now() + RECHECK_INTERVAL)
+        elif users and listing - barred:
+            self._record_once(volume, ("listed", *sorted(listing)), events.listed(volume, sorted(listing)))
         return Done()
 
     async def _running(
@@ -159,30 +183,55 @@ class ExclusiveVolumes:
         found = await running_users(self._deps.client, volume, named)
         return [pod for pod in found if not any(one.names(pod.metadata.uid) for one in held)]
 
-    async def _ended(self, old: Attachment | None) -> tuple[set[str], list[str]]:
-        """The pods of the record that have ended for certain, and why the others have not."""
-        ended, reasons = set[str](), list[str]()
-        for holder in old.pods if old is not None else ():
-            assert old is not None
-            why = await self._why_kept(holder, old.node)
+    async def _ended(
+        self, volume: PersistentVolume, old: Attachment | None
+    ) -> tuple[Attachment | None, set[str], list[str]]:
+        """The record as it is known now, which of its pods have ended for certain, and why others have not.
+
+        A pod that is gone is first written down as such, with the boot ID of its node: from then on no node
+        starts it, and only what a node reports after that can confirm its end.
+        """
+        if old is None:
+            return None, set(), []
+        ended, reasons, holders = set[str](), list[str](), list[Holder]()
+        for holder in old.pods:
+            pod = await self._find_pod(holder)
+            if pod is not None:
+                why, known = why_unconfirmed(pod, pod.spec.node_name or old.node), holder
+            else:
+                why, known = await self._look_at_gone(volume, old, holder)
+            holders.append(known)
             if why:
                 reasons.append(why)
             else:
                 ended.add(holder.uid)
-        return ended, reasons
+        return replace(old, pods=tuple(holders)), ended, reasons
 
-    async def _why_kept(self, holder: Holder, node: str) -> str:
+    async def _look_at_gone(
+        self, volume: PersistentVolume, old: Attachment, holder: Holder
+    ) -> tuple[str, Holder]:
+        seen = holder.uid in self._seen_to_end
+        node = await self._read_node(old.node) if old.node and not seen else None
+        why = why_gone_unconfirmed(volume, old, holder, node, seen_to_end=seen)
+        if seen or holder.gone or node is None:
+            return why, holder
+        boot = node.status.node_info.boot_id
+        return why or USES, replace(holder, gone=True, boot=boot)
+
+    async def _still_held(
+        self, volume: PersistentVolume, taken: Attachment, listing: Collection[str]
+    ) -> Attachment | None:
+        """What was taken from a node that has not confirmed yet; None where it has."""
+        if not taken.pods:  # no pod was known that used it there
+            return taken if taken.node in listing else None
+        known, _, reasons = await self._ended(volume, taken)
+        return known if reasons else None
+
+    async def _find_pod(self, holder: Holder) -> Pod | None:
         cached = self._view.pods.reader.get(holder.namespace, holder.name)
         if cached is not None and cached.metadata.uid == holder.uid and not cached.terminal:
-            where = cached.spec.node_name or node
-            return why_unconfirmed(cached, None, where=where, seen_to_end=False)
-        pod = await self._read_pod(holder)
-        return why_unconfirmed(
-            pod,
-            await self._read_node(node) if pod is None and node else None,
-            where=node,
-            seen_to_end=holder.uid in self._seen_to_end,
-        )
+            return cached
+        return await self._read_pod(holder)
 
     async def _read_pod(self, holder: Holder) -> Pod | None:
         """What the server has under that UID: a cache that lags must not free a volume."""
@@ -219,7 +268,7 @@ class ExclusiveVolumes:
             pod for pod in users
             if not attached.names(pod.metadata.uid) and not pod.terminating and not pod.terminal
         ]  # fmt: skip
-        unconfirmed = "" if why == "the pod uses it" else why
+        unconfirmed = "" if why == USES else why
         if not waiting:
             self._reported.pop(volume.metadata.name, None)
             return

@@ -17,7 +17,14 @@ from msgspec.structs import replace
 
 from vacate.api.times import format_time
 from vacate.api.types import Pod
-from vacate.kube.exclusivevolumes import MAX_HOLDERS, Attachment, attach, holder_of, waits_at_gate
+from vacate.kube.exclusivevolumes import (
+    MAX_HOLDERS,
+    OPENED,
+    Attachment,
+    attach,
+    holder_of,
+    waits_at_gate,
+)
 
 Eligible = Callable[[Pod], bool]
 """Whether the pod has all volumes that come before this one: volumes are taken in the order of their names,
@@ -33,11 +40,12 @@ def next_attachment(
     *,
     running: Sequence[Pod] = (),
     barred: Collection[str] = (),
+    listing: Collection[str] = (),
 ) -> Attachment | None:
     """The record that follows, given the pods that use the volume and the UIDs of those that have ended.
 
     `running` are the pods that the server shows to run with the volume, `barred` the nodes from which it was
-    taken by hand and which have not confirmed that yet.
+    taken by hand and which have not confirmed that yet, `listing` those that report that they use it.
     """
     kept = _of_those_that_run(_kept(old, users, ended), running, now)
     if kept is None and running:
@@ -45,7 +53,9 @@ def next_attachment(
     waiting = [pod for pod in users if _wants(pod) and not (kept and kept.names(pod.metadata.uid))]
     waiting = [pod for pod in waiting if pod.spec.node_name not in barred and eligible(pod)]
     if kept is None:
-        first = min(waiting, key=_order, default=None)
+        # Where the record was lost, a node may use the volume although no pod is left that shows it.
+        free = [pod for pod in waiting if all(node == pod.spec.node_name for node in listing)]
+        first = min(free, key=_order, default=None)
         if first is None:
             return None
         kept = attach(first, now)
@@ -60,10 +70,12 @@ def _kept(old: Attachment | None, users: Sequence[Pod], ended: Collection[str]) 
     pods = tuple(one for one in old.pods if one.uid not in ended)
     if not pods:
         return None
-    node = old.node or next(
-        (pod.spec.node_name for pod in users if pod.spec.node_name and old.names(pod.metadata.uid)), ""
-    )
-    return replace(old, node=node, pods=pods)
+    if old.node:
+        return replace(old, pods=pods)
+    named = [pod for pod in users if old.names(pod.metadata.uid)]
+    node = next((pod.spec.node_name for pod in named if pod.spec.node_name), "")
+    opened = any(not waits_at_gate(pod) for pod in named)  # by us, or by somebody else
+    return replace(old, node=node, pods=pods, gate="" if node else OPENED if opened else old.gate)
 
 
 def _of_those_that_run(

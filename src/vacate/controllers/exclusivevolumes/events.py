@@ -49,6 +49,15 @@ def contested(volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:
     return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
 
 
+def listed(volume: PersistentVolume, nodes: Sequence[str]) -> EventNote:
+    """No record says who has the volume, but a node reports that it uses it."""
+    message = (
+        f"Is not attached: node {', '.join(nodes)} reports that it uses it. If you know that nothing there "
+        f"writes to it, run: vacate detach {volume.metadata.name} --confirm"
+    )
+    return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
+
+
 def unreadable(volume: PersistentVolume, why: str) -> EventNote:
     """The record of the volume cannot be read."""
     return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "InvalidAttachment", why[:MAX_MESSAGE])

@@ -5,13 +5,23 @@ It is for clusters whose nodes do not wait for volumes by themselves: a pod that
 
 from __future__ import annotations
 
-from vacate.api.kinds import PODS
+from msgspec.structs import replace
+
+from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
-from vacate.kube.exclusivevolumes import GATE, attachment_of, detached_of, waits_at_gate
+from vacate.kube.exclusivevolumes import (
+    CLOSED,
+    GATE,
+    OPENED,
+    attachment_of,
+    attachment_patch,
+    detached_of,
+    waits_at_gate,
+)
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -49,6 +59,7 @@ class SchedulingGates:
         pod = self._view.pods.reader.get(*key)
         if pod is None or not waits_at_gate(pod) or pod.terminating:
             return Done()
+        volumes = []
         for claim in pod.claims:
             volume = self._view.bound_volume(pod.metadata.namespace, claim)
             if volume is None:
@@ -59,12 +70,21 @@ class SchedulingGates:
                 return Done()
             if await self._used_elsewhere(volume, pod):
                 return Later(self._deps.clock.now() + RECHECK_INTERVAL)
+            volumes.append(volume)
+        # First the records, then the gate: while one says that the gate is closed, the pod never ran.
+        for volume in volumes:
+            found = attachment_of(volume)
+            if found is not None and found.gate == CLOSED:
+                opened = attachment_patch(volume, replace(found, gate=OPENED))
+                await self._deps.client.patch(PERSISTENTVOLUMES, volume.metadata.name, opened)
         await self._open(pod)
         return Done()
 
     async def _used_elsewhere(self, volume: PersistentVolume, pod: Pod) -> bool:
         """Whether another pod runs with the volume, whatever the record says: others may have written it."""
         found, taken = attachment_of(volume), detached_of(volume)
+        if self._view.listing(volume) - {one.node for one in (found, *taken) if one is not None}:
+            return True
         return any(
             other.metadata.uid != pod.metadata.uid
             and not (found is not None and found.names(other.metadata.uid))

@@ -12,13 +12,14 @@ from vacate.kube.exclusivevolumes import (
     attachment_of,
     detached_of,
     is_exclusive,
+    names_in_use,
     waits_at_gate,
 )
-from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.kube.nodes import out_of_service
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
-CLAIM, HOLDER, ATTACHED_TO, CLASS = "claim", "holder", "attached-to", "class"
+CLAIM, HOLDER, ATTACHED_TO, CLASS, IN_USE = "claim", "holder", "attached-to", "class", "in-use"
 
 
 class View:
@@ -33,12 +34,13 @@ class View:
                 HOLDER: _holders,
                 ATTACHED_TO: _nodes,
                 CLASS: lambda one: (one.spec.storage_class_name,),
+                IN_USE: names_in_use,
             },
         )
         self.claims = informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
         self.classes = informers.informer(STORAGECLASSES, StorageClass)
         self.pods = informers.informer(PODS, Pod, indexes={CLAIM: _claims})
-        self.nodes = informers.informer(NODES, Node)
+        self.nodes = informers.informer(NODES, Node, indexes={IN_USE: lambda one: one.status.volumes_in_use})
 
     def volume(self, name: str) -> PersistentVolume | None:
         """A volume."""
@@ -67,6 +69,11 @@ class View:
         found = [volume for volume in bound if volume is not None and self.exclusive(volume)]
         return sorted(found, key=lambda volume: volume.metadata.name)
 
+    def listing(self, volume: PersistentVolume) -> set[str]:
+        """The names of the nodes that report that they use the volume, and are not fenced."""
+        found = [node for name in names_in_use(volume) for node in self.nodes.reader.by_index(IN_USE, name)]
+        return {one.metadata.name for one in found if not out_of_service(one)}
+
     # Which volumes a change concerns
 
     def of_pod(self, pod: Pod) -> Iterable[Key]:
@@ -85,8 +92,10 @@ class View:
         return [Key("", one.metadata.name) for one in found]
 
     def of_node(self, node: Node) -> Iterable[Key]:
-        """The volumes that are attached to the node."""
+        """The volumes that are attached to the node, or that it uses."""
         found = self.volumes.reader.by_index(ATTACHED_TO, node.metadata.name)
+        for name in node.status.volumes_in_use:
+            found = [*found, *self.volumes.reader.by_index(IN_USE, name)]
         return [Key("", one.metadata.name) for one in found]
 
     def neighbours(self, volume: PersistentVolume) -> Iterable[Key]:
@@ -122,12 +131,12 @@ def pod_matters(old: Pod | None, new: Pod | None) -> bool:
 
 
 def node_matters(old: Node | None, new: Node | None) -> bool:
-    """Whether a node came, went, began to report, or was declared out of service."""
+    """Whether a node came, went, was restarted or fenced, or uses other volumes than before."""
     return old is None or new is None or _declared(old) != _declared(new)
 
 
-def _declared(node: Node) -> tuple[str, bool]:
-    return readiness(node), any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+def _declared(node: Node) -> tuple[object, ...]:
+    return out_of_service(node), node.status.node_info.boot_id, node.status.volumes_in_use
 
 
 def _claims(pod: Pod) -> Iterable[str]:

@@ -17,16 +17,16 @@ from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.events import event_notes
 from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
-from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine, PodOnMachine
 from vacate.embedded.nodes.timings import PodTimings, after, timings_for
 from vacate.errors import NotFound
 from vacate.kube.patches import pod_status_patch
-from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
+from vacate.nodeagent.volumes.claims import VolumeNotReady, marked_exclusive, ready_volume
+from vacate.nodeagent.volumes.inuse import report_volumes
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
-BY_NODE = "node"
 VOLUME_RETRY_SECONDS = 1.0
 """How often a node looks again whether a volume is attached."""
 
@@ -49,28 +49,33 @@ class PodReconciler:
         """Bring the pod's life and its status up to now."""
         pod = self._pods.get(key.namespace, key.name)
         machine = self._machines.get(pod.spec.node_name) if pod is not None else None
-        self._move(key, machine)
+        await self._move(key, machine)
         if pod is None or machine is None or not machine.active:
             return Done()
         now = self._clock.now()
         resident = self._resident(machine, key, pod, now)
+        await self._report(machine)
         pod = _newer(resident.written, pod)
         if await self._lacks_volumes(machine, resident, pod, now):
             await self._write_status(machine, resident, pod, now)
             return Later(after(now, VOLUME_RETRY_SECONDS) or now)
         self._live_on(resident, pod, now)
         await self._write_status(machine, resident, pod, now)
+        if resident.lifecycle.ended:
+            machine.volumes.pop(pod.metadata.uid, None)
+            await self._report(machine)
         if resident.lifecycle.ended and pod.deleting and not resident.released:
             await self._release(key, pod)
             resident.released = True
         moment = next_moment(resident.lifecycle, now)
         return Done() if moment is None else Later(moment)
 
-    def _move(self, key: Key, machine: Machine | None) -> None:
+    async def _move(self, key: Key, machine: Machine | None) -> None:
         """A pod that is gone, or came back under its name elsewhere, is forgotten where it was."""
         home = self._homes.get(key)
         if home is not None and home is not machine:
             home.forget(key)
+            await self._report(home)
             del self._homes[key]
         if machine is not None:
             self._homes[key] = machine
@@ -102,18 +107,42 @@ class PodReconciler:
         """Whether the containers may not start yet, because a volume is not there for this pod."""
         if not pod.claims or pod.deleting or pod.terminal or not waits_to_start(resident.lifecycle):
             return False
+        uid = pod.metadata.uid
         try:
-            for claim in pod.claims:
-                await ready_volume(
-                    self._client, pod.metadata.namespace, claim, pod.metadata.uid, machine.shape.name
-                )
+            exclusive = await self._ready_volumes(machine, pod)
+            if exclusive:
+                machine.volumes[uid] = exclusive
+                await self._report(machine)
+                # Once more: one may have been given to another node before this one listed it.
+                await self._ready_volumes(machine, pod)
         except VolumeNotReady as error:
+            machine.volumes.pop(uid, None)
+            await self._report(machine)
             self._complain(resident, pod, str(error))
             if resident.lifecycle.starts is not None:  # it starts when the volumes are there, not before
                 starts = max(resident.lifecycle.starts, now)
                 resident.lifecycle = replace(resident.lifecycle, starts=after(starts, VOLUME_RETRY_SECONDS))
             return True
         return False
+
+    async def _report(self, machine: Machine) -> None:
+        """Return when the server knows which exclusive volumes are in use there."""
+        if machine.volumes:
+            machine.keep_volumes(pod.metadata.uid for pod in self._pods.by_index(BY_NODE, machine.shape.name))
+        if machine.active and machine.listing != machine.listed:
+            wanted = machine.listing
+            await report_volumes(self._client, machine.shape.name, wanted)
+            machine.listed = wanted
+
+    async def _ready_volumes(self, machine: Machine, pod: SimulatedPod) -> set[str]:
+        """The names of the exclusive ones among its volumes."""
+        exclusive = set[str]()
+        for claim in pod.claims:
+            meta = pod.metadata
+            found = await ready_volume(self._client, meta.namespace, claim, meta.uid, machine.shape.name)
+            if await marked_exclusive(self._client, found):
+                exclusive.add(found.metadata.name)
+        return exclusive
 
     def _complain(self, resident: PodOnMachine, pod: SimulatedPod, why: str) -> None:
         if resident.lacking != why:

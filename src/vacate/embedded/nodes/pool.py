@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.types import Node
-from vacate.embedded.nodes.kubelet import BY_NODE, PodReconciler
+from vacate.embedded.nodes.kubelet import PodReconciler
 from vacate.embedded.nodes.leases import Heartbeats
 from vacate.embedded.nodes.nodeobjects import NodeShape
-from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.registration import NodeReconciler
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.simulatednode import Machine
@@ -61,7 +61,7 @@ class NodePool:
         )
         self._nodes = Controller(
             "simulated-nodes",
-            NodeReconciler(deps, nodes.reader, self.machines, settings.lease_seconds),
+            NodeReconciler(deps, nodes.reader, pods.reader, self.machines, settings.lease_seconds),
             [Source(nodes)],
             deps,
             workers=4,

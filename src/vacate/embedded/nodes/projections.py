@@ -12,6 +12,10 @@ from vacate.api.types.meta import ObjectMeta, Projection
 DEFAULT_GRACE_SECONDS = 30
 
 
+BY_NODE = "node"
+"""The index of pods by their node."""
+
+
 class SimulatedContainer(Projection, frozen=True):
     """A container as far as it can be simulated."""
 

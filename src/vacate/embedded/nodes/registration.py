@@ -20,8 +20,10 @@ from vacate.embedded.nodes.nodeobjects import (
     node_object,
     node_status,
 )
+from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.errors import AlreadyExists
+from vacate.nodeagent.volumes.inuse import report_volumes
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 
@@ -30,8 +32,14 @@ class NodeReconciler:
     """One node at a time: there, well, and holding its lease."""
 
     def __init__(
-        self, deps: Deps, nodes: Reader[Node], machines: Mapping[str, Machine], lease_seconds: int
+        self,
+        deps: Deps,
+        nodes: Reader[Node],
+        pods: Reader[SimulatedPod],
+        machines: Mapping[str, Machine],
+        lease_seconds: int,
     ) -> None:
+        self._pods = pods
         self._client = deps.client
         self._clock = deps.clock
         self._nodes = nodes
@@ -55,17 +63,23 @@ class NodeReconciler:
 
     async def _ensure_node(self, machine: Machine, node: Node | None, now: dt.datetime) -> str:
         shape, booted = machine.shape, machine.booted
+        machine.keep_volumes(pod.metadata.uid for pod in self._pods.by_index(BY_NODE, shape.name))
         if node is None:
-            return await self._register(shape, now, booted)
+            return await self._register(machine, now)
+        if node.status.volumes_in_use != (wanted := machine.listing):
+            await report_volumes(self._client, shape.name, wanted)
+            machine.listed = wanted
         if patch := status_difference(shape, node, now, booted):
             await self._client.patch(
                 NODES, shape.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         return node.metadata.uid
 
-    async def _register(self, shape: NodeShape, now: dt.datetime, booted: dt.datetime | None) -> str:
+    async def _register(self, machine: Machine, now: dt.datetime) -> str:
+        shape, wanted = machine.shape, node_object(machine.shape, now, machine.booted)
+        wanted["status"]["volumesInUse"] = machine.listing
         try:
-            made = await self._client.create(NODES, node_object(shape, now, booted))
+            made = await self._client.create(NODES, wanted)
         except AlreadyExists:
             made = await self._client.get(NODES, shape.name)
         return str(dig(made, "metadata", "uid"))

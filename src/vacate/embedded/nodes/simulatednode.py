@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vacate.embedded.nodes.nodeobjects import ADDRESSES_PER_NODE, NodeShape
 from vacate.embedded.nodes.podlifecycle import PodLifecycle
 from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.nodeagent.volumes.inuse import listing
 from vacate.runtime.reconcile import Key
 
 
@@ -34,6 +36,8 @@ class Machine:
     leased: bool = False  # its lease exists and was renewed last time
     registered: asyncio.Event = field(default_factory=asyncio.Event)  # set once the API has its Node
     residents: dict[Key, PodOnMachine] = field(default_factory=dict)
+    volumes: dict[str, set[str]] = field(default_factory=dict)  # by the uid of a pod: exclusive ones in use
+    listed: list[str] = field(default_factory=lambda: listing(()))  # what its Node says of them
     surveyed: bool = False  # the addresses of pods from before are known to be taken
     _taken: dict[int, str] = field(default_factory=dict)  # the uid that has each place
     _next: int = 0
@@ -48,6 +52,16 @@ class Machine:
         if self.booted is None or started is None:
             return True
         return started >= self.booted.replace(microsecond=0)
+
+    @property
+    def listing(self) -> list[str]:
+        """What its Node must say of volumes in use."""
+        return listing(name for names in self.volumes.values() for name in names)
+
+    def keep_volumes(self, pods: Iterable[str]) -> None:
+        """Only these pods are left; what was removed has ended."""
+        there = set(pods)
+        self.volumes = {uid: names for uid, names in self.volumes.items() if uid in there}
 
     def take_address(self, uid: str, wanted: str = "") -> int:
         """A place that nobody else has: the wanted one if it is one of ours, else the next free one."""

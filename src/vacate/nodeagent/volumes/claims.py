@@ -28,12 +28,13 @@ async def ready_volume(client: Client, namespace: str, claim: str, uid: str, nod
     name, owner = volume.metadata.name, volume.spec.claim_ref
     if owner is None or owner.uid != found.metadata.uid:
         raise VolumeNotReady(f"claim {claim} names volume {name}, which is not bound to it")
-    if await _exclusive(client, volume) and not may_start(volume, uid, node):
+    if await marked_exclusive(client, volume) and not may_start(volume, uid, node):
         raise VolumeNotReady(f"waits for volume {name} to be attached to this node: {_where(volume)}")
     return volume
 
 
-async def _exclusive(client: Client, volume: PersistentVolume) -> bool:
+async def marked_exclusive(client: Client, volume: PersistentVolume) -> bool:
+    """Whether one node at a time may use the volume; VolumeNotReady where that cannot be found out."""
     name = volume.spec.storage_class_name
     if not name or EXCLUSIVE in volume.metadata.annotations:
         return is_exclusive(volume, None)

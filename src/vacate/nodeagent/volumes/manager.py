@@ -12,8 +12,9 @@ from vacate.nodeagent.fieldrefs import FieldValues
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.sources import read_sources, request_token
 from vacate.nodeagent.view import AgentPod
-from vacate.nodeagent.volumes.claims import ready_volume
+from vacate.nodeagent.volumes.claims import VolumeNotReady, marked_exclusive, ready_volume
 from vacate.nodeagent.volumes.content import files_of, sources_of, token_projections
+from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.storage import PodFolder
 
 REFRESH_SECONDS = 60.0
@@ -22,8 +23,9 @@ REFRESH_SECONDS = 60.0
 class PodVolumes:
     """The volumes of one pod."""
 
-    def __init__(self, client: Client, clock: Clock, folder: PodFolder) -> None:
+    def __init__(self, client: Client, clock: Clock, folder: PodFolder, in_use: VolumesInUse) -> None:
         self._client = client
+        self._in_use = in_use
         self._clock = clock
         self._folder = folder
         self._tokens: dict[tuple[str, str], tuple[str, dt.datetime]] = {}  # token, and when to renew it
@@ -45,6 +47,23 @@ class PodVolumes:
 
     async def _claim_volumes(self, pod: AgentPod) -> None:
         """Find where claimed volumes lie. An exclusive one must be attached to this node, for this pod."""
+        exclusive = await self._find_claimed(pod)
+        if not exclusive:
+            return
+        fresh = self._in_use.note(self._folder, exclusive)
+        await self._in_use.report()
+        try:
+            # Once more: it may have been given to another node before this one listed it.
+            await self._find_claimed(pod)
+        except VolumeNotReady:
+            if fresh:
+                self._in_use.forget(self._folder)
+                await self._in_use.report()
+            raise
+
+    async def _find_claimed(self, pod: AgentPod) -> set[str]:
+        """The names of those that are exclusive; VolumeNotReady where one is not there for this pod."""
+        exclusive = set[str]()
         for volume in pod.spec.volumes:
             claim = dig(volume, "persistentVolumeClaim", "claimName")
             if not isinstance(claim, str):
@@ -58,6 +77,9 @@ class PodVolumes:
                     "cannot offer; it has hostPath and local"
                 )
             self._folder.claim(name, path)
+            if await marked_exclusive(self._client, found):
+                exclusive.add(found.metadata.name)
+        return exclusive
 
     async def refresh(self, pod: AgentPod, fields: FieldValues) -> float | None:
         """Bring files up to date where that is due; in how many seconds to look again.

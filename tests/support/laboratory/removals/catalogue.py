@@ -60,8 +60,11 @@ REMOVALS: dict[str, Removal] = {
     "a terminating pod keeps its volume": Removal(
         volumes.terminating_frees_the_volume, (Invariant.ONE_NODE,), UNREPORTED, 54
     ),
-    "a node that returns ends what was removed before it is ready": Removal(
-        volumes.a_node_is_ready_before_it_has_compared, (Invariant.ONE_NODE,), FORCED, 83
+    "a volume is free when its node does not list it, not when it is ready": Removal(
+        volumes.a_ready_node_frees_the_volume, (Invariant.ONE_NODE,), FORCED, 83
+    ),
+    "a node lists a volume before a pod uses it": Removal(
+        volumes.nodes_do_not_list, (Invariant.ONE_NODE,), FORCED, 83
     ),
     "a silent node keeps its volumes": Removal(
         volumes.silence_frees_the_volume, (Invariant.ONE_NODE,), FORCED, 83

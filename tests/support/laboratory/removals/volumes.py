@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import controller as attaching
-from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.kube.exclusivevolumes import Attachment, attachment_patch
 from vacate.kube.nodes import readiness
 from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.leftovers import Leftovers
 from vacate.nodeagent.volumes import manager as podvolumes
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
+from vacate.nodeagent.volumes.inuse import VolumesInUse
 
 Patch = pytest.MonkeyPatch
 ANY_VOLUME = msgspec.convert(
@@ -49,32 +52,50 @@ def nodes_do_not_wait(patch: Patch) -> None:
 
 
 def terminating_frees_the_volume(patch: Patch) -> None:
-    def why(pod: Pod | None, node: Node | None, *, where: str, seen_to_end: bool) -> str:
-        if pod is not None and pod.terminating:
-            return ""
-        return why_unconfirmed(pod, node, where=where, seen_to_end=seen_to_end)
+    def why(pod: Pod, where: str) -> str:
+        return "" if pod.terminating else why_unconfirmed(pod, where)
 
     patch.setattr(attaching, "why_unconfirmed", why)
 
 
-def a_node_is_ready_before_it_has_compared(patch: Patch) -> None:
-    """A node that returns does not look what was removed meanwhile; its cache says so a little later."""
+def silence_frees_the_volume(patch: Patch) -> None:
+    """A pod of a node that has not reported for a while is taken for ended."""
+    original = attaching.ExclusiveVolumes._ended
+
+    async def ended(
+        self: attaching.ExclusiveVolumes, volume: PersistentVolume, old: Attachment | None
+    ) -> tuple[Attachment | None, set[str], list[str]]:
+        node = await self._read_node(old.node) if old is not None and old.node else None
+        if old is not None and node is not None and readiness(node) == "Unknown":
+            return old, {one.uid for one in old.pods}, []
+        return await original(self, volume, old)
+
+    patch.setattr(attaching.ExclusiveVolumes, "_ended", ended)
+
+
+def nodes_do_not_list(patch: Patch) -> None:
+    """A node says that it lists what it uses, and does not."""
+
+    def note(self: VolumesInUse, folder: object, names: object) -> bool:
+        return False
+
+    patch.setattr(VolumesInUse, "note", note)
+
+
+def a_ready_node_frees_the_volume(patch: Patch) -> None:
+    """A pod that is gone is taken for ended as soon as its node is ready, which it says at once."""
 
     async def nothing(self: Leftovers) -> list[HeldPod]:
         return []
 
     patch.setattr(Leftovers, "find", nothing)
 
+    def gone(volume: Any, record: Any, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
+        if node is not None and readiness(node) == "True":
+            return ""
+        return why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
 
-def silence_frees_the_volume(patch: Patch) -> None:
-    """A pod of a node that has not reported for a while is taken for ended."""
-    original = attaching.ExclusiveVolumes._why_kept
-
-    async def why(self: attaching.ExclusiveVolumes, holder: object, name: str) -> str:
-        node = await self._read_node(name) if name else None
-        return "" if node is not None and readiness(node) == "Unknown" else await original(self, holder, name)  # type: ignore[arg-type]
-
-    patch.setattr(attaching.ExclusiveVolumes, "_why_kept", why)
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
 
 
 def nobody_asks_who_runs(patch: Patch) -> None:
