@@ -11,6 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import controller as attaching
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
+from vacate.controllers.exclusivevolumes.view import View
 from vacate.kube.exclusivevolumes import Attachment, attachment_patch
 from vacate.kube.nodes import readiness
 from vacate.nodeagent.held import HeldPod
@@ -25,8 +26,15 @@ ANY_VOLUME = msgspec.convert(
 )
 
 
+def _nodes_are_not_asked(patch: Patch) -> None:
+    """What nodes list holds a volume where another rule is missing: that one is to be seen by itself."""
+    patch.setattr(View, "listing", lambda self, volume: set())
+
+
 def overwrite_the_record(patch: Patch) -> None:
     """The record of an exclusive volume is written without a look at the version that was read."""
+
+    _nodes_are_not_asked(patch)
 
     def blind(
         volume: PersistentVolume, new: Attachment | None, detached: tuple[Attachment, ...] | None = None
@@ -52,6 +60,8 @@ def nodes_do_not_wait(patch: Patch) -> None:
 
 
 def terminating_frees_the_volume(patch: Patch) -> None:
+    _nodes_are_not_asked(patch)
+
     def why(pod: Pod, where: str) -> str:
         return "" if pod.terminating else why_unconfirmed(pod, where)
 
@@ -60,6 +70,7 @@ def terminating_frees_the_volume(patch: Patch) -> None:
 
 def silence_frees_the_volume(patch: Patch) -> None:
     """A pod of a node that has not reported for a while is taken for ended."""
+    _nodes_are_not_asked(patch)
     original = attaching.ExclusiveVolumes._ended
 
     async def ended(
@@ -84,6 +95,7 @@ def nodes_do_not_list(patch: Patch) -> None:
 
 def a_ready_node_frees_the_volume(patch: Patch) -> None:
     """A pod that is gone is taken for ended as soon as its node is ready, which it says at once."""
+    _nodes_are_not_asked(patch)
 
     async def nothing(self: Leftovers) -> list[HeldPod]:
         return []
@@ -100,6 +112,7 @@ def a_ready_node_frees_the_volume(patch: Patch) -> None:
 
 def nobody_asks_who_runs(patch: Patch) -> None:
     """The server is not asked which pods run before a volume is given away."""
+    _nodes_are_not_asked(patch)
 
     async def nobody(*_: object) -> list[Pod]:
         return []
@@ -109,6 +122,7 @@ def nobody_asks_who_runs(patch: Patch) -> None:
 
 def records_are_not_remembered(patch: Patch) -> None:
     """Whom a record named is forgotten when somebody removes the record."""
+    _nodes_are_not_asked(patch)
 
     def forget(self: attaching.ExclusiveVolumes, old: object, new: object) -> None:
         return None
