@@ -38,7 +38,7 @@ TABLE = [
     ((lease(),), None, ManagerState.WORKS, ()),
     ((lease(7.0),), None, ManagerState.WORKS, ()),
     ((lease(-3.0),), None, ManagerState.WORKS, ()),
-    ((lease(),), 9.0, ManagerState.WORKS, ()),
+    ((lease(),), 6.0, ManagerState.WORKS, ()),
     ((lease(),), 12.0, ManagerState.SILENT, ("m-1_x", "drain-a", "12s ago", LOGS)),
     ((lease(8.0),), None, ManagerState.STOPPED, ("since 2026-03-01 11:59:52 UTC", "8s", PODS, LOGS)),
     ((lease(8.0, duration=60),), None, ManagerState.WORKS, ()),
@@ -49,7 +49,7 @@ TABLE = [
     ((lease(400.0), lease(1.0)), None, ManagerState.WORKS, ()),
     ((), None, ManagerState.ABSENT, ("no Lease vacate-manager", "kubectl -n vacate-system get pods")),
     (None, None, ManagerState.UNKNOWN, ()),
-    (None, 9.0, ManagerState.UNKNOWN, ()),
+    (None, 6.0, ManagerState.UNKNOWN, ()),
     (None, 12.0, ManagerState.UNKNOWN, ("may not read Lease", "vacate-viewer", "drain-a", "get pods")),
 ]
 

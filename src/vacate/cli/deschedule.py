@@ -27,7 +27,7 @@ from vacate.cli.common.connection import Cluster, Connection, cluster_options_wi
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.queries import list_all_requests, list_pods, named_uid, typed_request
-from vacate.cli.common.remedies import lacks_role
+from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.identity import own_requester
@@ -133,7 +133,7 @@ def deschedule(
                     await _check_namespace(cluster, reach.namespace)
                 plan, considered = await _plan(cluster, scope, limits)
             except Forbidden as error:
-                raise lacks_role(error, NODE_MAINTAINER) from error
+                raise with_role(error, NODE_MAINTAINER) from error
             if output != JSON:
                 _show(plan, considered, evict=evict)
             outcomes: Outcomes = {}

@@ -243,6 +243,9 @@ def _refused(
     meta = pod.metadata
     found = covering(budgets, meta.namespace, meta.labels)
     why = plain(request.status.message, 600) or "the eviction was refused"
+    by = refusal_of(why)
+    if by.name:  # a webhook, a policy or a missing right, whatever budgets allow
+        return blocker(pod, "EvictionRefused", why, by.remedy, by.name)
     if not found:
         return blocker(pod, "EvictionRefused", why, f"look at pod {meta.name} and the webhooks on evictions")
     names = [one.metadata.name for one in found]

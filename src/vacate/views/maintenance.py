@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from vacate.api.types.core import Pod
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
     DRAINED,
@@ -15,7 +17,8 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.views.phrases import counted, span
+from vacate.views.model import Explanation, Remedy
+from vacate.views.phrases import advice, command_line, counted, sentence, span
 
 FULL, EMPTY = "█", "░"
 _BAR, _PHASE = 20, 8
@@ -83,6 +86,55 @@ def blocker_lines(blocker: Blocker, width: int = 80) -> list[str]:
         *wrapped(f"! {what}: {blocker.message}", width, 2),
         *wrapped(f"→ {blocker.remedy}", width, 4),
     ]
+
+
+def with_drains(
+    explanation: Explanation, drains: Sequence[NodeMaintenance], pod: Pod | None, program: str = "vacate"
+) -> Explanation:
+    """The explanation of a pod without a request, with the drains of its node, and what holds them."""
+    awaited, remedies = [], []
+    for one in drains if pod is not None else ():
+        name = one.metadata.name
+        held = [row for row in one.status.blockers if _concerns(row, pod)]
+        if not held:
+            awaited.append(f"NodeMaintenance {name} drains its node, and has not requested its eviction yet.")
+        for row in held:
+            awaited.append(f"NodeMaintenance {name} drains its node and is held: {sentence(row.message)}")
+            remedies.append(Remedy(advice(row.remedy)))
+        remedies.append(Remedy("Follow the drain.", command_line(program, "drain", "--follow", name)))
+    return replace(
+        explanation,
+        awaited=(*explanation.awaited, *awaited),
+        remedies=(*remedies, *explanation.remedies),
+    )
+
+
+def is_draining(maintenance: NodeMaintenance, node: str) -> bool:
+    """Whether the node is drained by it, or is to be."""
+    going = maintenance.metadata.deletion_timestamp is None and maintenance.status.phase != DRAINED
+    return going and node in maintenance.spec.nodes
+
+
+def _concerns(row: Blocker, pod: Pod | None) -> bool:
+    if pod is None:
+        return False
+    if not row.pod:
+        return row.node == pod.spec.node_name
+    return (row.namespace, row.pod) == (pod.metadata.namespace, pod.metadata.name)
+
+
+def refused_lines(
+    maintenances: Iterable[NodeMaintenance], namespace: str, pods: Sequence[str], width: int
+) -> list[str]:
+    """Evictions that drains want and cannot request: no request shows them. Empty selections mean all."""
+    lines = []
+    for one in maintenances:
+        for row in one.status.blockers:
+            chosen = namespace in ("", row.namespace) and (not pods or row.pod in pods)
+            if row.kind == "RequestRefused" and chosen:
+                lines.append(f"nodemaintenance/{one.metadata.name} is held:")
+                lines += blocker_lines(row, width)
+    return lines
 
 
 def wrapped(text: str, width: int, indent: int) -> list[str]:

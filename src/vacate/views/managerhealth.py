@@ -21,8 +21,10 @@ from vacate.eviction.model import Stage
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ago, command_line, sentence, span
 
-SILENT_AFTER = dt.timedelta(seconds=10)
-"""An object that no controller has reported on for so long is attended to by none."""
+SILENT_AFTER = dt.timedelta(seconds=7)
+"""An object that no controller has reported on for so long is attended to by none.
+
+A command that looks every two seconds has to say so within ten."""
 
 INSTALLED_IN = "vacate-system"
 """Where Vacate is installed unless one chooses otherwise."""
@@ -120,25 +122,38 @@ def with_manager(explanation: Explanation, health: ManagerHealth) -> Explanation
     )
 
 
-def unattended_maintenance(maintenance: NodeMaintenance) -> Unattended | None:
-    """The maintenance, where its controller has not seen it yet."""
-    created = maintenance.metadata.creation_timestamp
-    if maintenance.status.observed_generation or created is None:
-        return None
-    return Unattended(f"nodemaintenance/{maintenance.metadata.name}", created)
+def unattended_maintenance(*maintenances: NodeMaintenance) -> Unattended | None:
+    """The oldest that its controller has not seen yet; None where one was seen that is not older."""
+    return _unattended(
+        (
+            f"nodemaintenance/{one.metadata.name}",
+            one.metadata.creation_timestamp,
+            one.status.observed_generation,
+        )
+        for one in maintenances
+    )
 
 
 def unattended_request(requests: Iterable[EvictionRequest]) -> Unattended | None:
-    """The oldest of the open requests; None where a controller has reported on any of them."""
+    """The oldest open request that no controller has reported on; None where one was that is not older."""
     opened = [one for one in requests if not one.complete]
-    if any(one.status.conditions for one in opened):
+    return _unattended(
+        (_called(one), one.metadata.creation_timestamp, one.status.conditions) for one in opened
+    )
+
+
+def _unattended(found: Iterable[tuple[str, dt.datetime | None, object]]) -> Unattended | None:
+    """Of names, times of creation, and what was reported: what was reported on shows that a manager works."""
+    rows = [(created, name, bool(reported)) for name, created, reported in found if created is not None]
+    waiting = min((row for row in rows if not row[2]), default=None)
+    if waiting is None or any(created >= waiting[0] for created, _, reported in rows if reported):
         return None
-    oldest = min(opened, key=lambda one: one.metadata.creation_timestamp or EARLIEST, default=None)
-    if oldest is None or oldest.metadata.creation_timestamp is None:
-        return None
-    ref = oldest.spec.target.pod_ref
-    named = f"the request for pod/{ref.name}" if ref else oldest.metadata.name
-    return Unattended(named, oldest.metadata.creation_timestamp)
+    return Unattended(waiting[1], waiting[0])
+
+
+def _called(request: EvictionRequest) -> str:
+    ref = request.spec.target.pod_ref
+    return f"the request for pod/{ref.name}" if ref else request.metadata.name
 
 
 def _renewed(lease: Lease) -> dt.datetime:

@@ -54,6 +54,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
 
 
+def advice(text: str) -> str:
+    """What helps, as a sentence of its own."""
+    return sentence(f"{text[:1].upper()}{text[1:]}")
+
+
 def sentence(text: str) -> str:
     """The text with the full stop that ends a sentence."""
     text = plain(text)

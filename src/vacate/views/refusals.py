@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vacate.api.objectnames import CONFINES
+from vacate.views.phrases import command_line
 
 _RETRIED = "it is tried again by itself"
 
@@ -19,6 +20,21 @@ class Refusal(NamedTuple):
 
     name: str
     remedy: str
+
+
+def own_webhook_look(message: str) -> str:
+    """The command that shows why Vacate's own webhook does not answer; empty where the message is another."""
+    if not _OWN_WEBHOOK_AWAY.search(message):
+        return ""
+    inside = _WEBHOOK_SERVICE.search(message)
+    namespace = inside[1] if inside else "vacate-system"
+    return command_line(
+        "kubectl", "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component=webhook"
+    )
+
+
+_OWN_WEBHOOK_AWAY = re.compile(r'failed calling webhook "[^"]*vacate\.dev"')
+_WEBHOOK_SERVICE = re.compile(r"https://[a-z0-9-]+\.([a-z0-9-]+)\.svc\b")
 
 
 def _away(name: str) -> Refusal:
@@ -72,6 +88,9 @@ _READ: tuple[tuple[re.Pattern[str], Callable[[str], Refusal]], ...] = (
 
 def refusal_of(message: str) -> Refusal:
     """Who refused, and what would help."""
+    if look := own_webhook_look(message):
+        found = _READ[0][0].search(message)
+        return Refusal(found[1] if found else "", f"make sure that Vacate's webhook runs: {look}; {_RETRIED}")
     for pattern, made in _READ:
         if (found := pattern.search(message)) is not None:
             return made(found[1])

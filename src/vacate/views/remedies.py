@@ -17,7 +17,8 @@ from vacate.eviction.requesternames import (
 )
 from vacate.views.budgets import opt_in
 from vacate.views.model import ExplanationInput, Remedy
-from vacate.views.phrases import command_line
+from vacate.views.phrases import advice, command_line
+from vacate.views.refusals import refusal_of
 
 _NAMED = 3
 CONTROLLER_DELAY = dt.timedelta(seconds=30)
@@ -102,6 +103,12 @@ def request_again(inputs: ExplanationInput) -> Remedy:
     return Remedy("Request the eviction again.", inputs.command("evict"))
 
 
+def allow_eviction(message: str) -> tuple[Remedy, ...]:
+    """What to do about a webhook, a policy or a missing right that refuses the eviction; none for budgets."""
+    by = refusal_of(message)
+    return (Remedy(advice(by.remedy)),) if by.name else ()
+
+
 def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     """What to do about the budgets that block the eviction."""
     names = [budget.metadata.name for budget in inputs.budgets]
@@ -116,7 +123,7 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
         return Remedy("Change the budgets so that only one of them selects the pod.", look), past
     way = opt_in(inputs.pod, inputs.budgets[0]) if inputs.pod is not None else None
     return (
-        *((Remedy(f"{way[0][:1].upper()}{way[0][1:]}.", way[1]),) if way else ()),
+        *((Remedy(advice(way[0]), way[1]),) if way else ()),
         Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look),
         past,
     )

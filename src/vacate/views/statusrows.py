@@ -17,7 +17,8 @@ from vacate.eviction.model import Stage
 from vacate.eviction.pins import pin_of
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.views.budgets import budgets_named_in, covering
-from vacate.views.phrases import NOTHING
+from vacate.views.phrases import NOTHING, counted
+from vacate.views.refusals import refusal_of
 
 NAMESPACE = "NAMESPACE"
 HEADER = (
@@ -94,6 +95,16 @@ def rows_of(
     return [row_of(one, budgets, now) for one in ordered]
 
 
+def refusal_notes(requests: Iterable[EvictionRequest]) -> list[str]:
+    """What helps where a webhook, a policy or a missing right refuses evictions: one line for each."""
+    found: dict[str, list[str]] = {}
+    for one in requests:
+        by = refusal_of(one.status.message) if shown_stage(one) is Stage.BLOCKED else None
+        if by is not None and by.name:
+            found.setdefault(by.remedy, []).append(pod_of(one))
+    return [f"Evictions of {counted(len(pods), 'pod')} are refused: {text}." for text, pods in found.items()]
+
+
 def pod_of(request: EvictionRequest) -> str:
     """The name of the pod that the request is about."""
     ref = request.spec.target.pod_ref
@@ -148,8 +159,8 @@ def _blocking(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) 
 
 
 def _refusals(request: EvictionRequest) -> str:
-    counted = request.status.pod_eviction_status
-    return str(counted.failed_api_eviction_counter) if counted else NOTHING
+    status = request.status.pod_eviction_status
+    return str(status.failed_api_eviction_counter) if status else NOTHING
 
 
 def _short(message: str) -> str:

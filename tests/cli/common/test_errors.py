@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from vacate.cli.common.errors import FAILED, run_command_line
-from vacate.cli.common.remedies import with_webhook_remedy
-from vacate.errors import ConfigError, ConfigErrors, InternalError
+from vacate.cli.common.remedies import with_remedy, with_webhook_remedy
+from vacate.errors import ConfigError, ConfigErrors, Forbidden, InternalError
 
 pytestmark = pytest.mark.unit
+
+REQUESTS = 'resource "evictionrequests" in API group "evictionrequest.coordination.k8s.io"'
 
 
 def printed(error: Exception, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -38,3 +40,36 @@ def test_a_webhook_that_is_away_is_named_with_the_command_that_shows_why() -> No
     assert str(with_webhook_remedy(shown)) == str(shown)
     others = InternalError(server.format("policies.example.com"))
     assert with_webhook_remedy(others) is others
+
+
+@pytest.mark.parametrize(
+    ("user", "denied", "granted"),
+    [
+        (
+            "jane",
+            f'list {REQUESTS} in the namespace "shop"',
+            "create rolebinding NAME --clusterrole=vacate-viewer --user=jane -n shop",
+        ),
+        (
+            "system:serviceaccount:ops:bot",
+            f'create {REQUESTS} in the namespace "shop"',
+            "create rolebinding NAME --clusterrole=vacate-requester --serviceaccount=ops:bot -n shop",
+        ),
+        (
+            "jane",
+            'create resource "nodemaintenances" in API group "vacate.dev" at the cluster scope',
+            "create clusterrolebinding NAME --clusterrole=vacate-node-maintainer --user=jane",
+        ),
+        (
+            "jane",
+            'delete resource "pods" in API group "" in the namespace "shop"',
+            "create rolebinding NAME --clusterrole=edit --user=jane -n shop",
+        ),
+        ("jane", 'get resource "secrets" in API group "" in the namespace "shop"', ""),
+    ],
+)
+def test_a_missing_right_is_named_with_the_role_that_has_it(user: str, denied: str, granted: str) -> None:
+    error = Forbidden(f'x is forbidden: User "{user}" cannot {denied}')
+    shown = with_remedy(error)
+    assert str(shown).endswith(f"kubectl {granted}") if granted else shown is error
+    assert str(with_remedy(shown)) == str(shown)

@@ -41,10 +41,11 @@ class Refusals:
 
     def __init__(self) -> None:
         self.active: list[Refusal] = []
+        self.links: tuple[str, ...] = (MANAGER,)  # whose requests are refused
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer, unless it would not come to it."""
-        for one in self.active if link == MANAGER else ():
+        for one in self.active if link in self.links else ():
             if _meets(one, request):
                 error = _error(one)
                 return Response(error.status_code, encode(to_status(error)))

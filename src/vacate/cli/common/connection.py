@@ -12,13 +12,21 @@ import click
 
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.cli.common.parameters import namespace_name
-from vacate.cli.common.remedies import not_accepted, unreachable, with_webhook_remedy
+from vacate.cli.common.remedies import not_accepted, unreachable, with_remedy
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.clock import Clock, SystemClock
-from vacate.errors import ApiError, ConfigError, InternalError, NotFound, TransportError, Unauthorized
+from vacate.errors import (
+    ApiError,
+    ConfigError,
+    Forbidden,
+    InternalError,
+    NotFound,
+    TransportError,
+    Unauthorized,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,8 +98,8 @@ async def connected(reach: Connection) -> AsyncIterator[Cluster]:
         raise (
             not_served(EVICTIONREQUESTS, "EvictionRequestAPI") if is_unknown_path(error) else error
         ) from error
-    except InternalError as error:
-        raise with_webhook_remedy(error) from error
+    except (Forbidden, InternalError) as error:
+        raise with_remedy(error) from error
     except Unauthorized as error:
         raise ConfigError(not_accepted(config.server)) from error
     except TransportError as error:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from vacate.cli.common import terminal
-from vacate.cli.common.remedies import with_webhook_remedy
-from vacate.errors import InternalError, TransportError, VacateError
+from vacate.cli.common.remedies import with_remedy
+from vacate.errors import TransportError, VacateError
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def interrupted() -> NoReturn:
 
 def complain(name: str, error: VacateError | str, *, kind: str = "pod/") -> int:
     """One line about one pod, or whatever `kind` says; the code of a failure."""
-    shown = with_webhook_remedy(error) if isinstance(error, InternalError) else error
+    shown = with_remedy(error) if isinstance(error, VacateError) else error
     terminal.error(f"{kind}{name}: {shown}")
     return FAILED
 

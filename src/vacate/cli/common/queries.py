@@ -7,13 +7,22 @@ import datetime as dt
 import shlex
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import (
+    EVENTS,
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    Kind,
+)
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.readable import is_complete
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node, not_found_in
@@ -214,3 +223,13 @@ async def _newest_about(cluster: Cluster, pod_name: str) -> Obj | None:
     requests = await list_requests(cluster, cluster.namespace)
     about = [one for one in requests if dig(one, "spec", "target", "podRef", "name") == pod_name]
     return max(about, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
+
+
+async def list_maintenances(cluster: Cluster) -> list[NodeMaintenance] | None:
+    """All NodeMaintenances; None where the user may not read them."""
+    try:
+        return list((await cluster.client.list(NODEMAINTENANCES, into=NodeMaintenance)).items)
+    except NotFound:
+        return []
+    except Forbidden:
+        return None

@@ -7,9 +7,12 @@ import re
 import socket
 import ssl
 
+from vacate.api.identity import SERVICE_ACCOUNT_PREFIX
+from vacate.api.objectnames import NODE_MAINTAINER, REQUESTER, VIEWER
 from vacate.cli.common.program import program_name
-from vacate.errors import ConfigError, Forbidden, InternalError, NotFound, TransportError
+from vacate.errors import ConfigError, Forbidden, InternalError, NotFound, TransportError, VacateError
 from vacate.views.phrases import command_line
+from vacate.views.refusals import own_webhook_look
 from vacate.wire.failures import failure_reason
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
@@ -49,30 +52,66 @@ def reason(error: BaseException) -> str:
     return ""
 
 
-def lacks_role(error: Forbidden, role: str) -> Forbidden:
-    """The error with the role that has the right; the server's message names user, verb and resource."""
-    grant = f"kubectl create clusterrolebinding NAME --clusterrole={role} --user=USER"
+def with_remedy(error: VacateError) -> VacateError:
+    """The error with what helps: the role that has a missing right, or the look at a webhook that is away."""
+    if isinstance(error, Forbidden):
+        return with_role(error)
+    return with_webhook_remedy(error) if isinstance(error, InternalError) else error
+
+
+def with_role(error: Forbidden, role: str = "") -> Forbidden:
+    """The error with the ClusterRole that has the right, and the command that grants it.
+
+    The server's message names user, verb and resource. Without `role` the least of ours that has the right.
+    """
+    denied = _DENIED.search(error.message)
+    if denied is None or _HAS_RIGHT in error.message:
+        return error
+    user, verb, resource, group, namespace = denied.groups()
+    role = role or _role_for(verb, resource, group)
+    if not role:
+        return error
+    made = ("rolebinding", "NAME") if namespace else ("clusterrolebinding", "NAME")
+    account = user.removeprefix(SERVICE_ACCOUNT_PREFIX) if user.startswith(SERVICE_ACCOUNT_PREFIX) else ""
+    subject = f"--serviceaccount={account}" if account else f"--user={user}"
+    where = ("-n", namespace) if namespace else ()
+    grant = command_line("kubectl", "create", *made, f"--clusterrole={role}", subject, *where)
     return Forbidden(
-        f"{error.message}. ClusterRole {role} has this right; an administrator grants it with: {grant}",
+        f"{error.message}. ClusterRole {role} {_HAS_RIGHT}; an administrator grants it with: {grant}",
         details=error.details,
     )
 
 
+_HAS_RIGHT = "has this right"
+_DENIED = re.compile(
+    r'User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?'
+)
+_ROLES = (VIEWER, REQUESTER, NODE_MAINTAINER)  # what users are given, the one with the fewest rights first
+
+
+def _role_for(verb: str, resource: str, group: str) -> str:
+    from vacate.install.manifests.roles import user_roles  # noqa: PLC0415  loads all of the product
+
+    if (verb, resource, group) == ("delete", "pods", ""):
+        return "edit"  # which Kubernetes has; none of ours gives it
+    by_name = {one["metadata"]["name"]: one["rules"] for one in user_roles()}
+    for name in _ROLES:
+        for rule in by_name[name]:
+            known = group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"]
+            if known and "resourceNames" not in rule:
+                return name
+    return ""
+
+
 def with_webhook_remedy(error: InternalError) -> InternalError:
     """The error of a server that cannot reach Vacate's webhook, with the command that shows why."""
-    if not _WEBHOOK_AWAY.search(error.message) or WEBHOOK_REMEDY in error.message:
+    look = own_webhook_look(error.message)
+    if not look or WEBHOOK_REMEDY in error.message:
         return error
-    inside = _WEBHOOK_SERVICE.search(error.message)
-    namespace = inside[1] if inside else "vacate-system"
-    look = command_line(
-        "kubectl", "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component=webhook"
-    )
     return InternalError(f"{error.message}; {WEBHOOK_REMEDY}: {look}", details=error.details)
 
 
 WEBHOOK_REMEDY = "Vacate's webhook does not answer the API server; see"
-_WEBHOOK_AWAY = re.compile(r'failed calling webhook "[^"]*vacate\.dev"')
-_WEBHOOK_SERVICE = re.compile(r"https://[a-z0-9-]+\.([a-z0-9-]+)\.svc\b")
 
 
 def not_accepted(server: str) -> str:

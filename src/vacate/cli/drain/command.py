@@ -21,7 +21,7 @@ from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.output import JSON
 from vacate.cli.common.parameters import label_name, node_count, node_name, span_between, subdomain
-from vacate.cli.common.remedies import lacks_role
+from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain.checks import pod_selector as checked_pod_selector
@@ -162,7 +162,7 @@ def drain(
                 else:
                     codes.append(await start_drain(cluster, options, started))
             except Forbidden as error:
-                raise lacks_role(error, NODE_MAINTAINER) from error
+                raise with_role(error, NODE_MAINTAINER) from error
 
     try:
         signalled = run_until_signalled(work)

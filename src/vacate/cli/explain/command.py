@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -19,7 +19,7 @@ from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets
+from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets, list_maintenances
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.explain.text import as_lines, as_object
@@ -31,7 +31,8 @@ from vacate.eviction.requesternames import is_maintenance
 from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
-from vacate.views.managerhealth import ManagerHealth, unattended_request, with_manager
+from vacate.views.maintenance import is_draining, with_drains
+from vacate.views.managerhealth import ManagerHealth, unattended_maintenance, unattended_request, with_manager
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.sections.unrequested import explain_unrequested
 
@@ -51,9 +52,7 @@ def explain(pod: str, reach: Connection, output: str) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            explanation, readable, health = await _explanation(cluster, pod)
-            explanation = await _with_volumes_and_node(cluster, pod, explanation)
-            explanation = with_manager(explanation, health)
+            explanation, readable = await explain_pod(cluster, pod)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -68,14 +67,24 @@ def explain(pod: str, reach: Connection, output: str) -> None:
         interrupted()
 
 
+async def explain_pod(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
+    """The explanation, and whether budgets could be read for it."""
+    explanation, readable, health = await _explanation(cluster, pod)
+    explanation = await _with_volumes_and_node(cluster, pod, explanation)
+    return with_manager(explanation, health), readable
+
+
 async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool, ManagerHealth]:
     """The explanation, whether budgets could be read for it, and whether a manager works."""
     found = await find(cluster, pod)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
-        health = await read_manager_health(cluster)
-        return await _unrequested(found, cluster, budgets or []), budgets is not None, health
+        explanation = await _unrequested(found, cluster, budgets or [])
+        drains = await _drains_of(cluster, found.typed_pod)
+        explanation = with_drains(explanation, drains, found.typed_pod, program_name())
+        health = await read_manager_health(cluster, unattended_maintenance(*drains))
+        return explanation, budgets is not None, health
     refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
     explanation = explanation_of(
         request,
@@ -90,16 +99,19 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool, M
     return explanation, budgets is not None, health
 
 
+async def _drains_of(cluster: Cluster, pod: Pod | None) -> list[NodeMaintenance]:
+    """The NodeMaintenances that drain the node of a pod, as far as the user may read them."""
+    if pod is None or not pod.spec.node_name:
+        return []
+    found = await list_maintenances(cluster) or []
+    return [one for one in found if is_draining(one, pod.spec.node_name)]
+
+
 async def _maintenances(cluster: Cluster, request: EvictionRequest) -> Sequence[NodeMaintenance] | None:
     """Those of the cluster where one requests the eviction; None where the user may not read them."""
     if not any(is_maintenance(one.name) for one in request.spec.requesters):
         return None
-    try:
-        return (await cluster.client.list(NODEMAINTENANCES, into=NodeMaintenance)).items
-    except NotFound:
-        return ()
-    except Forbidden:
-        return None
+    return await list_maintenances(cluster)
 
 
 async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:

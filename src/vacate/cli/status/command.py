@@ -18,7 +18,7 @@ from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import list_budgets, list_nodes, list_requests, named_pod
+from vacate.cli.common.queries import list_budgets, list_maintenances, list_nodes, list_requests, named_pod
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_pods
@@ -30,9 +30,10 @@ from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.views.managerhealth import unattended_request
+from vacate.views.maintenance import refused_lines
+from vacate.views.managerhealth import unattended_maintenance, unattended_request
 from vacate.views.nodeshutdowns import shutdown_lines
-from vacate.views.statusrows import row_of, unreadable_row
+from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
 
 
 @click.command()
@@ -83,13 +84,14 @@ def status(
 
                 await Follower(cluster, view).run()
             else:
-                await _show(cluster, view)
+                await show_requests(cluster, view)
 
     if run_until_signalled(work) and not follow:
         interrupted()
 
 
-async def _show(cluster: Cluster, view: View) -> None:
+async def show_requests(cluster: Cluster, view: View) -> None:
+    """One look: the requests, and what else concerns them."""
     namespace, pods = view.namespace, view.pods
     listed = await list_requests(cluster, namespace, view.selector, view.dialect.kind)
     found = [one for one in listed if not pods or named_pod(one) in pods]
@@ -106,6 +108,8 @@ async def _show(cluster: Cluster, view: View) -> None:
         wide = view.output == WIDE
         terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
         _say_unreadable(len(unreadable))
+        for note in refusal_notes(requests):
+            terminal.echo(note, err=True)
         for note in await left_over(cluster, requests) if pods else ():
             terminal.echo(note, err=True)
     present = [named_pod(one) for one in found]
@@ -113,7 +117,11 @@ async def _show(cluster: Cluster, view: View) -> None:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
         terminal.echo(f"No eviction requests{view.where}.", err=True)
-    health = await read_manager_health(cluster, unattended_request(decoded))
+    drains = await list_maintenances(cluster) or ()
+    if refused := refused_lines(drains, namespace, pods, terminal.width(err=True)):
+        terminal.echo_lines(refused, err=True)
+    waiting = unattended_request(decoded) or unattended_maintenance(*drains)
+    health = await read_manager_health(cluster, waiting)
     if health.text:
         terminal.echo(health.line, err=True)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):

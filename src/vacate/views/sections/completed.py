@@ -10,7 +10,7 @@ from vacate.eviction.pins import pin_of
 from vacate.eviction.records.reader import is_superseded
 from vacate.views.bridge import FOREGROUND, pin_command
 from vacate.views.model import ExplanationInput, Remedy, Section
-from vacate.views.phrases import ago, listed
+from vacate.views.phrases import ago, listed, sentence
 from vacate.views.remedies import request_again
 
 _HEADLINES = {
@@ -51,7 +51,7 @@ def _superseded(inputs: ExplanationInput) -> Section:
     return Section(
         headline=f"A new request takes over the eviction of pod {inputs.name}.",
         stage=Stage.SUPERSEDED,
-        happened=(inputs.request.status.message,),
+        happened=(sentence(message),) if (message := inputs.request.status.message) else (),
         next=("The controller creates a request of the same requesters, with turns for interceptors.",),
         next_at=inputs.now,
     )

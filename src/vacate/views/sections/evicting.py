@@ -13,7 +13,14 @@ from vacate.eviction.records.reader import is_mirror
 from vacate.views.budgets import allowance_of, budgets_named_in, would_refuse
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ahead, command_line, counted, listed, sentence, span
-from vacate.views.remedies import cancellation, follow, look_at_budgets, look_for_controller, retry_now
+from vacate.views.remedies import (
+    allow_eviction,
+    cancellation,
+    follow,
+    look_at_budgets,
+    look_for_controller,
+    retry_now,
+)
 
 _SECOND = dt.timedelta(seconds=1)
 _WOULD_BE_ACCEPTED = "The next attempt would be accepted now."
@@ -68,7 +75,12 @@ def blocked(inputs: ExplanationInput, *, taken_over: str = "") -> Section:
         awaited=(*_still_refused(inputs, refusal), *_allowances(inputs)),
         next=(taken_over,) if taken_over else (*_next_attempt(inputs, window), *_late_report(inputs)),
         next_at=window[1] if window else None,
-        remedies=(*look_at_budgets(inputs), retry_now(inputs), follow(inputs), *cancellation(inputs)),
+        remedies=(
+            *(allow_eviction(message) or look_at_budgets(inputs)),
+            retry_now(inputs),
+            follow(inputs),
+            *cancellation(inputs),
+        ),
     )
 
 
