@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from support.simulated.autoscalers import autoscaled, is_restored, patch_autoscaler
-from support.simulated.clusters import in_world
+from support.simulated.clusters import Requests, in_world
 from support.simulated.deployments import fewest, is_quiet, moving, replicas
 from support.simulated.maintenances import drain, on_node, phase
 from support.simulated.workloads import condition_of, history
@@ -20,10 +20,8 @@ from vacate.api.kinds import (
     PODDISRUPTIONBUDGETS,
 )
 from vacate.api.objects import Obj
-from vacate.embedded.apiserver.inprocess import Handler
 from vacate.sim.cluster import World
 from vacate.testing import pdb
-from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
@@ -86,18 +84,6 @@ def test_a_strategy_that_allows_a_surge_again() -> None:
         await drained(world, node)
 
     in_world(body)
-
-
-class Requests:
-    """Counts what the manager asks of the server; watches are not counted."""
-
-    def __init__(self, world: World) -> None:
-        self.count = 0
-        world.network.audit = self
-
-    async def handle(self, link: str, server: Handler, request: Request) -> Response:
-        self.count += link == "evictions" and "watch" not in request.query
-        return await server.handle(request)
 
 
 async def surge_without_room(world: World, hours: float) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from vacate.admission.pods.workloads import REGISTERED
+from vacate.admission.pods.workloads import DELETE_PREPARED, REGISTERED
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
@@ -216,7 +216,8 @@ def project_replicaset(replica_set: ReplicaSet) -> ReplicaSet:
     """Whose it is, and the record of a surge that its Deployment's controller copied to it."""
     meta = replica_set.metadata
     owner = meta.controller
-    kept = {name: meta.annotations[name] for name in DEPLOYMENT_ANNOTATIONS if name in meta.annotations}
+    names = (*DEPLOYMENT_ANNOTATIONS, DELETE_PREPARED)
+    kept = {name: meta.annotations[name] for name in names if name in meta.annotations}
     kept = kept or _NO_LABELS
     return ReplicaSet(
         metadata=ObjectMeta(

@@ -81,8 +81,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("create", CORE, "pods/eviction"),
             _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
-            # Whether the DaemonSet or Node that a pod names as its owner is there.
-            rule("get", "apps", "daemonsets deployments replicasets statefulsets"),
+            # Whether the DaemonSet or Node that a pod names as its owner is there, and what owners allow.
+            rule("get", "apps", "daemonsets"),
+            rule(READ, "apps", "deployments replicasets statefulsets"),
             rule("get", CORE, "nodes"),
         ),
     ),
@@ -125,7 +126,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("create", CORE, "pods/eviction"),
             _HANDING_OVER,
             rule("list watch", "policy", "poddisruptionbudgets"),
-            rule("get", "apps", "daemonsets deployments replicasets statefulsets"),
+            rule("get", "apps", "daemonsets"),
+            rule(READ, "apps", "deployments replicasets statefulsets"),
             rule("get", CORE, "nodes"),
         ),
     ),

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
+from vacate.wire.message import Request, Response
 
 INSTANT = (0.0, 0.0)
 QUICK = (0.0005, 0.005)
@@ -36,3 +38,16 @@ def on_nodes(body: Body, seed: int = 0, *, timings: PodTimings | None = None, **
     behaviour = replace(NodeSettings(), timings=timings) if timings else NodeSettings()
     chosen: dict[str, Any] = {"controllers": (), "node": behaviour} | settings
     return in_world(body, seed, **chosen)
+
+
+class Requests:
+    """Counts what the manager asks of the server; watches are not counted."""
+
+    def __init__(self, world: World) -> None:
+        self.count = 0
+        world.network.audit = self
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer."""
+        self.count += link == "evictions" and "watch" not in request.query
+        return await server.handle(request)

@@ -6,16 +6,27 @@ import datetime as dt
 from collections import deque
 from collections.abc import Callable
 
+from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.selectors.labels import Selector, selector_of
 from vacate.api.times import EARLIEST
-from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
+from vacate.api.types import (
+    Deployment,
+    LabelSelector,
+    Pod,
+    PodDisruptionBudget,
+    ReplicaSet,
+    StatefulSet,
+)
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts, failures
+from vacate.controllers.eviction.ownbudget import is_prepared
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.kube.budgets import allowed
 from vacate.runtime.reconcile import Key
+
+Workload = StatefulSet | Deployment | ReplicaSet
 
 _RECENT = 256  # changes of budgets that are remembered, for evictions that are under way meanwhile
 
@@ -67,6 +78,15 @@ class BudgetWatcher:
         self.changes += 1
         self._recent.append((self.changes, namespace, affected))
         self._wake_all(self._let_go(namespace, affected))
+
+    def on_workload(self, old: Workload | None, new: Workload | None) -> None:
+        """The owner of a workload lets prepared pods go past their own budgets: who waits tries at once."""
+        if new is None or not _lets_go(new) or (old is not None and _lets_go(old)):
+            return
+        for one in self._attempts.waiting(new.metadata.namespace):
+            request = self._requests.get(one.namespace, one.name)
+            if request is not None and is_prepared(request):
+                self._wake(Key(one.namespace, one.name))
 
     def on_refusal(self, namespace: str, since: int) -> None:
         """An eviction was refused that was sent after so many changes.
@@ -157,6 +177,10 @@ class BudgetWatcher:
         if pod is None or ref is None or pod.metadata.uid != ref.uid:
             return None
         return pod.metadata.labels
+
+
+def _lets_go(workload: Workload) -> bool:
+    return workload.metadata.annotations.get(DELETE_PREPARED) == "true"
 
 
 def _always_allows(budget: PodDisruptionBudget | None) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
-from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, STATEFULSETS
+from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.metrics import OpenRequests
+from vacate.controllers.eviction.ownbudget import is_prepared
 from vacate.controllers.eviction.reconciler import EvictionRequests
 from vacate.controllers.eviction.totals import RequestTotals
 from vacate.eviction.dialects.base import Dialect
@@ -54,7 +55,11 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
     reconciler.budgets = watcher
-    reconciler.attempts.is_budgeted = watcher.counts
+    # Whom the owner may have let go meanwhile is not left to wait for a budget.
+    reconciler.attempts.is_budgeted = lambda one: watcher.counts(one) and not is_prepared(one)
+    deps.informers.informer(STATEFULSETS, StatefulSet).subscribe(watcher.on_workload)
+    deps.informers.informer(DEPLOYMENTS, Deployment).subscribe(watcher.on_workload)
+    deps.informers.informer(REPLICASETS, ReplicaSet).subscribe(watcher.on_workload)
     budgets.subscribe(watcher.on_budget)
     pods.subscribe(watcher.on_pod)
     queue = dialect.kind.plural

@@ -113,32 +113,25 @@ class Evictor:
         except (ApiError, TransportError) as error:
             log.warning("pod %s/%s keeps a reason that is not true: %s", meta.namespace, meta.name, error)
 
-    def _is_held_by_own(self, request: EvictionRequest, pod: Pod) -> bool:
-        """Whether the pod is prepared, and its budget protects no other: its owner may let it go any time."""
-        return is_prepared(request) and is_alone(pod, self._pods, self._budgets)
-
-    async def _goes_past(self, request: EvictionRequest, pod: Pod) -> bool:
-        """Delete a pod that is prepared, and held by its own budget only, where its owner allows that."""
-        meta = pod.metadata
-        if not await is_allowed(self._deps.client, pod):
-            return False
-        grace = grace_period(request)
+    async def _go_past(self, request: EvictionRequest, pod: Pod) -> None:
+        """Delete a pod that is prepared, and held by its own budget only, as its owner allows."""
+        meta, grace = pod.metadata, grace_period(request)
         options = DeleteOptions(grace_period_seconds=grace, uid=meta.uid)
         await self._deps.client.delete(PODS, meta.name, meta.namespace, options)
         self._deps.metrics.bypasses.labels("prepared").inc()
         for note in events.went_past(request):
             self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
-        return True
 
     async def _failed(
         self, request: EvictionRequest, pod: Pod, error: ApiError | TransportError
     ) -> Outcome | TargetUnclear:
         answer = answer_of(error) if isinstance(error, ApiError) else Answer.TRY_AGAIN
-        own = isinstance(error, ApiError) and is_by_budget(error) and self._is_held_by_own(request, pod)
-        if own:
+        by_budget = isinstance(error, ApiError) and is_by_budget(error)
+        allowed = by_budget and is_prepared(request) and await is_allowed(self._deps.client, pod)
+        if allowed and is_alone(pod, self._pods, self._budgets):
             try:
-                if await self._goes_past(request, pod):
-                    return Later(self._attempts.accepted(request, self._deps.clock.now()))
+                await self._go_past(request, pod)
+                return Later(self._attempts.accepted(request, self._deps.clock.now()))
             except NotFound:
                 raise
             except ApiError as denied:
@@ -147,7 +140,8 @@ class Evictor:
                 why = f"The deletion past the pod's own budget was refused: {denied}"
                 return await self._refused(request, why, by_budget=False)
         if answer is Answer.REFUSED and isinstance(error, ApiError):
-            return await self._refused(request, why_refused(error), by_budget=is_by_budget(error) and not own)
+            # No watch shows when the last other pod leaves the budget. When the owner allows it, one does.
+            return await self._refused(request, why_refused(error), by_budget=by_budget and not allowed)
         self._count[Result.FAILED].inc()
         if answer is Answer.LOOK and isinstance(error, ApiError):
             return TargetUnclear(error)

@@ -13,9 +13,10 @@ from typing import Protocol
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import Clock
-from vacate.errors import ConfigError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.errors import ApiError, ConfigError, NotFound, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.sdk.arguments import checked_span
+from vacate.sdk.errors import HeldByFinalizers
 from vacate.sdk.requesters.requests import has_requester
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.turnstate import is_newer
@@ -23,12 +24,11 @@ from vacate.sdk.watch import WatchedObject
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 15.0
 BACKOFF_RESET_SECONDS = 300.0
 """Seconds after which a removal counts as the first one again."""
 
 _CATCH_UP_SECONDS = 10.0
-_TRANSIENT_ERRORS = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 class RequestMaker(Protocol):
@@ -85,6 +85,7 @@ class SustainedRequest:
         self._request: EvictionRequest | None = None  # the one last asked for
         self._task: asyncio.Task[Result] | None = None
         self.requested_again = 0  # how often it had to be
+        self.refused = ""  # why it could not be requested again so far; it is tried on
 
     @property
     def request(self) -> EvictionRequest:
@@ -153,9 +154,12 @@ class SustainedRequest:
             asked = await self._ask(self.request)
         except NotFound:
             return True
-        except _TRANSIENT_ERRORS as error:
+        except (ApiError, TransportError, HeldByFinalizers) as error:
+            # A webhook that is away, a policy or a quota: whatever refuses now may not do so for long.
+            self.refused = str(error)
             log.warning("%s: not requested again yet: %s", self._requester.name, error)
             return False
+        self.refused = ""
         if asked.metadata.resource_version != self.request.metadata.resource_version:
             self.requested_again += 1
         self._request = asked
