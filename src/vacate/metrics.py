@@ -16,7 +16,7 @@ from prometheus_client.samples import Sample
 _PIECE = 500  # series written at once: few enough to let others have a turn
 _QUEUE_BUCKETS = tuple(1e-8 * 10**n for n in range(12))
 
-BYPASSES = ("deadline", "pinned-request", "limit", "prepared")
+BYPASSES = ("deadline", "pinned-request", "limit", "prepared", "bridge")
 """Causes for which pods are removed past a disruption budget or an interceptor."""
 
 

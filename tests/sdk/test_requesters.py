@@ -9,11 +9,16 @@ import pytest
 
 from support.simulated.evictions import put_past_admission
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import encode
 from vacate.api.options import DeleteOptions
+from vacate.api.status import to_status
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.errors import ConfigError, NotFound, TooManyRequests
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.errors import ConfigError, Invalid, NotFound, TooManyRequests
 from vacate.sdk import CompletionReason, EvictionContext, HeldByFinalizers, Interceptor, Requester
 from vacate.testing import SimulatedCluster, simulate
+from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -272,6 +277,40 @@ def test_a_sustained_request_backs_off_with_each_removal() -> None:
                 for one in cluster.requests():
                     await cluster.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
             assert 4 <= context.requested_again <= 12
+
+    simulate(body)
+
+
+class Refusing:
+    """A policy that denies what is created."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.refuses = False
+
+    async def send(self, request: Request) -> Response:
+        if self.refuses and request.method == "POST":
+            return Response(422, encode(to_status(Invalid("ValidatingAdmissionPolicy denied it: not now"))))
+        return await self._transport.send(request)
+
+    async def aclose(self) -> None:
+        """Nothing of its own."""
+
+
+def test_a_sustained_request_is_made_again_when_it_is_no_longer_refused() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.pod("web", BACKUP)
+        transport = Refusing(cluster.client._transport)
+        requester = Requester(Client(transport), DRAIN, clock=cluster.clock)
+        async with requester.keep_requested("web", "default") as sustained:
+            transport.refuses = True
+            await cluster.client.delete(EVICTIONREQUESTS, cluster.request.metadata.name, "default")
+            await cluster.until(lambda: "not now" in sustained.refused)
+            await cluster.clock.sleep(120)
+            transport.refuses = False
+            await cluster.until(lambda: len(cluster.requests()) == 1, 16)
+            assert named(cluster.request) == [DRAIN]
+            assert sustained.refused == ""
 
     simulate(body)
 

@@ -399,6 +399,7 @@ async def test_a_request_that_is_kept_by_a_finalizer_counts_as_none(
     (event,) = (await server.ask("GET", EVENTS.collection_path("d"))).body["items"]
     assert (event["reason"], event["type"], event["message"]) == ("InterceptorsBypassed", "Warning", warning)
     assert event["involvedObject"]["uid"] == "uid-p"
+    assert hook.metrics.registry.get_sample_value("vacate_bypasses_total", {"cause": "bridge"}) == 2
 
 
 async def test_an_answer_says_since_when_no_manager_works_and_stops_when_one_does(

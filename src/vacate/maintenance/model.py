@@ -78,6 +78,7 @@ class Plan:
     delete: list[Pod] = field(default_factory=list)
     overdue: set[str] = field(default_factory=set)  # UIDs of those that are deleted past budgets
     evict: list[Pod] = field(default_factory=list)  # past a request that cannot be replaced
+    pinned: set[str] = field(default_factory=set)  # UIDs of those that are deleted past such a request
     wanted: set[str] = field(default_factory=set)  # UIDs of the pods whose requests are to stay
     until: dt.datetime | None = None  # when to look again, though nothing changes
 

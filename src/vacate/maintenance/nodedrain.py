@@ -166,7 +166,11 @@ def _leave(
     if (since := _pinned_since(maintenance, request)) is not None:
         plan.wake(after(since, PIN_AFTER))
         if now >= after(since, PIN_AFTER):
-            (plan.delete if verdict.treatment is Treatment.EVICT_LAST else plan.evict).append(pod)
+            if verdict.treatment is Treatment.EVICT_LAST:
+                plan.delete.append(pod)
+                plan.pinned.add(pod.metadata.uid)
+            else:
+                plan.evict.append(pod)
         return
     asked = request is not None and not request.complete
     if _lacks(maintenance, request):

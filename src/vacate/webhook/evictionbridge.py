@@ -58,6 +58,7 @@ from vacate.eviction.callers import (
 )
 from vacate.eviction.pins import Pin
 from vacate.eviction.records.reader import is_superseded
+from vacate.metrics import Metrics
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
     another_pod_message,
@@ -108,7 +109,7 @@ class BridgeAnswer:
 class EvictionBridge:
     """Answers direct evictions."""
 
-    def __init__(self, client: Client, clock: Clock, *, embedded: bool = False) -> None:
+    def __init__(self, client: Client, clock: Clock, metrics: Metrics, *, embedded: bool = False) -> None:
         """`embedded`: in the server of `vacate up`, where other commands help than in an installation."""
         self._client = client
         self._reader = BridgeReader(client)
@@ -120,6 +121,7 @@ class EvictionBridge:
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
         self._callers = CallerWriter(client, self._reader, clock)
         self._checks = PendingChecks(clock)
+        self._bypasses = metrics.bypasses.labels("bridge")
         self._events: set[asyncio.Task[None]] = set()
 
     async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
@@ -326,6 +328,7 @@ class EvictionBridge:
     def _passed(self, pod: Obj | None, warning: str, cause: str) -> BridgeAnswer:
         """The eviction goes past interceptors: its caller reads why, and so does who looks at the pod."""
         _log.warning("%s", warning)
+        self._bypasses.inc()
         if pod is not None:
             # The same Event for every attempt. It names no caller: whether that one may evict is not known.
             name = f"{pod['metadata']['name'][:100].rstrip('.-')}.{cause}-{pod['metadata']['uid']}"

@@ -85,7 +85,7 @@ class Reviewer:
         self._large = ThreadPoolExecutor(1, "large-reviews")
         self._cache = ReviewCache(clock)
         self._access = AccessReviews(client, clock)
-        self._bridge = EvictionBridge(client, clock)
+        self._bridge = EvictionBridge(client, clock, metrics)
         self._callers = CallerCheck(client, self._access, clock)
         self._reasons = ReasonAnnotator(client, clock)
         self._forced = ForceDeletionRecorder(client, clock, metrics.force_deletions)

@@ -26,6 +26,7 @@ class Refusal:
     method: str  # POST, PATCH or DELETE
     kind: Kind
     subresource: str = ""
+    link: str = ""  # whose requests, in virtual time; empty for Vacate's
 
 
 class Place(ABC):

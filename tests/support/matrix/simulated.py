@@ -45,8 +45,8 @@ class Refusals:
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer, unless it would not come to it."""
-        for one in self.active if link in self.links else ():
-            if _meets(one, request):
+        for one in self.active:
+            if link in ((one.link,) if one.link else self.links) and _meets(one, request):
                 error = _error(one)
                 return Response(error.status_code, encode(to_status(error)))
         return await server.handle(request)

@@ -17,10 +17,12 @@ from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
     EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
+    Kind,
 )
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
@@ -151,7 +153,62 @@ async def _ready_peer(place: Place) -> None:
     await place.pod("peer-2", node=place.nodes[1])
 
 
+async def _unready_pod(place: Place) -> None:
+    """The only pod of a budget, which never becomes ready."""
+    await place.pod("p", annotations={"sim.vacate.dev/ready-seconds": "never"}, ready=False)
+    await place.budget("strict", minAvailable=1)
+
+
+async def _let_unready_go(place: Place) -> None:
+    change = {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}}
+    await place.client.patch(PODDISRUPTIONBUDGETS, "strict", change, place.namespace)
+
+
 # Requests
+
+
+def _ending(result: str) -> Step:
+    """An interceptor ends its turn that way as soon as it has it, and a budget holds the pod then."""
+
+    async def end(place: Place) -> None:
+        request = await place.until(lambda: _in_turn(place), "the interceptor has its turn", 30.0)
+        ended = {"type": f"{SILENT}/{result}", "status": "True", "reason": "Tried", "message": "no disk"}
+        ended["lastTransitionTime"] = request["metadata"]["creationTimestamp"]
+        await _write(place, request, activeInterceptorCompleted=True, conditions=[ended])
+
+    return end
+
+
+async def _in_turn(place: Place) -> Obj | None:
+    found = (await place.client.list(EVICTIONREQUESTS, place.namespace)).items
+    active = [one for one in found if one.get("status", {}).get("activeInterceptorName") == SILENT]
+    return next((one for one in active if not one["status"].get("activeInterceptorCompleted")), None)
+
+
+async def _write(place: Place, request: Obj, **status: Any) -> None:
+    kept = [one for one in request["status"].get("conditions", []) if one["type"] not in _types(status)]
+    status["conditions"] = [*kept, *status.get("conditions", [])]
+    name, patch = request["metadata"]["name"], {"status": status}
+    await place.client.patch(EVICTIONREQUESTS, name, patch, place.namespace, subresource="status")
+
+
+def _types(status: Obj) -> list[str]:
+    return [one["type"] for one in status.get("conditions", [])]
+
+
+async def _take_back(place: Place) -> None:
+    """The interceptor asks for another turn, and completes it when the budget lets the pod go."""
+    (request,) = (await place.client.list(EVICTIONREQUESTS, place.namespace)).items
+    declined = next(one for one in request["status"]["conditions"] if one["type"] == f"{SILENT}/Declined")
+    await _write(place, request, conditions=[{**declined, "status": "False"}])
+    again = await place.until(lambda: _in_turn(place), "the interceptor has another turn", 30.0)
+    await place.delete(PODDISRUPTIONBUDGETS, "strict")
+    await _write(place, again, activeInterceptorCompleted=True)
+
+
+async def _intercepted_behind_budget(place: Place) -> None:
+    await place.pod("p", SILENT)
+    await place.budget("strict", minAvailable=1)
 
 
 async def _silent_interceptor(place: Place) -> None:
@@ -167,14 +224,17 @@ async def _complete_turn(place: Place) -> None:
 
 async def _pinned_request(place: Place) -> None:
     """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name."""
-    pod = await place.pod("p")
-    uid = pod["metadata"]["uid"]
+    await _pin(place, await place.pod("p"))
+
+
+async def _pin(place: Place, pod: Obj) -> None:
+    uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
     body = {
         "apiVersion": EVICTIONREQUESTS.api_version,
         "kind": EVICTIONREQUESTS.kind,
         "metadata": {"name": uid, "finalizers": [FINALIZER]},
         "spec": {
-            "target": {"podRef": {"name": "p", "uid": uid}},
+            "target": {"podRef": {"name": name, "uid": uid}},
             "requesters": [{"name": "tenant.example.com"}],
         },
     }
@@ -260,25 +320,36 @@ def _start(part: str) -> Step:
     return lambda place: place.start(part)
 
 
-async def _daemon_pod(place: Place) -> None:
+async def _workload(place: Place, kind: Kind, name: str, annotations: dict[str, str], **spec: Any) -> None:
+    """A workload whose pods the drain is about."""
     labels = {"app": place.namespace}
-    template = {
-        "metadata": {"labels": labels, "annotations": STOP},
-        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
-    }
     body = {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "agent"},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"selector": {"matchLabels": labels}, "template": _template(place), **spec},
     }
-    await place.client.create(DAEMONSETS, body, place.namespace)
+    await place.client.create(kind, body, place.namespace)
 
-    async def there() -> bool | None:
-        found = await place.client.list(PODS, place.namespace)
-        return any(one["spec"].get("nodeName") == place.node for one in found.items) or None
 
-    await place.until(there, "the DaemonSet has a pod on the node", place.setup_seconds)
+def _template(place: Place, **annotations: str) -> Obj:
+    meta = {"labels": {"app": place.namespace}, "annotations": {**STOP, **annotations}}
+    return {"metadata": meta, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+
+
+async def _daemon_pod(place: Place) -> None:
+    await _workload(place, DAEMONSETS, "agent", {})
+    await place.until(lambda: _daemon_on(place), "the DaemonSet has a pod on the node", place.setup_seconds)
+
+
+async def _daemon_on(place: Place) -> Obj | None:
+    found = (await place.client.list(PODS, place.namespace)).items
+    return next((one for one in found if one["spec"].get("nodeName") == place.node), None)
+
+
+async def _pinned_daemon_pod(place: Place) -> None:
+    await _daemon_pod(place)
+    await _pin(place, await _daemon_on(place) or {})
 
 
 async def _silent_evacuator(place: Place) -> None:
@@ -315,18 +386,7 @@ async def _opt_in(place: Place) -> None:
 
 
 async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
-    labels = {"app": place.namespace}
-    template = {
-        "metadata": {"labels": labels, "annotations": STOP},
-        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
-    }
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "annotations": annotations},
-        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-    }
-    await place.client.create(DEPLOYMENTS, body, place.namespace)
+    await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1)
 
     async def placed() -> str | None:
         found = (await place.client.list(PODS, place.namespace)).items
@@ -336,6 +396,52 @@ async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
     node = await place.until(placed, "the pod is placed and registered", place.setup_seconds)
     place.nodes.sort(key=lambda one: one != node)  # where it is, is what is drained
     await place.budget("strict", minAvailable=1)
+
+
+async def _moving_without_quota(place: Place) -> None:
+    await _single_replica(place, {OPT_IN: "true"})
+    await place.refuse(Refusal("quota", "POST", PODS, link="controllers"))
+
+
+async def _scaled_deployment(place: Place) -> None:
+    """Its autoscaler allows no second replica."""
+    body = {
+        "apiVersion": HORIZONTALPODAUTOSCALERS.api_version,
+        "kind": HORIZONTALPODAUTOSCALERS.kind,
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 1,
+        },
+    }
+    await place.client.create(HORIZONTALPODAUTOSCALERS, body, place.namespace)
+    await _single_replica(place, {OPT_IN: "true"})
+
+
+async def _raise_ceiling(place: Place) -> None:
+    change = {"spec": {"maxReplicas": 2}}
+    await place.client.patch(HORIZONTALPODAUTOSCALERS, "web", change, place.namespace)
+
+
+async def _rolling_deployment(place: Place) -> None:
+    """The pods of its new template never become ready."""
+    await _single_replica(place, {OPT_IN: "true"})
+    await _roll_out(place, "never")
+
+    async def rolling() -> bool | None:
+        return len((await place.client.list(PODS, place.namespace)).items) > 1 or None
+
+    await place.until(rolling, "the rollout has begun", place.setup_seconds)
+
+
+async def _finish_rollout(place: Place) -> None:
+    await _roll_out(place, "0.1")
+
+
+async def _roll_out(place: Place, ready_seconds: str) -> None:
+    template = _template(place, **{"sim.vacate.dev/ready-seconds": ready_seconds})
+    await place.client.patch(DEPLOYMENTS, "web", {"spec": {"template": template}}, place.namespace)
 
 
 async def _room(place: Place) -> None:
@@ -378,8 +484,34 @@ CASES = (
         SILENT,
         reported_within=80.0,
     ),
+    Case(
+        "an interceptor that declines",
+        _intercepted_behind_budget,
+        _take_back,
+        ("DisruptionBudget",),
+        "strict",
+        after=_ending("Declined"),
+    ),
+    Case(
+        "an interceptor that fails",
+        _intercepted_behind_budget,
+        _open_budget,
+        ("DisruptionBudget",),
+        "strict",
+        after=_ending("Failed"),
+    ),
+    Case("an unready pod", _unready_pod, _let_unready_go, ("DisruptionBudget",), "strict"),
     Case("a finalizer of the request", _pinned_request, _unpin_request, (), FINALIZER),
     Case("a finalizer of the request, which stays", _pinned_request, nothing, (), FINALIZER),
+    Case(
+        "a finalizer of the request for a DaemonSet pod, which stays",
+        _pinned_daemon_pod,
+        nothing,
+        (),
+        FINALIZER,
+        spec={"pods": {"daemonSetPods": "Evict"}},
+        places=SIMULATED,
+    ),
     Case(
         "a finalizer of the pod",
         _finalizer_of_pod,
@@ -449,8 +581,38 @@ CASES = (
         "a surge without room",
         _moving_deployment,
         _room,
-        progress="Waiting for",
+        ("Replacement",),
+        "make room",
         reported_within=40.0,
+        places=SIMULATED,
+    ),
+    Case(
+        "a surge without quota",
+        _moving_without_quota,
+        _allow,
+        ("Replacement",),
+        BY["quota"],
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 15.0,  # the ReplicaSet controller tries again ever more rarely
+        places=SIMULATED,
+    ),
+    Case(
+        "a surge beyond maxReplicas",
+        _scaled_deployment,
+        _raise_ceiling,
+        ("DisruptionBudget",),
+        "strict",
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 30.0,  # another turn, the autoscaler, and a replacement that becomes ready
+        places=SIMULATED,
+    ),
+    Case(
+        "a rollout that does not end",
+        _rolling_deployment,
+        _finish_rollout,
+        progress="Waiting for the rollout of Deployment web to end",
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 15.0,
         places=SIMULATED,
     ),
     Case(

@@ -20,6 +20,7 @@ from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.registration import resolve
+from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 from vacate.webhook.bridgehealth import BUSY_SECONDS
@@ -70,7 +71,7 @@ class Replicas:
         link = world.network.link(name, EVICTION_CONTROLLER)
         plan = RandomPlan(self._chances, world.sim.stream(f"faults of {name}"))
         client = Client(FaultyTransport(link, plan, world.sim.clock), user_agent=name)
-        self._bridges[number] = EvictionBridge(client, world.sim.clock)
+        self._bridges[number] = EvictionBridge(client, world.sim.clock, Metrics())
 
     async def restart(self, number: int, down: float) -> None:
         """Kill a replica: nothing of it reaches anybody; start another after so long."""

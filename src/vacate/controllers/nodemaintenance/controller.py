@@ -250,11 +250,20 @@ class NodeMaintenances:
             await self._evictions.request(maintenance, due, attempts)
         past = [pod for pod in plan.evict if attempts.eviction_due(pod, now) is None]
         for pod in await self._evictions.evict(past, attempts):
-            held = next((one for one in plan.blockers if _is_about(one, pod)), None)
-            self._count_forced("pinned-request", pod, attempts, evicted_past_request(maintenance, pod, held))
-        for pod in await self._evictions.delete(plan.delete, attempts):
+            self._count_past_request(maintenance, pod, plan, attempts)
+        for pod in await self._evictions.delete(plan, attempts):
             if pod.metadata.uid in plan.overdue:
                 self._count_forced("deadline", pod, attempts, deleted_at_deadline(maintenance, pod))
+            elif pod.metadata.uid in plan.pinned:
+                self._count_past_request(maintenance, pod, plan, attempts)
+
+    def _count_past_request(
+        self, maintenance: NodeMaintenance, pod: Pod, plan: Plan, attempts: Attempts
+    ) -> None:
+        held = next((one for one in plan.blockers if _is_about(one, pod)), None)
+        deleted = pod.metadata.uid in plan.pinned
+        note = evicted_past_request(maintenance, pod, held, deleted=deleted)
+        self._count_forced("pinned-request", pod, attempts, note)
 
     def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
         """A pod was removed past what protects it: on record, in the status and in a metric."""

@@ -57,13 +57,13 @@ def deleted_at_deadline(maintenance: NodeMaintenance, pod: Pod) -> EventNote:
     return EventNote(regarding(PODS, pod), WARNING, "DeletedAtDeadline", text)
 
 
-def evicted_past_request(maintenance: NodeMaintenance, pod: Pod, blocker: Blocker | None) -> EventNote:
-    """A pod was evicted without a request, and so without its interceptors."""
+def evicted_past_request(
+    maintenance: NodeMaintenance, pod: Pod, blocker: Blocker | None, *, deleted: bool = False
+) -> EventNote:
+    """A pod was evicted, or of a DaemonSet and deleted, without a request: without its interceptors."""
+    done = "deleted the DaemonSet pod" if deleted else "evicted the pod within its disruption budgets"
     why = blocker.message if blocker is not None else "its request is over and cannot be replaced"
-    text = (
-        f"NodeMaintenance {maintenance.metadata.name} evicted the pod within its disruption budgets, without "
-        f"asking its interceptors: {why}."
-    )
+    text = f"NodeMaintenance {maintenance.metadata.name} {done}, without asking its interceptors: {why}."
     return EventNote(regarding(PODS, pod), WARNING, "EvictedPastRequest", text[:MAX_MESSAGE])
 
 

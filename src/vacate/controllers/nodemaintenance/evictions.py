@@ -32,6 +32,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_for as dialect_for_pod
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.registration import registering_part
+from vacate.maintenance.model import Plan
 from vacate.maintenance.names import dialect_for, requester_of
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
@@ -118,18 +119,23 @@ class Evictions:
         await for_each(made, one)
         return result
 
-    async def delete(self, pods: Sequence[Pod], attempts: Attempts) -> list[Pod]:
-        """Delete pods, these and no others of their names; those that the API server has deleted now."""
+    async def delete(self, plan: Plan, attempts: Attempts) -> list[Pod]:
+        """Delete pods, these and no others of their names; those that the API server has deleted now.
+
+        Past a request only where the server itself still has it: the cache may be behind.
+        """
         refused: dict[str, str] = {}
         deleted: list[Pod] = []
 
         async def one(pod: Pod) -> None:
             meta = pod.metadata
             with remembered(refused, meta.uid), contextlib.suppress(Conflict):
+                if meta.uid in plan.pinned and not (meta.uid in plan.overdue or await self._is_held(pod)):
+                    return  # another request can be made
                 await self._deps.client.delete(PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
                 deleted.append(pod)
 
-        await for_each(pods, one)
+        await for_each(plan.delete, one)
         attempts.deletions = refused
         return deleted
 

@@ -82,7 +82,7 @@ async def open_server(parts: ServerParts) -> ApiServer:
         transport = InProcessTransport(server, controller("evictionrequest-controller"))
         client = Client(transport, user_agent="vacate/eviction-bridge")
         storage.bridge, storage.bridge_wait = (
-            EvictionBridge(client, parts.clock, embedded=True),
+            EvictionBridge(client, parts.clock, parts.metrics, embedded=True),
             parts.bridge_wait,
         )
     return server

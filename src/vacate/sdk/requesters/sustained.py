@@ -24,7 +24,9 @@ from vacate.sdk.watch import WatchedObject
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE, MAX_PAUSE = 1.0, 15.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
+MAX_REFUSED_PAUSE = 15.0
+"""The same while it is refused: no watch shows when that is over."""
 BACKOFF_RESET_SECONDS = 300.0
 """Seconds after which a removal counts as the first one again."""
 
@@ -125,12 +127,14 @@ class SustainedRequest:
         clock, failures, asked_at = self._requester.clock, 0, self._requester.clock.monotonic()
         async with self._requester.following(self.request) as one:
             while True:
-                await self._caught_up(one)
+                if not self.refused:
+                    await self._caught_up(one)
                 result = await self._until_removed(one)
                 if result is not None:
                     return result
                 failures = 0 if clock.monotonic() - asked_at > BACKOFF_RESET_SECONDS else failures
-                await clock.sleep(min(FIRST_PAUSE * 2.0**failures, MAX_PAUSE))
+                longest = MAX_REFUSED_PAUSE if self.refused else MAX_PAUSE
+                await clock.sleep(min(FIRST_PAUSE * 2.0**failures, longest))
                 failures, asked_at = failures + 1, clock.monotonic()
                 if await self._again():
                     return result_without(one.last or self._request, clock.now(), pod_is_there=False)
