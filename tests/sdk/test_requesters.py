@@ -310,6 +310,7 @@ def test_a_sustained_request_is_made_again_when_it_is_no_longer_refused() -> Non
             transport.refuses = False
             await cluster.until(lambda: len(cluster.requests()) == 1, 16)
             assert named(cluster.request) == [DRAIN]
+            await cluster.clock.sleep(1)  # for the answer
             assert sustained.refused == ""
 
     simulate(body)

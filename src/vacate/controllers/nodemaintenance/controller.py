@@ -17,7 +17,6 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import (
     DRAINED,
-    PRIORITY,
     UNDOING,
     Blocker,
     NodeMaintenance,
@@ -242,28 +241,18 @@ class NodeMaintenances:
         nodes |= {(RELEASE_REFUSED, node): why for node, why in released.items()}
         shown = {key: why for key, why in attempts.nodes.items() if key[0] == CONDITIONS_REFUSED}
         attempts.nodes = shown | nodes
-        if maintenance.spec.order == PRIORITY:
-            for tier in attempts.due_by_tier(plan.request, now):
-                await self._evictions.request(maintenance, tier, attempts)
-        else:
-            due = [pod for pod in plan.request if attempts.due(pod, now) is None]
-            await self._evictions.request(maintenance, due, attempts)
+        await self._evictions.request(maintenance, plan.request, attempts)
         past = [pod for pod in plan.evict if attempts.eviction_due(pod, now) is None]
-        for pod in await self._evictions.evict(past, attempts):
-            self._count_past_request(maintenance, pod, plan, attempts)
-        for pod in await self._evictions.delete(plan, attempts):
+        evicted = await self._evictions.evict(past, attempts)
+        deleted = await self._evictions.delete(plan, attempts)
+        for pod in deleted:
             if pod.metadata.uid in plan.overdue:
                 self._count_forced("deadline", pod, attempts, deleted_at_deadline(maintenance, pod))
-            elif pod.metadata.uid in plan.pinned:
-                self._count_past_request(maintenance, pod, plan, attempts)
-
-    def _count_past_request(
-        self, maintenance: NodeMaintenance, pod: Pod, plan: Plan, attempts: Attempts
-    ) -> None:
-        held = next((one for one in plan.blockers if _is_about(one, pod)), None)
-        deleted = pod.metadata.uid in plan.pinned
-        note = evicted_past_request(maintenance, pod, held, deleted=deleted)
-        self._count_forced("pinned-request", pod, attempts, note)
+        pinned = [pod for pod in deleted if pod.metadata.uid in plan.pinned - plan.overdue]
+        for pod in (*evicted, *pinned):
+            held = next((one for one in plan.blockers if _is_about(one, pod)), None)
+            note = evicted_past_request(maintenance, pod, held, deleted=pod in pinned)
+            self._count_forced("pinned-request", pod, attempts, note)
 
     def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
         """A pod was removed past what protects it: on record, in the status and in a metric."""

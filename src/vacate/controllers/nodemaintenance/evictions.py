@@ -6,6 +6,7 @@ Every method can be repeated after a crash: what is done is seen and not done ag
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.api.types.nodemaintenance import PRIORITY, NodeMaintenance
 from vacate.client import requests
 from vacate.client.codec import codec_for
 from vacate.controllers.nodemaintenance.attempts import Attempt, Attempts
@@ -55,9 +56,18 @@ class Evictions:
         self._view = view
 
     async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
-        """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
+        """Request the evictions that are due. A refusal of one harms only that one; it is tried again."""
         now = self._deps.clock.now()
+        if maintenance.spec.order != PRIORITY:
+            due = [pod for pod in pods if attempts.due(pod, now) is None]
+            return await self._request_all(maintenance, due, attempts, now)
+        for tier in attempts.due_by_tier(pods, now):
+            await self._request_all(maintenance, tier, attempts, now)
+        return None
 
+    async def _request_all(
+        self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts, now: dt.datetime
+    ) -> None:
         async def one(pod: Pod) -> None:
             before = attempts.by_pod.get(pod.metadata.uid)
             attempt = Attempt(now, before.count + 1 if before else 1)
