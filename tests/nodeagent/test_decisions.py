@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 
 import msgspec
@@ -14,9 +15,9 @@ from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import adopt_runs, adopt_status
 from vacate.nodeagent.decisions import plan
 from vacate.nodeagent.environment import expand
-from vacate.nodeagent.lifecycle.grace import Grace
 from vacate.nodeagent.lifecycle.http import _request
 from vacate.nodeagent.lifecycle.probes import ProbeState, next_state
+from vacate.nodeagent.lifecycle.stages import ASKED, HOOK, KILL, TERM, ContainerTermination, next_step
 from vacate.nodeagent.model import Exit, PodProgress, Run
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerExit, ContainerState
 from vacate.nodeagent.status import Addresses, status_of
@@ -129,14 +130,36 @@ def test_a_pod_that_is_deleted_or_over_starts_nothing() -> None:
 
 
 def test_a_grace_is_shortened_never_lengthened_and_leaves_two_seconds() -> None:
-    grace = Grace(100.0, 30.0)
-    assert not grace.shorten(60.0, 101.0)
-    assert grace.shorten(5.0, 110.0)
-    assert grace.deadline == 115.0
-    assert not grace.shorten(4.5, 114.0)  # shorter, and yet later than what is left
-    assert grace.deadline == 115.0
-    assert grace.hook_seconds(112.0) == 3.0
-    assert (grace.kill_at(111.0), grace.kill_at(114.5), grace.kill_at(115.0)) == (115.0, 116.5, 117.0)
+    one = ContainerTermination(100.0, 30.0, stage=TERM, since=111.0)
+    assert not one.shorten(60.0, 101.0)
+    assert one.shorten(5.0, 110.0)
+    assert one.deadline == 115.0
+    assert not one.shorten(4.5, 114.0)  # shorter, and yet later than what is left
+    assert one.deadline == one.term_at == 115.0
+    for since, kill in ((111.0, 115.0), (114.5, 116.5), (115.0, 117.0)):
+        one.since = since
+        assert next_step(one, 115.0, hook_over=True) == (KILL, kill)
+
+
+@pytest.mark.parametrize(
+    ("given", "stage", "hook_over", "expected"),
+    [
+        ({"hook": True}, ASKED, False, (HOOK, 105.0)),
+        ({}, ASKED, False, (TERM, 105.0)),
+        ({"hook": True, "grace": 0.0}, ASKED, False, (TERM, 105.0)),
+        ({"hook": True}, HOOK, True, (TERM, 105.0)),
+        ({"hook": True}, HOOK, False, (TERM, 130.0)),
+        ({"hook": True, "within": True}, HOOK, False, (TERM, 128.0)),  # what follows SIGTERM is within, too
+        ({"hook": True, "within": True, "grace": 2.0}, HOOK, False, (TERM, 101.0)),
+        ({"within": True}, TERM, False, (KILL, 130.0)),
+        ({}, KILL, False, (KILL, math.inf)),
+    ],
+)
+def test_what_is_next_for_a_termination(
+    given: dict[str, Any], stage: str, hook_over: bool, expected: tuple[str, float]
+) -> None:
+    one = ContainerTermination(began=100.0, **{"grace": 30.0, **given}, stage=stage)
+    assert next_step(one, 105.0, hook_over=hook_over) == expected
 
 
 def test_a_probe_turns_only_at_its_threshold() -> None:

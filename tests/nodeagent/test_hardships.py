@@ -23,7 +23,7 @@ from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import node
 from vacate.errors import Conflict, TransportError
 from vacate.nodeagent.containers.manager import ContainerManager
-from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.podworker import PodWorker
 from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
@@ -72,7 +72,7 @@ async def test_a_container_that_cannot_be_prepared_says_why_and_is_tried_again_a
 ) -> None:
     tries, start = list[str](), ContainerManager.start
 
-    def counted(self: ContainerManager, held: HeldPod, name: str) -> None:
+    def counted(self: ContainerManager, held: PodWorker, name: str) -> None:
         tries.append(name)
         start(self, held, name)
 

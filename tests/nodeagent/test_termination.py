@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.lifecycle.termination import Termination
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, RuntimeLost
 from vacate.sim.run import Sim, run_sim
@@ -43,7 +44,8 @@ class Runtime:
 def test_a_runtime_that_cannot_be_asked_ends_no_termination(error: Exception) -> None:
     async def main(sim: Sim) -> list[int]:
         runtime = Runtime(error)
-        await Termination(cast(ContainerRuntime, runtime), sim.clock, "c", 30.0).run()
+        record = ContainerTermination(sim.clock.monotonic(), 30.0)
+        await Termination(cast(ContainerRuntime, runtime), sim.clock, "c", record).run()
         return runtime.sent
 
     assert run_sim(main) == [signal.SIGTERM]

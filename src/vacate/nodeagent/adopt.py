@@ -13,8 +13,8 @@ from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.nodeagent.status import PREFIX
 from vacate.nodeagent.view import AgentPod
 
-NAMESPACE, POD, UID, CONTAINER, ATTEMPT, FAILURES, PRIORITY, GRACE = (
-    "namespace", "pod", "uid", "container", "attempt", "failures", "priority", "grace",
+NAMESPACE, POD, UID, CONTAINER, ATTEMPT, FAILURES = (
+    "namespace", "pod", "uid", "container", "attempt", "failures",
 )  # fmt: skip
 
 
@@ -28,8 +28,6 @@ def labels_of(pod: AgentPod, container: str, attempt: int, failures: int) -> dic
         CONTAINER: container,
         ATTEMPT: str(attempt),
         FAILURES: str(failures),
-        PRIORITY: str(pod.spec.priority or 0),
-        GRACE: str(pod.grace_seconds),
     }
 
 

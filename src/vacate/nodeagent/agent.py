@@ -27,7 +27,7 @@ from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.state import ManagerState
+from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
 from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
@@ -60,13 +60,14 @@ class NodeAgent:
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.name}")
         nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={settings.name}")
         self._reader = pods.reader
-        self.pods = PodReconciler(deps, pods.reader, runtime, settings)
+        boot = boot or boot_id()
+        self.pods = PodReconciler(deps, pods.reader, runtime, settings, boot)
         node = self._node = NodeReconciler(
             deps,
             nodes.reader,
             settings,
             runtime.name,
-            boot or boot_id(),
+            boot,
             Leftovers(deps.client, self.pods, settings.name),
             self.pods.volumes_in_use,
         )
@@ -141,9 +142,13 @@ class NodeAgent:
             await self._deps.clock.sleep(_SHUTDOWN_RETRY)
 
     def _shutdown_changed(self, state: ManagerState) -> None:
-        if state.active == self._node.shutting_down:
-            return
+        marks = marks_of(state, beside_kubelet=False)
+        if state.active != self._node.shutting_down:
+            self._deps.recorder.record(shutdown_event(self.settings.name, state))
+        elif marks == self._node.marks or (state.problem == ManagerState().problem and not state.active):
+            return  # nothing new, or nobody knows yet
         self.pods.shutting_down = self._node.shutting_down = state.active
+        self._node.marks = marks
         self._nodes.queue.add(Key("", self.settings.name))
 
     def _pressure_manager(self) -> PressureManager:

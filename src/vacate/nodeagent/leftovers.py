@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from vacate.api.kinds import PODS
 from vacate.api.options import ListOptions
 from vacate.client.client import Client
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.podworker import PodWorker
 
 _NAMED = 3
 
@@ -26,7 +26,7 @@ class Leftovers:
         self._pods = pods
         self._selector = f"spec.nodeName={node}"
 
-    async def find(self) -> list[HeldPod]:
+    async def find(self) -> list[PodWorker]:
         """The pods that run here and are gone from the API server, or have come back under another UID.
 
         A cache does not do: after a partition it may not know yet what was removed. A pod that is held was
@@ -39,13 +39,13 @@ class Leftovers:
         there = {one["metadata"]["uid"] for one in listing.items}
         return [one for one in running if one.uid not in there and one.progress.busy]
 
-    def end(self, found: Sequence[HeldPod]) -> None:
+    def end(self, found: Sequence[PodWorker]) -> None:
         """Kill them. May be repeated: one that was being started runs by then."""
         for held in found:
             self._pods.kill(held)
 
 
-def why_not_ready(found: Sequence[HeldPod]) -> str:
+def why_not_ready(found: Sequence[PodWorker]) -> str:
     """The message of the condition Ready, for as long as something is left; empty where nothing is."""
     if not found:
         return ""

@@ -53,6 +53,7 @@ class TerminationCause:
     grace_seconds: float
     run_hook: bool = True
     reason: str = ""  # for the hook; empty where none was given
+    within: bool = False  # SIGKILL comes when the time is over, also after a hook that takes long
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from vacate import __version__
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import Node, condition
 from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.nodeagent.shutdown.state import Marks
 
 AGENT = "vacate.dev/agent"
 """Annotation of the Node: which folder's agent it belongs to. A second agent would run its pods twice."""
@@ -73,19 +75,24 @@ def node_status(settings: AgentSettings, runtime: str, boot: str) -> Obj:
 
 
 def shows(node: Node, wanted: Obj) -> bool:
-    """Whether the Node shows the condition; of one that is not ready also why."""
+    """Whether the Node shows the condition; of one that is not ready, and of shutdowns, also why."""
     found = condition(node.status.conditions, wanted["type"])
     if found is None or found.status != wanted["status"]:
         return False
-    return wanted["type"] != "Ready" or found.status == "True" or found.message == wanted["message"]
+    explained = wanted["type"] == GRACEFUL_SHUTDOWN or (wanted["type"], found.status) == ("Ready", "False")
+    return not explained or found.message == wanted["message"]
 
 
-def node_conditions(now: dt.datetime, *, not_ready: str, pressures: Collection[str]) -> list[Obj]:
+def node_conditions(
+    now: dt.datetime, *, not_ready: str, pressures: Collection[str], marks: Marks | None = None
+) -> list[Obj]:
     """The conditions of a node: not ready for that reason, if there is one, and under such pressures."""
     at = format_time(now)
     bad = ("Ready", "False", "KubeletNotReady", not_ready)
     wanted = [*_HEALTHY_CONDITIONS[:-1], bad] if not_ready else list(_HEALTHY_CONDITIONS)
     wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
+    if marks is not None:
+        wanted.append((GRACEFUL_SHUTDOWN, str(marks.orderly), marks.reason, marks.message))
     return [
         {
             "type": type_,

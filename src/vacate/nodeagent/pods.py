@@ -7,22 +7,24 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
+from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
-from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
-from vacate.nodeagent.held import HeldPod, is_active
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
-from vacate.nodeagent.podterminations import PodTerminations
+from vacate.nodeagent.podrecord import PodRecord, facts, load_all
+from vacate.nodeagent.podworker import PodWorker, newer
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.status import Addresses, phase_when_stopped
-from vacate.nodeagent.statuswriter import StatusWriter, newer
+from vacate.nodeagent.status import REJECTED, Addresses, phase_when_stopped
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.manager import PodVolumes
@@ -45,38 +47,48 @@ class PodReconciler:
     """The pods bound to this node, and those of which only processes are left."""
 
     def __init__(
-        self, deps: Deps, pods: Reader[AgentPod], runtime: ContainerRuntime, settings: AgentSettings
+        self,
+        deps: Deps,
+        pods: Reader[AgentPod],
+        runtime: ContainerRuntime,
+        settings: AgentSettings,
+        boot: str = "",
     ) -> None:
-        self._deps = deps
         self._client = deps.client
         self._clock = deps.clock
         self._pods = pods
         self._runtime = runtime
         self._settings = settings
+        self._boot = boot
         self._addresses = AddressPool(settings.address, loopback=settings.loopback_pods)
-        self._held: dict[str, HeldPod] = {}  # by uid
+        self._held: dict[str, PodWorker] = {}  # by uid
         self.volumes_in_use = VolumesInUse(deps.client, settings.pods_folder, settings.name)
         self._swept = False
         self._unlisted = False  # whether the sweep has removed a user of an exclusive volume
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
-        self._ends = PodTerminations(deps.clock, self.containers)
-        self._status = StatusWriter(deps.client, self._ends)
         self.queue: Queue[Key] | None = None
         self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
         self.shutting_down = False  # the node goes down: pods that come now are rejected
         self.changed: Callable[[], None] = lambda: None  # called when a container has ended
-        self.status_written = self._status.written
+        self.status_written = asyncio.Event()  # set by each write
         self._abandoned = False
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
-        """Take over what runs already. Before the first reconcile."""
+        """Take over what runs, and go on with what was begun. Before the first reconcile."""
         by_uid: dict[str, list[ContainerState]] = {}
         for state in states:
             by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
-        for uid, found in by_uid.items():
-            labels = found[0].labels
+        records = dict(load_all(self._settings.pods_folder, self._boot))
+        for uid in {**by_uid, **{uid: () for uid, one in records.items() if one.order is not None}}:
+            found, record = by_uid.get(uid, []), records.get(uid, PodRecord())
+            labels = found[0].labels if found else {NAMESPACE: record.namespace, POD: record.name}
             key = Key(labels.get(NAMESPACE, ""), labels.get(POD, ""))
-            self._hold(key, adopt_runs(uid, found, self._clock.now())).labels = labels
+            held = self._hold(key, adopt_runs(uid, found, self._clock.now()), record)
+            if record.pod is not None:
+                self._place(held, record.address)
+            self.containers.go_on(held)
+            if record.order is not None:
+                self._end_later(held)
             self._add(key)
 
     def ended(self, state: ContainerState) -> None:
@@ -101,37 +113,51 @@ class PodReconciler:
         return await self._attend(self._take(key, pod))
 
     @property
-    def held(self) -> Mapping[str, HeldPod]:
+    def held(self) -> Mapping[str, PodWorker]:
         """The pods of this node by uid."""
         return self._held
 
-    def end(self, uid: str, seconds: float, prepare: float = 0.0, *, cause: NodeReason = SHUTDOWN) -> None:
+    def end(
+        self, uid: str, seconds: float, prepare: float = 0.0, *, key: Key | None = None, cause: NodeReason
+    ) -> None:
         """The node ends the pod by itself, within so many seconds, and does not start it again.
 
         It is asked to end after `prepare` of them. Needs no API server. Where it is terminating already, a
-        shorter time overtakes.
+        shorter time overtakes. `key` names a pod that may not be known here yet, as after a restart.
         """
         held = self._held.get(uid)
         if held is None:
-            self._ends.order_unknown(uid, seconds, prepare, cause)
-            return
-        self._ends.order(held, seconds, prepare, cause)
-        held.spawn(self._end_later(held, prepare), "end with the node")
-
-    def may_run(self, held: HeldPod) -> bool:
-        """Whether it has a process, or would get one: nothing has asked it to end."""
-        return held.progress.busy or (is_active(held) and not self._ends.begun(held))
+            if key is None:
+                return
+            held = self._hold(key, PodProgress(uid, self._clock.now()))
+        held.order(seconds, prepare, cause)
+        self._end_later(held)
 
     def spare(self) -> None:
         """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
-        self._ends.spare(self._held.values())
+        for held in self._held.values():
+            held.spare()
 
-    async def _end_later(self, held: HeldPod, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        if self._ends.begun(held):
-            self._ends.stop_due(held)
-            self._add(held.key)
-            self.changed()  # one without a process is gone now
+    def _end_later(self, held: PodWorker) -> None:
+        async def end() -> None:
+            order = held.record.order
+            await self._clock.sleep(0.0 if order is None else order.start - self._clock.monotonic())
+            if held.ending:
+                held.begin()
+                self._stop_due(held)
+                self._add(held.key)
+                self.changed()  # one without a process is gone now
+
+        held.spawn(end(), "end with the node")
+
+    def _stop_due(self, held: PodWorker) -> None:
+        """End what is due of a pod that ends with its node, at once: the API server may be away."""
+        if held.pod is not None:
+            due = plan(held.pod, held.progress, self._clock.now(), terminating=True).stop
+        else:
+            due = [name for name, one in held.progress.containers.items() if one.running]
+        for name in due:
+            self.containers.stop(held, name, held.cause(name))
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
@@ -151,52 +177,55 @@ class PodReconciler:
         for held in self._held.values():
             await held.abandon()
 
-    def _take(self, key: Key, pod: AgentPod) -> HeldPod:
+    def _take(self, key: Key, pod: AgentPod) -> PodWorker:
         held = self._held.get(pod.metadata.uid)
         if held is None:
             held = self._hold(key, PodProgress(pod.metadata.uid, self._clock.now()))
-        first = held.pod is None
         held.pod = newer(held.written, pod)
-        if first:
-            address = self._addresses.take(held.uid, str(pod.status.get("podIP", "")))
-            held.where = Addresses(address, self._settings.address)
+        if not held.seen:
+            held.seen = True
+            self._place(held, held.record.address or str(pod.status.get("podIP", "")))
             held.rejected = held.pod.rejected or (self.shutting_down and held.new)
+            if held.rejected and not held.pod.terminal:
+                self.containers.events.warning(held, "NodeShutdown", REJECTED)
             adopt_status(held.pod, held.progress, self._clock.now())
             self.containers.resume(held)
+            self.changed()  # it may have been waited for
+        if held.record.pod is not None and held.record.pod != facts(held.pod):
+            held.save()
         return held
 
-    def _hold(self, key: Key, progress: PodProgress) -> HeldPod:
+    def _hold(self, key: Key, progress: PodProgress, record: PodRecord | None = None) -> PodWorker:
         folder = PodFolder(self._settings.pods_folder, progress.uid)
         where = Addresses(self._settings.address, self._settings.address)
         volumes = PodVolumes(self._client, self._clock, folder, self.volumes_in_use)
-        held = HeldPod(key, progress, folder, volumes, where)
+        record = record or PodRecord(self._boot)
+        held = PodWorker(key, progress, self._clock, folder, volumes, where, record, record.pod)
         self._held[progress.uid] = held
-        if (seconds := self._ends.take_unknown(held)) is not None:
-            held.spawn(self._end_later(held, seconds), "end with the node")
         return held
 
-    async def _attend(self, held: HeldPod) -> Outcome:
+    def _place(self, held: PodWorker, address: str) -> None:
+        held.where = Addresses(self._addresses.take(held.uid, address), self._settings.address)
+
+    async def _attend(self, held: PodWorker) -> Outcome:
         assert held.pod is not None
         if held.released:
             return Done()
         now = self._clock.now()
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
-        steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=self._ends.begun(held))
+        steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
         held.phase = held.phase or steps.phase
-        if self._ends.begun(held) and not held.progress.busy:
-            assert held.end is not None
-            held.phase = held.phase or held.end.cause.phase or phase_when_stopped(held.pod, held.progress)
         for name in steps.start:
             self.containers.start(held, name)
         for name in steps.stop:
-            self.containers.stop(held, name, self._ends.cause(held, name))
-        await self._status.write(held, now)
+            self.containers.stop(held, name, held.cause(name))
+        await self._write_status(held, now)
         if held.pod.deleting and not held.progress.busy:
             await self._finish(held, now)
             return Done()
         return await self._next_look(held, steps)
 
-    async def _next_look(self, held: HeldPod, steps: Plan) -> Outcome:
+    async def _next_look(self, held: PodWorker, steps: Plan) -> Outcome:
         assert held.pod is not None
         moments = [steps.again] if steps.again is not None else []
         if held.progress.busy and not held.pod.deleting:
@@ -205,11 +234,11 @@ class PodReconciler:
                 moments.append(self._clock.now() + dt.timedelta(seconds=seconds))
         return Later(min(moments)) if moments else Done()
 
-    async def _finish(self, held: HeldPod, now: dt.datetime) -> None:
+    async def _finish(self, held: PodWorker, now: dt.datetime) -> None:
         """No process is left: say how it ended, release what it held, and only then let the pod go."""
         assert held.pod is not None
         held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
-        await self._status.write(held, now)
+        await self._write_status(held, now)
         await self._clean(held)
         meta = held.pod.metadata
         try:
@@ -225,9 +254,26 @@ class PodReconciler:
                 raise
             log.info("another pod has the name of %s", held.key)
         held.released = True
+        self.status_written.set()
         # With finalizers it stays in the API; without, the watch brings its end.
 
-    async def _retire(self, held: HeldPod) -> None:
+    async def _write_status(self, held: PodWorker, now: dt.datetime) -> None:
+        """Write what differs from the status that is known, and keep what the server answered."""
+        assert held.pod is not None
+        meta = held.pod.metadata
+        patch = pod_status_patch(held.pod.status, held.status(now), meta.uid)
+        if patch is None:
+            return
+        try:
+            answer = await self._client.patch(
+                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+        except NotFound:
+            return  # the watch will say so, too
+        held.pod = held.written = msgspec.convert(answer, AgentPod)
+        self.status_written.set()
+
+    async def _retire(self, held: PodWorker) -> None:
         """The pod was removed by force, now or while the agent was away: its processes must not stay."""
         if not held.progress.busy:
             await self._clean(held)
@@ -239,14 +285,14 @@ class PodReconciler:
             return
         self.kill(held)
 
-    def kill(self, held: HeldPod) -> None:
+    def kill(self, held: PodWorker) -> None:
         """End what runs of a pod that is gone from the API."""
         for name, state in held.progress.containers.items():
             if state.running:
                 cause = TerminationCause(f"Pod is gone from the API: stopping {name}", 0.0, run_hook=False)
                 self.containers.stop(held, name, cause)
 
-    async def _clean(self, held: HeldPod) -> None:
+    async def _clean(self, held: PodWorker) -> None:
         if held.cleaned:
             return
         for state in held.progress.containers.values():
@@ -260,7 +306,7 @@ class PodReconciler:
             await self.volumes_in_use.report()
         held.cleaned = True
 
-    def _refuse(self, held: HeldPod) -> bool:
+    def _refuse(self, held: PodWorker) -> bool:
         """Keep away pods that came by a toleration of everything, such as those of daemon sets."""
         assert held.pod is not None
         if not self._settings.taint or any(one.key == TAINT for one in held.pod.spec.tolerations):
@@ -283,9 +329,9 @@ class PodReconciler:
     def _is_bound(self, uid: str) -> bool:
         return any(one.metadata.uid == uid for one in self._pods.list())
 
-    def _wake(self, held: HeldPod) -> None:
-        if self._ends.begun(held) and not self._abandoned:
-            self._ends.stop_due(held)
+    def _wake(self, held: PodWorker) -> None:
+        if held.ending and not self._abandoned:
+            self._stop_due(held)
         self.changed()
         self._add(held.key)
 

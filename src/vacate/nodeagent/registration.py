@@ -26,6 +26,7 @@ from vacate.kube.patches import guarded
 from vacate.nodeagent.leftovers import Leftovers, why_not_ready
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.shutdown.state import Marks
 from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
@@ -64,6 +65,7 @@ class NodeReconciler:
         self.leased = False
         self._described = False  # whether this agent has described the machine anew
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
+        self.marks: Marks | None = None  # whether it would terminate its pods in order; None: not asked to
         self.pressures: frozenset[str] = frozenset()  # conditions of the node that are True
         self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
         self._identity = ""
@@ -172,7 +174,7 @@ class NodeReconciler:
 
     def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
         not_ready = _GOING_DOWN if self.shutting_down else left
-        return node_conditions(now, not_ready=not_ready, pressures=self.pressures)
+        return node_conditions(now, not_ready=not_ready, pressures=self.pressures, marks=self.marks)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
         name = self._settings.name

@@ -15,6 +15,7 @@ from vacate.nodeagent.view import AgentContainer, AgentPod
 
 _LOST = "The container could not be located when the pod was terminated"
 PREFIX = "process://"
+REJECTED = "Pod was rejected as the node is shutting down."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def rejected_status(now: dt.datetime) -> Obj:
     return {
         "phase": "Failed",
         "reason": "NodeShutdown",
-        "message": "Pod was rejected as the node is shutting down.",
+        "message": REJECTED,
         "startTime": format_time(now),
     }
 

@@ -19,12 +19,14 @@ from support.nodes.shutdown_agents import PipeLogind, eventually
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CONFIGMAPS,
+    EVENTS,
     EVICTIONREQUESTS,
     LEASES,
     NODES,
     PODS,
     PRIORITYCLASSES,
 )
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.shutdowndeadline import shutdown_deadline
@@ -247,6 +249,40 @@ async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(
     await until(lambda: logind.held()[-1:] == [True])
     await run_pod(place, "next", POLITE)
     assert times(agent) == (begun, ended)
+
+
+async def test_conditions_and_events_tell_of_a_shutdown(place: AgentCluster, logind: PipeLogind) -> None:
+    async def condition() -> tuple[str, str]:
+        found = (await place.client.get(NODES, NODE))["status"]["conditions"]
+        return next(
+            ((one["status"], one["reason"]) for one in found if one["type"] == GRACEFUL_SHUTDOWN), ("", "")
+        )
+
+    async def seen(reason: str, message: str) -> bool:
+        found = (await place.client.list(EVENTS)).items
+        return any(
+            one["reason"] == reason and message in (one.get("note") or one["message"]) for one in found
+        )
+
+    low = await run_pod(place, "low", WAITS)
+    assert await condition() == ("True", "Agent")
+    logind.power_off()
+    await place.logged(low, "asked")
+    await place.create("late", "exec sleep 1000")
+    await eventually(lambda: seen("Shutdown", "the machine goes down"))
+    await eventually(lambda: seen("NodeShutdown", "Pod was rejected as the node is shutting down."))
+    await eventually(
+        lambda: seen("Killing", "Stopping container main: the node is shutting down (reason: Eviction)")
+    )
+    logind.cancel()
+    await eventually(lambda: seen("Shutdown", "the shutdown was cancelled"))
+    place.let_end(low)
+    logind.drop_bus()
+
+    async def is_unavailable() -> bool:
+        return await condition() == ("False", "Unavailable")
+
+    await eventually(is_unavailable)
 
 
 async def test_the_lease_is_renewed_while_the_node_goes_down(place: AgentCluster, logind: PipeLogind) -> None:

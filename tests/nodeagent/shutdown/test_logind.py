@@ -139,24 +139,30 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
+@pytest.mark.parametrize("stage", ["idle", "hook", "first bucket", "last bucket"])
 def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
     # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
     with shutdown_node(tmp_path, {0: 60, 1000: 60}) as node:
-        node.run_pod("low", 0, takes=4.0)
-        node.run_pod("high", 1000, takes=4.0)
+        node.run_pod("low", 0, takes=4.0, hook=True)
+        node.run_pod("high", 1000, takes=4.0, hook=True)
         if stage == "idle":
             node.kill()
             node.machine.power_off()
         else:
             node.machine.power_off()
-            until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
+            if stage == "hook":
+                until(lambda: node.hooks("low"), 60)
+            else:
+                until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
             node.kill()
         assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
         node.start()
         off_at(node.machine)
         low, high = node.signals("low"), node.signals("high")
-        assert low["end"] <= high["term"] < high["end"]
+        assert low["hooked"] <= low["term"] < low["end"] <= high["hook"]
+        assert high["hooked"] <= high["term"] < high["end"]
+        for name in ("low", "high"):
+            assert [line.split()[0] for line in node.hooks(name).splitlines()] == ["hook", "hooked"]
         assert node.record["outcome"] == "finished"
 
 

@@ -12,7 +12,7 @@ from support.simulated.shutdown_scenario import SLACK, machine, pod
 from vacate.clock import LoopClock
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdownagent.nodemarks import marks_of
+from vacate.nodeagent.shutdown.state import marks_of
 from vacate.sim.run import EPOCH, Sim, run_sim
 
 pytestmark = pytest.mark.sim

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from support.processes.cluster import ClusterProcess, environment, running_cluster
+from support.simulated.shutdown_scenario import machine
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objectnames import labels
 from vacate.api.objects import Obj
@@ -22,7 +23,9 @@ from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.preview import preview
+from vacate.nodeagent.shutdown.state import marks_of
 from vacate.nodeagent.view import AgentPod
+from vacate.sim.run import Sim, run_sim
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -109,6 +112,29 @@ def test_static_pods_and_the_agent_are_left_alone_and_a_node_that_cannot_says_wh
         "pod default/etcd is static: it terminates with the machine",
         "node/worker would not do this now: no system bus",
     ]
+
+
+@pytest.mark.unit
+def test_where_logind_allows_less_every_period_is_what_it_really_is() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, list(config.buckets), [])
+        place.logind.raisable, place.logind.limit = False, 20.0
+        place.start()
+        await place.until(lambda: place.state.locked)
+        marks = marks_of(place.state, beside_kubelet=False)
+        lines = shown_order("worker", config, PODS, node_that_says("True", marks.reason, marks.message))
+        assert "logind must allow a delay of 191s" in lines[0]
+        assert [line.split()[1] for line in lines[2:4]] == [
+            "6s",
+            "6s",
+        ]  # 60 of 190 s, of the 19 that there are
+        assert lines[-1].startswith(
+            "node/worker: logind delays a shutdown by 20s at most, and pods have 3m10s"
+        )
+        await place.stop()
+
+    config = read_config(yaml.safe_load(CONFIG))
+    run_sim(main)
 
 
 @pytest.mark.unit

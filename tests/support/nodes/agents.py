@@ -60,7 +60,7 @@ class AgentCluster:
             transport or InProcessTransport(self.server, node(NODE)), "kubelet", around
         )
         runtime = ProcessRuntime(self.settings.runtime_folder, **self.runtime_options)
-        agent = NodeAgent(deps, self.settings, runtime, [recorder])
+        agent = NodeAgent(deps, self.settings, runtime, [recorder], boot)
         if self.logind is not None:
             agent.add_shutdown(self.logind, runtime, boot)
         self.tasks.append(asyncio.get_running_loop().create_task(agent.run()))

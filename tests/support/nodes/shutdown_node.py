@@ -95,17 +95,27 @@ class ShutdownNode(NodeProcess):
         self._log.close()
 
     def run_pod(
-        self, name: str, priority: int, takes: float | None = 0.2, grace: int = 30, interceptor: str = ""
+        self,
+        name: str,
+        priority: int,
+        takes: float | None = 0.2,
+        grace: int = 30,
+        interceptor: str = "",
+        *,
+        hook: bool = False,
     ) -> None:
         """A pod that says when it was asked to end and when it does; one that takes long must be killed.
 
         One that takes None ends when `let_end` lets it: what is done meanwhile may take its time.
         """
         work = "until [ -e go ]; do sleep 0.05; done" if takes is None else f"sleep {takes} & wait $!"
-        on_term = f'echo "term $(date +%s.%N)"; {work}; echo "end $(date +%s.%N)"; exit 0'
+        on_term = f'cat hooks; echo "term $(date +%s.%N)"; {work}; echo "end $(date +%s.%N)"; exit 0'
         script = f"trap '{on_term}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
         spec = {"terminationGracePeriodSeconds": grace, "priorityClassName": self._priority_class(priority)}
-        more = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
+        more: Obj = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
+        if hook:
+            command = 'echo "hook $(date +%s.%N)" >> hooks; sleep 2; echo "hooked $(date +%s.%N)" >> hooks'
+            more["container"] = {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", command]}}}}
         made = self.create(name, script, **spec, **more)
         self.uids[name] = made["metadata"]["uid"]
         until(lambda: "on" in self.signals(name), 60)
@@ -113,6 +123,11 @@ class ShutdownNode(NodeProcess):
     def let_end(self, name: str) -> None:
         """Let a pod end that was started for it."""
         (self.folder / "pods" / self.uids[name] / "containers/main/go").touch()
+
+    def hooks(self, name: str) -> str:
+        """What the hook of the pod wrote."""
+        file = self.folder / "pods" / self.uids[name] / "containers/main/hooks"
+        return file.read_text() if file.exists() else ""
 
     def _priority_class(self, priority: int) -> str:
         name = f"value-{priority}"

@@ -192,6 +192,9 @@ class SimPods:
     orders: list[str] = field(default_factory=list)  # uids, as often as they were to end
     callback: Callable[[], None] = lambda: None
 
+    def known(self) -> bool:
+        return True
+
     def running(self) -> list[ShutdownPod]:
         return [one for one in self.pods.values() if not self._is_gone(one.uid)]
 

@@ -24,12 +24,13 @@ from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.lock import delay_of
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
+from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.shutdownagent.apipods import MIRROR
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, beside_kubelet, preparation
-from vacate.nodeagent.shutdownagent.nodemarks import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.view import AgentPod
 
 
@@ -88,9 +89,10 @@ def shown_order(
             raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
         described = [_described(one) for one in pods]
         return order_lines(preview(name, config, described, preparation(beside, described)), width)
+    limit = delay_of(str(condition.get("message"))) if condition.get("reason") == SHORT_DELAY else None
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
-    lines = order_lines(preview(name, config, [_described(one) for one in ended]), width)
+    lines = order_lines(preview(name, config, [_described(one) for one in ended], limit=limit), width)
     lines += [f"pod {_described(one).key} is static: it terminates with the machine" for one in static]
     if condition.get("status") == "False":
         lines.append(f"node/{name} would not do this now: {condition.get('message')}")

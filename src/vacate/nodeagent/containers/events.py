@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
-from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.podworker import PodWorker
 from vacate.runtime.events import Recorder
 
 
@@ -14,14 +14,14 @@ class ContainerEvents:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def normal(self, held: HeldPod, reason: str, message: str) -> None:
+    def normal(self, held: PodWorker, reason: str, message: str) -> None:
         """As expected."""
         self._record(held, NORMAL, reason, message)
 
-    def warning(self, held: HeldPod, reason: str, message: str) -> None:
+    def warning(self, held: PodWorker, reason: str, message: str) -> None:
         """Something for a person to look at."""
         self._record(held, WARNING, reason, message)
 
-    def _record(self, held: HeldPod, type_: str, reason: str, message: str) -> None:
+    def _record(self, held: PodWorker, type_: str, reason: str, message: str) -> None:
         if held.pod is not None:
             self._recorder.record(EventNote(regarding(PODS, held.pod), type_, reason, message))

@@ -12,11 +12,12 @@ from vacate.nodeagent.containers.events import ContainerEvents
 from vacate.nodeagent.containers.probes import ContainerProbes
 from vacate.nodeagent.containers.specs import ContainerSpecs
 from vacate.nodeagent.decisions import failures_after
-from vacate.nodeagent.held import HeldPod
-from vacate.nodeagent.lifecycle.hooks import HookTarget, run_hook
+from vacate.nodeagent.lifecycle.hooks import PRE_STOP, HookTarget, run_hook
 from vacate.nodeagent.lifecycle.reason import deliver
+from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
 from vacate.nodeagent.model import Exit, Progress, Run, TerminationCause, Waiting
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
     ContainerRuntime,
@@ -40,24 +41,28 @@ class ContainerManager:
     """Carries out what `decisions` decided, in the background; each change wakes the pod's reconciler."""
 
     def __init__(
-        self, deps: Deps, runtime: ContainerRuntime, settings: AgentSettings, wake: Callable[[HeldPod], None]
+        self,
+        deps: Deps,
+        runtime: ContainerRuntime,
+        settings: AgentSettings,
+        wake: Callable[[PodWorker], None],
     ) -> None:
         self._clock = deps.clock
-        self._events = ContainerEvents(deps.recorder)
+        self.events = ContainerEvents(deps.recorder)
         self._runtime = runtime
         self._settings = settings
         self._wake = wake
         self._specs = ContainerSpecs(runtime, settings)
         self._probes = ContainerProbes(deps, runtime, settings, wake, self.stop)
 
-    def start(self, held: HeldPod, name: str) -> None:
+    def start(self, held: PodWorker, name: str) -> None:
         """Start a container, unless that is under way."""
         state = held.progress.of(name)
         if not state.starting and not state.running:
             state.starting, state.retry_at = True, None
             held.spawn(self._start(held, name), f"start {name}")
 
-    def stop(self, held: HeldPod, name: str, cause: TerminationCause) -> None:
+    def stop(self, held: PodWorker, name: str, cause: TerminationCause) -> None:
         """End a container; where it is ending already, a shorter grace overtakes."""
         under_way = held.terminations.get(name)
         if under_way is not None:
@@ -66,20 +71,38 @@ class ContainerManager:
         run = held.progress.of(name).run
         if run is None or run.exit is not None:
             return
+        container = held.pod.container(name) if held.pod is not None else None
+        hooked = container is not None and container.lifecycle.pre_stop is not None and cause.run_hook
+        reason = f" (reason: {cause.reason})" if cause.reason else ""
+        self.events.normal(held, "Killing", f"{cause.message}{reason}")
+        held.record.terminations[run.id] = ContainerTermination(
+            self._clock.monotonic(), cause.grace_seconds, cause.reason, hooked, cause.within
+        )
+        held.save()
+        self._begin(held, name, run)
+
+    def go_on(self, held: PodWorker) -> None:
+        """Go on with what an agent before this one has begun to terminate."""
+        for name, state in held.progress.containers.items():
+            if state.run is not None and state.running and state.run.id in held.record.terminations:
+                self._begin(held, name, state.run)
+
+    def _begin(self, held: PodWorker, name: str, run: Run) -> None:
+        record = held.record.terminations[run.id]
         held.progress.of(name).stopping = True
         container = held.pod.container(name) if held.pod is not None else None
-        self._events.normal(held, "Killing", cause.message or f"Stopping container {name}")
         termination = held.terminations[name] = Termination(
             self._runtime,
             self._clock,
             run.id,
-            cause.grace_seconds,
-            self._pre_stop(held, container, run, cause),
-            lambda error: self._events.warning(held, "FailedPreStopHook", f"PreStopHook failed: {error}"),
+            record,
+            self._pre_stop(held, container, run, record.reason) if record.hook else None,
+            lambda error: self.events.warning(held, "FailedPreStopHook", f"PreStopHook failed: {error}"),
+            held.save,
         )
         held.spawn(self._terminate(held, name, termination), f"stop {name}")
 
-    def resume(self, held: HeldPod) -> None:
+    def resume(self, held: PodWorker) -> None:
         """Take up containers that ran before this agent did: ask them again how they are."""
         if held.pod is None:
             return
@@ -88,7 +111,7 @@ class ContainerManager:
             if state.running and container.name not in held.probes:
                 held.spawn(self._resume(held, container), f"resume {container.name}")
 
-    def ended(self, held: HeldPod, name: str, ended: Run) -> None:
+    def ended(self, held: PodWorker, name: str, ended: Run) -> None:
         """A run is over, with all its processes."""
         state = held.progress.of(name)
         if state.run is None or state.run.id != ended.id:
@@ -97,9 +120,10 @@ class ContainerManager:
         state.ready = state.started = state.stopping = False
         held.end_probes(name)
         held.terminations.pop(name, None)
+        held.record.terminations.pop(ended.id, None)
         self._wake(held)
 
-    async def _terminate(self, held: HeldPod, name: str, termination: Termination) -> None:
+    async def _terminate(self, held: PodWorker, name: str, termination: Termination) -> None:
         try:
             await termination.run()
         finally:
@@ -107,7 +131,7 @@ class ContainerManager:
                 del held.terminations[name]
             self._wake(held)
 
-    async def _start(self, held: HeldPod, name: str) -> None:
+    async def _start(self, held: PodWorker, name: str) -> None:
         assert held.pod is not None
         pod, state = held.pod, held.progress.of(name)
         container = pod.container(name)
@@ -120,25 +144,26 @@ class ContainerManager:
             )
             state.waiting = Waiting(reason, str(error))
             state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self._events.warning(held, "Failed", f"Error: {error}")
+            self.events.warning(held, "Failed", f"Error: {error}")
         except OSError as error:  # such as a full disk
             state.waiting = Waiting("CreateContainerError", f"{error.filename or 'disk'}: {error.strerror}")
             state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self._events.warning(held, "Failed", f"Error: {state.waiting.message}")
+            self.events.warning(held, "Failed", f"Error: {state.waiting.message}")
         except Exception as error:
             # Whatever it is: without a pause it would be tried again at once, for ever.
             log.exception("pod %s: %s cannot be started", held.key, name)
             state.waiting = Waiting("CreateContainerError", str(error) or type(error).__name__)
             state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self._events.warning(held, "Failed", f"Error: {state.waiting.message}")
+            self.events.warning(held, "Failed", f"Error: {state.waiting.message}")
         finally:
             state.starting = False
             self._wake(held)
 
-    async def _run(self, held: HeldPod, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
+    async def _run(self, held: PodWorker, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
         sources = await held.volumes.make(pod, held.fields)
         attempt, failures = state.next_attempt, failures_after(state)
         spec = self._specs.make(held, pod, container, sources, attempt, failures)
+        held.save()  # before anything runs that an agent of later would have to end
         if state.before is not None and state.before.id:
             await self._runtime.remove(state.before.id)
         try:
@@ -147,15 +172,15 @@ class ContainerManager:
             now = self._clock.now()
             ended = Exit(START_ERROR_CODE, now, f"cannot start {spec.argv[0]!r}: {error}", "StartError")
             run = Run(spec.id, attempt, now, failures, ended)
-            self._events.warning(held, "Failed", f"Error: {ended.message}")
+            self.events.warning(held, "Failed", f"Error: {ended.message}")
         state.before, state.run, state.waiting = state.run, run, None
         if run.exit is not None:
             return
-        self._events.normal(held, "Started", f"Container {container.name} started")
+        self.events.normal(held, "Started", f"Container {container.name} started")
         if await self._post_start(held, container, run):
             self._probes.begin(held, container, run)
 
-    async def _started(self, held: HeldPod, state: Progress, spec: ContainerSpec) -> ContainerState:
+    async def _started(self, held: PodWorker, state: Progress, spec: ContainerSpec) -> ContainerState:
         """Start it. Where the answer is lost it may run, so that it is asked for until that is known."""
         lost = False
         while True:
@@ -165,32 +190,32 @@ class ContainerManager:
                 if not lost and not isinstance(error, RuntimeLost):
                     raise
                 if not lost:
-                    self._events.warning(held, "Failed", f"Error: {error}")
+                    self.events.warning(held, "Failed", f"Error: {error}")
                 lost, state.waiting = True, Waiting("ContainerCreating", str(error))
             self._wake(held)
             await self._clock.sleep(LOST_RETRY_SECONDS)
 
-    async def _post_start(self, held: HeldPod, container: AgentContainer, run: Run) -> bool:
+    async def _post_start(self, held: PodWorker, container: AgentContainer, run: Run) -> bool:
         handler = container.lifecycle.post_start
         if handler is None:
             return True
         try:
-            target = HookTarget(run.id, container, held.envs[container.name], held.where.pod)
+            target = HookTarget(run.id, container, held.record.environments[container.name], held.where.pod)
             await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
         except (RuntimeLost, OSError) as error:
             # As after a restart of the agent: it may have run, and is not repeated.
             log.warning("pod %s: how the hook of %s ended is lost: %s", held.key, container.name, error)
         except ContainerError as error:
-            self._events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
+            self.events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
             assert held.pod is not None
             self.stop(held, container.name, TerminationCause("FailedPostStartHook", held.pod.grace_seconds))
             return False
         return True
 
-    async def _resume(self, held: HeldPod, container: AgentContainer) -> None:
+    async def _resume(self, held: PodWorker, container: AgentContainer) -> None:
         while (run := held.progress.of(container.name).run) is not None and run.exit is None:
             try:
-                await self._specs.environment(held, container, run)
+                await self._specs.resume(held, container, run)
             except ContainerError as error:  # such as a config map that is gone: it runs on without
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
             except (VacateError, OSError) as error:  # such as a server that is away, or a full disk
@@ -202,16 +227,16 @@ class ContainerManager:
             return
 
     def _pre_stop(
-        self, held: HeldPod, container: AgentContainer | None, run: Run, cause: TerminationCause
+        self, held: PodWorker, container: AgentContainer | None, run: Run, reason: str
     ) -> Hook | None:
         handler = container.lifecycle.pre_stop if container is not None else None
-        if handler is None or container is None or held.pod is None or not cause.run_hook:
+        if handler is None or container is None or held.pod is None:
             return None
-        delivery = deliver(held.pod, container, handler, cause.reason)
+        delivery = deliver(held.pod, container, handler, reason)
         if delivery.problem:
             log.error("pod %s, container %s: %s", held.key, container.name, delivery.problem)
 
-        async def hook(timeout: float) -> None:
+        async def hook(timeout: float, ago: float | None) -> None:
             try:
                 env = await self._specs.environment(held, container, run)
             except (VacateError, OSError) as error:
@@ -219,6 +244,8 @@ class ContainerManager:
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
                 env = dict(self._settings.base_env)
             target = HookTarget(run.id, container, env, held.where.pod)
-            await run_hook(self._runtime, self._clock, target, handler, timeout, delivery.extras)
+            await run_hook(
+                self._runtime, self._clock, target, handler, timeout, delivery.extras, once=PRE_STOP, ago=ago
+            )
 
         return hook

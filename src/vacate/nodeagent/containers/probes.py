@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vacate.nodeagent.containers.events import ContainerEvents
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.lifecycle.probes import (
     LIVENESS,
     READINESS,
@@ -15,6 +14,7 @@ from vacate.nodeagent.lifecycle.probes import (
     ProbeTarget,
 )
 from vacate.nodeagent.model import Run, TerminationCause
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, Probe
@@ -29,8 +29,8 @@ class ContainerProbes:
         deps: Deps,
         runtime: ContainerRuntime,
         settings: AgentSettings,
-        wake: Callable[[HeldPod], None],
-        stop: Callable[[HeldPod, str, TerminationCause], None],
+        wake: Callable[[PodWorker], None],
+        stop: Callable[[PodWorker, str, TerminationCause], None],
     ) -> None:
         self._clock = deps.clock
         self._entropy = deps.entropy
@@ -40,13 +40,16 @@ class ContainerProbes:
         self._wake = wake
         self._stop = stop
 
-    def begin(self, held: HeldPod, container: AgentContainer, run: Run) -> None:
+    def begin(self, held: PodWorker, container: AgentContainer, run: Run) -> None:
         """Probe the container for as long as this run lasts: first whether it has started, if it says how."""
         state = held.progress.of(container.name)
         if state.run is None or state.run.id != run.id or state.run.exit is not None:
             return
         target = ProbeTarget(
-            run.id, container, held.envs.get(container.name, self._settings.base_env), held.where.pod
+            run.id,
+            container,
+            held.record.environments.get(container.name, self._settings.base_env),
+            held.where.pod,
         )
         held.end_probes(container.name)
         held.probes[container.name] = []
@@ -59,12 +62,12 @@ class ContainerProbes:
         )
 
     async def _startup(
-        self, held: HeldPod, container: AgentContainer, target: ProbeTarget, loop: ProbeLoop
+        self, held: PodWorker, container: AgentContainer, target: ProbeTarget, loop: ProbeLoop
     ) -> None:
         await loop.run(until_healthy=True)
         self._begin_later(held, container, target)
 
-    def _begin_later(self, held: HeldPod, container: AgentContainer, target: ProbeTarget) -> None:
+    def _begin_later(self, held: PodWorker, container: AgentContainer, target: ProbeTarget) -> None:
         state = held.progress.of(container.name)
         state.started, state.ready = True, container.readiness_probe is None
         for kind, probe in ((LIVENESS, container.liveness_probe), (READINESS, container.readiness_probe)):
@@ -73,14 +76,14 @@ class ContainerProbes:
                 held.probes[container.name].append(held.spawn(work, f"{kind} probe {container.name}"))
         self._wake(held)
 
-    def _loop(self, held: HeldPod, target: ProbeTarget, kind: str, probe: Probe) -> ProbeLoop:
+    def _loop(self, held: PodWorker, target: ProbeTarget, kind: str, probe: Probe) -> ProbeLoop:
         def changed(state: ProbeState, why: str) -> None:
             self._probed(held, target, kind, probe, state, why)
 
         return ProbeLoop(self._runtime, self._clock, self._entropy, target, probe, changed)
 
     def _probed(
-        self, held: HeldPod, target: ProbeTarget, kind: str, probe: Probe, state: ProbeState, why: str
+        self, held: PodWorker, target: ProbeTarget, kind: str, probe: Probe, state: ProbeState, why: str
     ) -> None:
         progress = held.progress.of(target.container.name)
         if why and not progress.stopping:

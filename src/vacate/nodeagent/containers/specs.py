@@ -7,8 +7,8 @@ import os
 from vacate.api.objects import dig
 from vacate.nodeagent.adopt import labels_of
 from vacate.nodeagent.environment import Sources, command_line, environment
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.model import Run
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, ContainerSpec
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod
@@ -24,7 +24,7 @@ class ContainerSpecs:
 
     def make(
         self,
-        held: HeldPod,
+        held: PodWorker,
         pod: AgentPod,
         container: AgentContainer,
         sources: Sources,
@@ -54,16 +54,21 @@ class ContainerSpecs:
             user=user_of(pod, container, os.geteuid()),
             labels=labels_of(pod, container.name, attempt, failures),
         )
-        held.envs[container.name] = dict(spec.env)
+        held.record.environments[container.name] = dict(spec.env)
         return spec
 
-    async def environment(self, held: HeldPod, container: AgentContainer, run: Run) -> dict[str, str]:
-        """What the container was started with; after a crash of the agent it is found anew."""
-        if container.name not in held.envs:
-            assert held.pod is not None
-            sources = await held.volumes.make(held.pod, held.fields)
+    async def environment(self, held: PodWorker, container: AgentContainer, run: Run) -> dict[str, str]:
+        """What the container was started with; it is found anew where no record has it."""
+        if container.name not in held.record.environments:
+            await self.resume(held, container, run)
+        return held.record.environments[container.name]
+
+    async def resume(self, held: PodWorker, container: AgentContainer, run: Run) -> None:
+        """Take up a container of an earlier agent: its volumes are kept up to date from now on."""
+        assert held.pod is not None
+        sources = await held.volumes.make(held.pod, held.fields)
+        if container.name not in held.record.environments:
             self.make(held, held.pod, container, sources, run.attempt, run.failures)
-        return held.envs[container.name]
 
 
 def user_of(pod: AgentPod, container: AgentContainer, own: int) -> tuple[int, int] | None:

@@ -12,6 +12,9 @@ from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
 from vacate.nodeagent.view import AgentContainer
 
+PRE_STOP = "preStop"
+"""By which the runtime knows a hook that must run once, whatever becomes of the agent."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookTarget:
@@ -30,26 +33,35 @@ async def run_hook(
     handler: Obj,
     timeout: float,
     extras: HookExtras | None = None,
+    *,
+    once: str = "",
+    ago: float | None = None,
 ) -> None:
-    """Run the handler to its end; ContainerError where it fails or takes longer than the timeout."""
+    """Run the handler to its end; ContainerError where it fails or takes longer than the timeout.
+
+    With `once` a command that was started under that name is not started again. `ago`: so many seconds ago
+    an agent before this one began with it; None where none did.
+    """
     extras = extras or HookExtras()
     if isinstance(action := handler.get("exec"), dict):
         env = {**target.env, **extras.env}
         argv = hook_command([str(one) for one in action.get("command") or ()], env, extras.arguments)
         if not argv:
             raise ContainerError("the hook has no command")
-        result = await runtime.exec(target.id, argv, env, timeout)
+        result = await runtime.exec(target.id, argv, env, timeout, once=once)
         if result.timed_out:
             raise ContainerError(f"the command took longer than {timeout:g} s and was killed")
         if result.code != 0:
             raise ContainerError(f"the command exited with {result.code}: {result.output.strip()[:512]}")
     elif isinstance(action := handler.get("httpGet"), dict):
+        if ago is not None:
+            return  # the agent that sent it is gone, and its answer with it: a request is not repeated
         address = str(action.get("host") or target.address)
         port = port_of(action, target.container)
         code = await http_get(address, port, action, extras.headers, timeout)
         if code >= 400:
             raise ContainerError(f"HTTP hook answered {code}")
     elif isinstance(action := handler.get("sleep"), dict):
-        await clock.sleep(min(float(action.get("seconds") or 0), timeout))
+        await clock.sleep(min(float(action.get("seconds") or 0) - (ago or 0.0), timeout))
     else:
         raise ContainerError("the hook has no handler that this node knows: exec, httpGet or sleep")

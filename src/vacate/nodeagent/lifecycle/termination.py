@@ -1,70 +1,87 @@
-"""The end of one container: preStop, SIGTERM, the rest of the grace, SIGKILL, until nothing is left."""
+"""Carries out the termination of one container: preStop, SIGTERM, SIGKILL, until nothing is left."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import math
 import signal
 from collections.abc import Awaitable, Callable
 
 from vacate.clock import Clock
 from vacate.errors import VacateError
-from vacate.nodeagent.lifecycle.grace import Grace
+from vacate.nodeagent.lifecycle.stages import HOOK, KILL, TERM, ContainerTermination, next_step
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, RuntimeLost
 
 log = logging.getLogger(__name__)
 
 _PASSING = (RuntimeLost, OSError)
 """The runtime cannot be asked, or not be started for lack of space: nothing is known to have ended."""
+_SIGNALS = {TERM: signal.SIGTERM, KILL: signal.SIGKILL}
 
-Hook = Callable[[float], Awaitable[None]]
-"""Runs the preStop hook with a timeout; raises a VacateError where it fails."""
+Hook = Callable[[float, float | None], Awaitable[None]]
+"""Runs the preStop hook with a timeout; goes on with one that an earlier agent began so many seconds ago.
+
+Raises a VacateError where it fails.
+"""
 
 
 class Termination:
-    """Runs once. Another crash of the agent begins it anew, with the whole grace."""
+    """Goes on from where the record stands. The runtime does nothing twice that it was asked for twice."""
 
     def __init__(
         self,
         runtime: ContainerRuntime,
         clock: Clock,
         container: str,
-        grace_seconds: float,
+        record: ContainerTermination,
         hook: Hook | None = None,
         hook_failed: Callable[[VacateError], None] = lambda _: None,
+        save: Callable[[], None] = lambda: None,
     ) -> None:
         self._runtime = runtime
         self._clock = clock
         self._container = container
+        self._record = record
         self._hook = hook
         self._hook_failed = hook_failed
-        self._grace = Grace(clock.monotonic(), grace_seconds)
+        self._save = save
         self._shortened = asyncio.Event()
 
     def shorten(self, grace_seconds: float) -> None:
         """Let a shorter grace overtake the present one; a longer one changes nothing."""
-        if self._grace.shorten(grace_seconds, self._clock.monotonic()):
+        if self._record.shorten(grace_seconds, self._clock.monotonic()):
+            self._save()
             self._shortened.set()
 
     async def run(self) -> None:
         """Return when every process of the container is gone."""
-        gone = asyncio.get_running_loop().create_task(self._gone())
+        loop, record = asyncio.get_running_loop(), self._record
+        gone = loop.create_task(self._gone())
+        hook: asyncio.Task[None] | None = None
+        resumed = record.stage == HOOK
         try:
-            if self._hook is not None and self._grace.seconds > 0:
-                await self._first_of(gone, self._run_hook(self._hook), lambda: self._grace.deadline)
-            if gone.done():
-                return
-            await self._signal(signal.SIGTERM)
-            asked = self._clock.monotonic()
-            await self._first_of(gone, None, lambda: self._grace.kill_at(asked))
-            if not gone.done():
-                await self._signal(signal.SIGKILL)
-                await gone
+            while not gone.done():
+                if record.stage == HOOK and hook is None:
+                    hook = loop.create_task(self._run_hook(resumed=resumed))
+                now = self._clock.monotonic()
+                stage, at = next_step(record, now, hook_over=hook is not None and hook.done())
+                if at > now:
+                    await self._wait(at - now, gone, hook if record.stage == HOOK else None)
+                    continue
+                if stage in _SIGNALS:
+                    if hook is not None:
+                        hook.cancel()
+                    await self._signal(_SIGNALS[stage])
+                record.stage, record.since = stage, self._clock.monotonic()
+                self._save()
         finally:
-            gone.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await gone
+            for task in (gone, hook):
+                if task is not None:
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
 
     async def _gone(self) -> None:
         while True:
@@ -82,30 +99,21 @@ class Termination:
                 log.warning("%s: %s did not get through, again: %s", self._container, number.name, error)
                 await self._clock.sleep(0.1)
 
-    async def _run_hook(self, hook: Hook) -> None:
+    async def _run_hook(self, *, resumed: bool) -> None:
+        now, record = self._clock.monotonic(), self._record
         try:
-            await hook(self._grace.hook_seconds(self._clock.monotonic()))
+            if self._hook is not None:
+                await self._hook(max(record.term_at - now, 0.0), now - record.since if resumed else None)
         except VacateError as error:
             self._hook_failed(error)
 
-    async def _first_of(
-        self, gone: asyncio.Task[None], work: Awaitable[None] | None, deadline: Callable[[], float]
-    ) -> None:
-        """Wait for the work, the end of the container or the deadline, which may come closer meanwhile."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(work) if work is not None else None
+    async def _wait(self, seconds: float, *tasks: asyncio.Task[None] | None) -> None:
+        """Until one of the tasks is done, the time is over, or the deadline has come closer."""
+        self._shortened.clear()
+        shortened = asyncio.get_running_loop().create_task(self._shortened.wait())
+        waited = [shortened, *(one for one in tasks if one is not None)]
+        limit = None if seconds == math.inf else seconds
         try:
-            while (left := deadline() - self._clock.monotonic()) > 0:
-                self._shortened.clear()
-                shortened = loop.create_task(self._shortened.wait())
-                waited = [gone, shortened, *([task] if task is not None else [])]
-                try:
-                    done, _ = await asyncio.wait(waited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    shortened.cancel()
-                if gone in done or (task is not None and task in done):
-                    return
+            await asyncio.wait(waited, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+            shortened.cancel()

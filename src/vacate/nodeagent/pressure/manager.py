@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 
 from vacate.clock import Clock
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.pressure.decisions import Candidate, Pressure, eviction, victim
 from vacate.nodeagent.pressure.thresholds import Measure, PressureConfig, Threshold
 
@@ -80,14 +80,16 @@ class PressureManager:
         self._pods.end(chosen.uid, self._config.grace_seconds(threshold, pod.grace_seconds), cause=cause)
 
 
-def _ends(held: HeldPod) -> bool:
+def _ends(held: PodWorker) -> bool:
     """Whether a pod is terminating: what it uses is released by itself."""
-    return held.progress.busy and (held.end is not None or (held.pod is not None and held.pod.deleting))
+    return held.progress.busy and (
+        held.record.order is not None or (held.pod is not None and held.pod.deleting)
+    )
 
 
-def _candidate(held: HeldPod) -> Candidate:
+def _candidate(held: PodWorker) -> Candidate:
     pod = held.pod
-    if pod is None:
+    if pod is None or not held.seen:
         return Candidate(held.uid, 2**31, "Guaranteed", "")  # not yet known: nothing is decided about it
     status = pod.status
     return Candidate(

@@ -72,7 +72,7 @@ class ProcessRuntime:
         return self._states[state.id]
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float
+        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
     ) -> ExecResult:
         """Have the supervisor run it beside the container."""
         reported = await self._supervisor.ask(
@@ -82,6 +82,7 @@ class ProcessRuntime:
                 "argv": list(argv),
                 "env": marked(env, self._folder, container),
                 "timeout": timeout,
+                "once": once,
             },
         )
         return ExecResult(reported["code"], reported["output"], reported["timed_out"])

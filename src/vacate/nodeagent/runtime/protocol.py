@@ -93,13 +93,16 @@ class ContainerRuntime(Protocol):
         ...
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float
+        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
     ) -> ExecResult:
-        """Run a command beside a running container's processes, and wait for it."""
+        """Run a command beside a running container's processes, and wait for it.
+
+        One that was run as `once` before, by whichever agent, is only waited for.
+        """
         ...
 
     async def signal(self, container: str, number: int) -> None:
-        """Send the first process a signal. SIGKILL goes to every process of the container."""
+        """Send the first process a signal, SIGTERM once only. SIGKILL goes to every process of the run."""
         ...
 
     async def wait(self, container: str) -> ContainerState:

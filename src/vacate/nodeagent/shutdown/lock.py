@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from dataclasses import dataclass
 
 from vacate.clock import Clock
-from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
 from vacate.nodeagent.shutdown.protocol import LockHolder, LogindSession, LogindUnavailable
 
 log = logging.getLogger(__name__)
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 WHY = "Vacate terminates the pods of this node in order"
 MARGIN_SECONDS = 1.0
 """What the agent needs itself: to hear of the shutdown, and to release the lock in time."""
+MAX_SPARE = 2.0
+_SHORT = "logind delays a shutdown by {} at most"
 _MAX_READS = 6
 _FIRST_READ_DELAY = 0.1
 
@@ -45,6 +48,20 @@ def usable(limit: float) -> float:
     return limit - min(MARGIN_SECONDS, limit * 0.05)
 
 
+def delay_of(message: str) -> float | None:
+    """The limit that a message about too short a delay names: what others know of it."""
+    found = re.match(_SHORT.format(r"(\S+)"), message)
+    try:
+        return parse_duration(found[1]) if found is not None else None
+    except ValueError:
+        return None
+
+
+def spare(granted: float, total: float) -> float:
+    """How long the lock may be held beyond the time of the pods, for the status of those that were killed."""
+    return min(MAX_SPARE, max(granted - total, 0.0) + min(MARGIN_SECONDS, granted / 19) / 2)
+
+
 async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
     limit = await session.delay_limit()
     if usable(limit) >= wanted:
@@ -64,7 +81,7 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
             pause *= 2
     if limit > 0:
         short = (
-            f"logind delays a shutdown by {format_duration(limit)} at most, and pods have "
+            f"{_SHORT.format(format_duration(limit))}, and pods have "
             f"{format_duration(wanted)}: every bucket is shortened in proportion"
         )
     else:

@@ -6,6 +6,7 @@ It goes on with a shutdown that an earlier agent began, and stops at once when t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from vacate.errors import VacateError
 from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
-from vacate.nodeagent.shutdown.lock import take_lock, usable
+from vacate.nodeagent.shutdown.lock import spare, take_lock, usable
 from vacate.nodeagent.shutdown.machine import Shutdown, TerminatePod, advance, resume
 from vacate.nodeagent.shutdown.protocol import (
     Arrange,
@@ -35,8 +36,8 @@ FIRST_RETRY, MAX_RETRY = 1.0, 30.0
 RECHECK_AFTER = 30.0
 """How often logind is asked although it signals nothing: a connection can be dead without being closed."""
 RELEASE_RETRY = 0.5
-FLUSH_SECONDS = 2.0
-"""How long the machine waits for the API server to learn how the pods terminated."""
+KNOWN_SECONDS = 10.0
+"""How long an agent that starts waits for the API server where no record says what its pods need."""
 
 
 class ShutdownManager:
@@ -77,6 +78,7 @@ class ShutdownManager:
     async def run(self) -> None:
         """Run until cancelled. A lock stays held only in the middle of a shutdown."""
         self._pods.on_change(self._wake.set)
+        await self._wait_known()
         self._recover()
         try:
             async with asyncio.TaskGroup() as group:
@@ -85,6 +87,17 @@ class ShutdownManager:
         finally:
             if not self._is_terminating:
                 await asyncio.shield(self._release(stopping=True))
+
+    async def _wait_known(self) -> None:
+        """A pod whose hooks nobody knows yet must not be terminated without them."""
+        end = self._clock.monotonic() + KNOWN_SECONDS
+        while not self._pods.known() and (left := end - self._clock.monotonic()) > 0:
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._wake.wait()
+        if not self._pods.known():
+            log.warning("the API server does not show all pods that run: their hooks may be left out")
 
     @property
     def _is_terminating(self) -> bool:
@@ -233,14 +246,14 @@ class ShutdownManager:
         return None
 
     async def _finish(self, shutdown: Shutdown) -> None:
-        end = shutdown.started + sum(one.bucket.seconds for one in shutdown.groups)
-        left = min(end - self._clock.monotonic(), FLUSH_SECONDS)
-        if left > 0:
-            try:
-                async with asyncio.timeout(left):
-                    await self._pods.flush()
-            except TimeoutError:
-                log.warning("the API server does not know yet how all pods terminated")
+        """Wait until the API server knows how all pods have ended, or the configured time is over."""
+        total = sum(one.bucket.seconds for one in shutdown.groups)
+        left = shutdown.started + total + spare(self._granted, total) - self._clock.monotonic()
+        try:
+            async with asyncio.timeout(max(left, 0.0)):
+                await self._pods.flush()
+        except TimeoutError:
+            log.warning("the API server does not know yet how all pods terminated: it is written when it can")
         if not self._is_terminating:
             return  # cancelled meanwhile
         self._save(self.record.closed(FINISHED, self._clock.now()))

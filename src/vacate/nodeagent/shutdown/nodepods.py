@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from vacate.eviction.registration import registered_names
-from vacate.nodeagent.adopt import GRACE, PRIORITY
-from vacate.nodeagent.held import HeldPod, is_active
+from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS, AgentPod
+from vacate.runtime.reconcile import Key
 
 
 class AgentPods:
@@ -21,17 +22,22 @@ class AgentPods:
         self._pods = pods
         self._requests = requests
 
+    def known(self) -> bool:
+        """Whether the hooks and interceptors of all that runs are known, by record or API server."""
+        return all(one.pod is not None for one in self._pods.held.values() if one.progress.busy)
+
     def running(self) -> list[ShutdownPod]:
         """Every pod that has a process or would get one."""
-        return [_described(one) for one in self._pods.held.values() if is_active(one)]
+        return [_described(one) for one in self._pods.held.values() if one.active]
 
     def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
-        pod, seconds = order.pod, order.seconds
-        self._pods.end(pod.uid, seconds, order.prepare)
+        pod, key = order.pod, Key(order.pod.namespace, order.pod.name)
+        self._pods.end(pod.uid, order.seconds, order.prepare, key=key, cause=SHUTDOWN)
         if order.prepare > 0:
-            grace = min(pod.grace_seconds, seconds)
-            self._requests.request(pod, order.prepare, lambda: self._pods.end(pod.uid, grace))
+            grace = min(pod.grace_seconds, order.seconds)
+            at_once = lambda: self._pods.end(pod.uid, grace, cause=SHUTDOWN)  # noqa: E731
+            self._requests.request(pod, order.prepare, at_once)
 
     def cancel(self) -> None:
         """Leave alone what was not asked to end, and take back its requests."""
@@ -41,33 +47,29 @@ class AgentPods:
     def gone(self, uids: Iterable[str]) -> set[str]:
         """Those without a process that will not get one either."""
         held = self._pods.held
-        return {uid for uid in uids if uid not in held or not self._pods.may_run(held[uid])}
+        return {uid for uid in uids if uid not in held or not _may_run(held[uid])}
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Subscribe to ends of containers."""
         self._pods.changed = callback
 
     async def flush(self) -> None:
-        """Wait until every status of a terminated pod is written."""
-        while any(_is_unwritten(one) for one in self._pods.held.values()):
+        """Wait until the API server knows how every pod has ended, also those that are being killed."""
+        while any(one.unreported for one in self._pods.held.values()):
             self._pods.status_written.clear()
             await self._pods.status_written.wait()
 
 
-def _is_unwritten(held: HeldPod) -> bool:
-    pod = held.pod
-    if pod is None or held.end is None or held.released or held.progress.busy:
-        return False
-    return not pod.terminal and not pod.deleting
+def _may_run(held: PodWorker) -> bool:
+    """Whether it has a process, or would get one: nothing has asked it to end."""
+    return held.progress.busy or (held.active and not held.ending)
 
 
-def _described(held: HeldPod) -> ShutdownPod:
-    """From the API, or from what the runtime kept of it where the API was not heard yet."""
-    if held.pod is not None:
-        priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
-    else:
-        priority, grace = _integer(held.labels.get(PRIORITY)), _seconds(held.labels.get(GRACE))
-    intercepted = held.pod is not None and has_interceptors(held.pod)
+def _described(held: PodWorker) -> ShutdownPod:
+    if held.pod is None:
+        return ShutdownPod(held.uid, held.key.namespace, held.key.name, 0, float(DEFAULT_GRACE_SECONDS))
+    priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
+    intercepted = has_interceptors(held.pod)
     return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace, intercepted)
 
 
@@ -75,17 +77,3 @@ def has_interceptors(pod: AgentPod) -> bool:
     """Whether someone is registered to prepare the pod's end, by its spec or by annotations."""
     annotations = {"metadata": {"annotations": dict(pod.metadata.annotations)}}
     return bool(pod.spec.eviction_interceptors or registered_names(annotations))
-
-
-def _integer(text: str | None) -> int:
-    try:
-        return int(text or 0)
-    except ValueError:
-        return 0
-
-
-def _seconds(text: str | None) -> float:
-    try:
-        return float(text or DEFAULT_GRACE_SECONDS)
-    except ValueError:
-        return float(DEFAULT_GRACE_SECONDS)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, group_pods
+from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, fit, group_pods
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
-from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS
+from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,19 @@ def preview(
     config: ShutdownConfig,
     pods: Iterable[ShutdownPod],
     prepared_before: Mapping[str, float] | None = None,
+    limit: float | None = None,
 ) -> Preview:
     """The order in which this configuration ends these pods.
 
     `prepared_before` is for an agent beside a kubelet: how long the interceptors of which pods, by UID, have
-    before the kubelet terminates any pod. Then no pod has less time for them.
+    before the kubelet terminates any pod. Then no pod has less time for them. `limit` is logind's, where that
+    is too short: every bucket is shortened.
     """
     if not config.enabled:
         why = config.disabled_because
         return Preview(f"node/{node}: graceful node shutdown is off, since {why}: all pods terminate at once")
-    groups = group_pods(config.buckets, pods)
+    buckets = config.buckets if limit is None else fit(config.buckets, usable(limit))
+    groups = group_pods(buckets, pods)
     count = sum(len(one.pods) for one in groups)
     used = format_duration(sum(one.bucket.seconds for one in groups if one.pods))
     rows: list[PodPreview] = []

@@ -112,6 +112,10 @@ class LockHolder(Protocol):
 class NodePods(Protocol):
     """The pods of this node."""
 
+    def known(self) -> bool:
+        """Whether it is known what the pods that run need when they end: hooks and interceptors."""
+        ...
+
     def running(self) -> list[ShutdownPod]:
         """Those that have not ended."""
         ...

@@ -24,11 +24,11 @@ from vacate.nodeagent.shutdown.protocol import (
     ShutdownOff,
 )
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.state import ManagerState
+from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
 from vacate.nodeagent.shutdownagent.apipods import ApiPods
 from vacate.nodeagent.shutdownagent.configz import read_kubelet
 from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet, holds_lock
-from vacate.nodeagent.shutdownagent.nodemarks import NodeMarks, marks_of
+from vacate.nodeagent.shutdownagent.nodemarks import NodeMarks
 from vacate.nodeagent.view import AgentPod
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.manager import Manager, Runnable
@@ -78,6 +78,7 @@ class ShutdownAgent:
         self.pods = ApiPods(deps.client, deps.clock, pods, self._requests, settings.pod_uid)
         self._marks = NodeMarks(deps.client, deps.clock, settings.node)
         self._moved = asyncio.Event()
+        self._active = False
         self.shutdown = ShutdownManager(
             settings.config,
             logind,
@@ -185,6 +186,9 @@ class ShutdownAgent:
 
     def _shutdown_changed(self, state: ManagerState) -> None:
         self._moved.set()
+        if state.active != self._active:
+            self._active = state.active
+            self._deps.recorder.record(shutdown_event(self._settings.node, state))
         if not state.active and state.problem == ManagerState().problem:
             return  # nobody knows yet: an earlier agent's marks stay
         self._marks.want(marks_of(state, beside_kubelet=self.pods.beside is not None))

@@ -61,10 +61,15 @@ class ApiPods:
         self._unmarkings: dict[str, asyncio.Task[None]] = {}
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
+        self._moved = asyncio.Event()
         self.beside: ShutdownConfig | None = (
             None  # the kubelet terminates pods itself: they are only prepared here
         )
-        pods.subscribe(lambda _old, _new: self._changed())
+        pods.subscribe(lambda _old, _new: self._notify())
+
+    def known(self) -> bool:
+        """What an agent that goes on with a shutdown needs is in the record of that."""
+        return True
 
     def are_known(self) -> bool:
         """Whether the API server has listed the pods of the node."""
@@ -142,7 +147,14 @@ class ApiPods:
         self._changed = callback
 
     async def flush(self) -> None:
-        """Nothing is left to write: the kubelet does that."""
+        """Wait until the kubelet has reported the end of every pod that was deleted."""
+        while set(self._terminations) - self.gone(self._terminations):
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _notify(self) -> None:
+        self._moved.set()
+        self._changed()
 
     async def aclose(self) -> None:
         """Stop what is under way."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from dataclasses import dataclass
 
 from vacate.api.kinds import NODES
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
@@ -16,42 +15,12 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, VacateError
 from vacate.kube.patches import guarded
-from vacate.nodeagent.shutdown.state import ManagerState
+from vacate.nodeagent.shutdown.state import Marks
 
 log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-BESIDE_KUBELET, SHORT_DELAY = "BesideKubelet", "ShortDelay"
-"""Reasons of the condition by which the Node says whether it would terminate its pods in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """What the Node should say. The kubelet's own Ready condition stays the kubelet's."""
-
-    going_down: bool = False
-    orderly: bool = False
-    reason: str = ""
-    message: str = ""
-
-
-def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
-    """From what the manager shows."""
-    if state.refused:
-        return Marks(state.active, False, state.refused, state.problem)
-    if state.problem and not (state.locked and state.connected):
-        return Marks(state.active, False, "Unavailable", state.problem)
-    if state.problem:
-        return Marks(state.active, True, SHORT_DELAY, state.problem)
-    if beside_kubelet:
-        return Marks(
-            state.active,
-            True,
-            BESIDE_KUBELET,
-            "the kubelet terminates the pods, after interceptors had their turns",
-        )
-    return Marks(state.active, True, "Agent", "the shutdown agent terminates the pods in order")
 
 
 class NodeMarks:

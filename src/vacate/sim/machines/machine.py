@@ -43,6 +43,8 @@ class Machine:
         self.ended: Callable[[ContainerState], None] = lambda _: None  # tells the agent that runs now
         self.needs: Callable[[ContainerState], Iterable[str]] = lambda _: ()  # hosts that a process waits for
         self.ready: Callable[[ContainerState], bool] = lambda _: True  # what its probes say
+        self.hook_seconds: Callable[[ContainerState], float] = lambda _: 0.0  # that a hook takes
+        self.history: list[tuple[float, str, str]] = []  # when, which run, and what was done to it
         self.descriptors: dict[str, int] = {}
         self._clock = clock
         self._entropy = entropy
@@ -50,6 +52,8 @@ class Machine:
         self._runs: dict[str, ContainerState] = {}
         self._dying: dict[str, None] = {}  # killed, and stuck in a call that does not return
         self._waiting: dict[str, list[asyncio.Future[ContainerState]]] = {}
+        self._terminated: set[str] = set()
+        self._once: dict[tuple[str, str], asyncio.Task[None]] = {}  # commands that are not to be repeated
         self._turn = asyncio.Lock()
         self._tasks: dict[asyncio.Task[Any], None] = {}
         network.on_mend(self._finish_killed)
@@ -115,16 +119,35 @@ class Machine:
             self.changed()
             return made
 
+    async def run_once(self, container: str, name: str, timeout: float) -> None:
+        """A command beside a container: it is run once, and goes on without the agent."""
+        if (container, name) not in self._once:
+            work = self._run_command(self._runs[container], name, timeout)
+            self._once[container, name] = self.spawn(work)
+        await asyncio.shield(self._once[container, name])
+
+    async def _run_command(self, run: ContainerState, name: str, timeout: float) -> None:
+        self._note(run.id, f"{name} begins")
+        await self._clock.sleep(min(self.hook_seconds(run), timeout))
+        self._note(run.id, f"{name} ends")
+
+    def _note(self, container: str, what: str) -> None:
+        self.history.append((self._clock.monotonic(), container, what))
+
     def signal(self, container: str, number: int) -> None:
-        """To one that is gone nothing is sent."""
+        """To one that is gone nothing is sent, and SIGTERM is sent once."""
         run = self._runs.get(container)
         if run is None or run.exit is not None:
             return
+        if number == signal.SIGTERM and container in self._terminated:
+            return
+        self._note(container, signal.Signals(number).name)
         if number == signal.SIGKILL:
             self._dying[container] = None
             self.stuck += not self._free(run)
             self._finish_killed()
         else:
+            self._terminated.add(container)
             self.spawn(self._end_later(container))
 
     async def remove(self, container: str) -> None:
@@ -172,6 +195,7 @@ class Machine:
         return all(self._network.reaches(self.name, host) for host in self.needs(run))
 
     def _finish(self, run: ContainerState, code: int) -> None:
+        self._note(run.id, "ended")
         done = self._runs[run.id] = replace(run, exit=ContainerExit(code, self._clock.now()))
         for future in self._waiting.pop(run.id, ()):
             if not future.done():

@@ -37,12 +37,15 @@ class SimRuntime:
         return started
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float
+        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
     ) -> ExecResult:
-        """A command in a container: it tells whether the process is ready."""
+        """A command in a container: a hook takes its time, any other tells whether the process is ready."""
         run = self._machine.run(container)
         if run is None or run.exit is not None:
             raise ContainerError("container: the container is not running")
+        if once:
+            await self._machine.run_once(container, once, timeout)
+            return ExecResult(0)
         return ExecResult(0 if self._machine.ready(run) else 1)
 
     async def signal(self, container: str, number: int) -> None:

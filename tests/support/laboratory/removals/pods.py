@@ -21,9 +21,9 @@ from vacate.embedded.controllers.statefulset.plan import Creation
 from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.errors import NotFound
 from vacate.kube.nodes import readiness
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.model import PodProgress
 from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerState
 
 Patch = pytest.MonkeyPatch
@@ -75,7 +75,7 @@ def a_pod_goes_before_its_processes(patch: Patch) -> None:
     one that goes on; only then the pod is deleted.
     """
 
-    async def clean(self: PodReconciler, held: HeldPod) -> None:
+    async def clean(self: PodReconciler, held: PodWorker) -> None:
         return None
 
     patch.setattr(PodProgress, "busy", property(lambda _: False))

@@ -14,8 +14,8 @@ from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirme
 from vacate.controllers.exclusivevolumes.view import View
 from vacate.kube.exclusivevolumes import Attachment, attachment_patch
 from vacate.kube.nodes import readiness
-from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.leftovers import Leftovers
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.volumes import manager as podvolumes
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
 from vacate.nodeagent.volumes.inuse import VolumesInUse
@@ -97,7 +97,7 @@ def a_ready_node_frees_the_volume(patch: Patch) -> None:
     """A pod that is gone is taken for ended as soon as its node is ready, which it says at once."""
     _nodes_are_not_asked(patch)
 
-    async def nothing(self: Leftovers) -> list[HeldPod]:
+    async def nothing(self: Leftovers) -> list[PodWorker]:
         return []
 
     patch.setattr(Leftovers, "find", nothing)

@@ -47,6 +47,7 @@ def start_container(plan: Plan, folder: str, boot: str, now: float) -> Plan:
         "cwd": plan["cwd"],
         "view": bool(plan.get("view")),
         "user": plan.get("user"),
+        "once": {},  # what was done to it and is not to be repeated
         "exit": None,
     }
     if record["cgroup"]:

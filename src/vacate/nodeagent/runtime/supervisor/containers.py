@@ -22,6 +22,7 @@ class Container:
 
     def __init__(self, record: Record, home: str, *, child: bool) -> None:
         self.record = record
+        record.setdefault("once", {})
         self.marker = procfs.marker(home, str(record["id"]))
         self.marks = Marks(str(record.get("log", "")))
         self.child = child  # whether its exit code will come by itself

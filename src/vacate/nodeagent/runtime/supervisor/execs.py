@@ -17,8 +17,17 @@ _OUTPUT = 10 * 1024  # as much as anyone reads in an event
 class Exec:
     """A command under way. Its output is registered with the selector until it ends."""
 
-    def __init__(self, pid: int, output: int, deadline: float, client: Client, number: int) -> None:
-        self.pid, self.output, self.deadline, self.client, self.number = pid, output, deadline, client, number
+    def __init__(
+        self,
+        pid: int,
+        output: int,
+        deadline: float,
+        waiting: list[tuple[Client, int]],  # who is answered, and to which request
+        container: str,
+        once: str,
+    ) -> None:
+        self.pid, self.output, self.deadline, self.waiting = pid, output, deadline, waiting
+        self.container, self.once = container, once
         self.text = b""
         self.timed_out = False
 

@@ -146,22 +146,48 @@ class Supervisor:
         self.by_pid[record["pid"]] = container
         return containers.describe(container)
 
-    def do_exec(self, client: Client, request: dict[str, Any]) -> None:
-        """Run a command in a container; the answer comes when it has ended."""
-        container = self.containers[request["id"]]
+    def do_exec(self, client: Client, request: dict[str, Any]) -> dict[str, Any] | None:
+        """Run a command in a container; the answer comes when it has ended.
+
+        One with a name is run once, whoever asks again: an agent that restarts waits for it.
+        """
+        container, once = self.containers[request["id"]], request.get("once") or ""
         if container.ended or container.main_gone:
             raise children.StartError("container", "the container is not running")
+        begun = container.record["once"]
+        if once and once in begun:
+            for command in self.execs.values():
+                if (command.container, command.once) == (container.id, once):
+                    command.waiting.append((client, request["number"]))
+                    return None
+            if begun[once] is None:
+                raise children.StartError(once, "it was begun, and how it ended is lost; it is not repeated")
+            return dict(begun[once])
+        if once:
+            self._remember(container, once, None)
         pid, output = children.start_exec(request, container.record)
         deadline = time.monotonic() + request["timeout"]
-        self.execs[pid] = Exec(pid, output, deadline, client, request["number"])
+        waiting = [(client, request["number"])]
+        self.execs[pid] = Exec(pid, output, deadline, waiting, container.id, once)
         self.selector.register(output, selectors.EVENT_READ, lambda: self.execs[pid].collect(self.selector))
+        return None
 
     def do_signal(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a signal; to one that is gone nothing is sent."""
-        container = self.containers.get(request["id"])
-        if container is not None:
-            container.signal(request["signal"])
+        """Send a signal; to one that is gone nothing is sent, and SIGTERM is sent once."""
+        container, number = self.containers.get(request["id"]), request["signal"]
+        if container is not None and (number != signal.SIGTERM or "TERM" not in container.record["once"]):
+            if number == signal.SIGTERM:
+                self._remember(container, "TERM", {})
+            container.signal(number)
         return {}
+
+    def _remember(self, container: Container, once: str, result: dict[str, Any] | None) -> None:
+        """What was done to a container once, also for the next supervisor."""
+        container.record["once"][once] = result
+        try:
+            records.write(self.records, container.record)
+        except OSError as error:
+            self._log(f"{container.id}: {once} is not on disk: {error}")
 
     def do_remove(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
         """Forget a container that has ended."""
@@ -215,8 +241,11 @@ class Supervisor:
 
     def _finish(self, command: Exec, code: int) -> None:
         result = command.finish(self.selector, code)
-        if command.client in self.clients:
-            command.client.send({"number": command.number, "ok": result})
+        if command.once and (container := self.containers.get(command.container)) is not None:
+            self._remember(container, command.once, result)
+        for client, number in command.waiting:
+            if client in self.clients:
+                client.send({"number": number, "ok": result})
 
     def _settle(self) -> None:
         """When the first process of a container ends, all others end with it: only then is it over."""
