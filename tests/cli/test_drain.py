@@ -27,6 +27,7 @@ from vacate.cli.drain.start import DrainOptions, StartedDrain, detach_from, star
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.errors import ConfigError
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.wire.message import Request, Response
 
@@ -245,3 +246,33 @@ async def test_a_node_that_is_drained_is_a_success(
     captured = capsys.readouterr()
     assert captured.err == ""
     assert "node/n1 drained: 3 pods evicted" in captured.out
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+async def test_a_topology_key_that_no_node_has_is_refused(server: Embedded, labelled: bool) -> None:
+    labels = {"zone": "a"} if labelled else {}
+    await server.seed(NODES, {"metadata": {"name": "n2", "labels": labels}, "spec": {}, "status": {}})
+    spec = {"pods": PODS_REFUSED, "topologyKey": "zone"}
+    options = replace(OPTIONS, nodes=("n1", "n2"), spec=spec, dry_run=True)
+    drained = start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain())
+    if labelled:
+        assert await drained == 0
+    else:
+        with pytest.raises(ConfigError, match="--topology-key: none of these nodes has the label zone"):
+            await drained
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_another_drain_of_the_same_node_is_mentioned(
+    server: Embedded, capsys: pytest.CaptureFixture[str], dry_run: bool
+) -> None:
+    for name, phase in (("older", "Draining"), ("over", "Drained")):
+        meta = {"name": name, "uid": name, "generation": 1}
+        spec = {"nodes": ["n1", "n2"], "pods": PODS_REFUSED}
+        await server.seed(NODEMAINTENANCES, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
+    options = replace(OPTIONS, dry_run=dry_run, detach=True)
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
+    err = capsys.readouterr().err
+    assert "node/n1 is also drained by nodemaintenance/older" in err
+    assert "drain --follow older" in err
+    assert "nodemaintenance/over" not in err

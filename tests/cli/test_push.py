@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 import pytest
 
@@ -11,7 +13,7 @@ from support.simulated.maintenances import drain, phase, web
 from support.simulated.workloads import events_of
 from vacate.api.kinds import NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS
 from vacate.cli.common.connection import Cluster
-from vacate.cli.push import Retrying, retried, skip_turn
+from vacate.cli.push import Retrying, pushed, retried, skip_turn
 from vacate.errors import ConfigError, NotFound
 from vacate.sim.cluster import World
 from vacate.testing import pdb
@@ -111,3 +113,19 @@ def test_two_interceptors_are_skipped_one_after_the_other() -> None:
 def test_what_cannot_be_tried_again_is_a_usage_error(text: str) -> None:
     with pytest.raises(click.BadParameter):
         retried(text)
+
+
+@pytest.mark.unit
+async def test_results_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    async def act(target: str) -> str:
+        if target == "b":
+            raise ConfigError("there is no eviction request for pod b")
+        return "pod/a is tried again"
+
+    assert await pushed(("a", "b"), act, "json") == [0, 1]
+    out, err = capsys.readouterr()
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"target": "a", "done": True, "message": "pod/a is tried again"},
+        {"target": "b", "done": False, "message": "there is no eviction request for pod b"},
+    ]
+    assert err == ""

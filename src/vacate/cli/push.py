@@ -7,7 +7,7 @@ Admission records who wrote it, and the controller does the rest.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import click
 
@@ -19,12 +19,13 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import RETRIED, SKIPPED, note
-from vacate.cli.common.exitcodes import complain, each, end, interrupted
+from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.managerwatch import say_if_unattended
+from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import pod_name, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid, typed_request
-from vacate.cli.common.remedies import no_maintenance, no_node
+from vacate.cli.common.remedies import no_maintenance, no_node, with_remedy
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.identity import cluster_user
@@ -44,6 +45,40 @@ _DRAINS = ("nodemaintenance/", "nodemaintenances/", "drain/")
 _PODS = ("pod/", "pods/", "po/")
 
 
+_json_option = click.option(
+    "-o", "--output", type=click.Choice([JSON]), default=None, help="Print a JSON object for each target."
+)
+
+
+async def pushed(
+    targets: Sequence[str], do: Callable[[str], Awaitable[str]], output: str | None, kind: str = ""
+) -> list[int]:
+    """Do the same for all targets and print what was done, or why not; the exit codes.
+
+    `kind` stands before the names of targets in errors, where the errors do not name them.
+    """
+    ends: Sequence[tuple[str, str | VacateError]]
+    try:
+        ends = await each(targets, do)
+    except VacateError as error:  # the same for all of them
+        if output != JSON and not kind:
+            raise
+        ends = [(target, error) for target in targets]
+    codes = []
+    for target, result in ends:
+        failed = isinstance(result, VacateError)
+        codes.append(FAILED if failed else 0)
+        if output == JSON:
+            shown = str(with_remedy(result)) if isinstance(result, VacateError) else result
+            made = {"target": target, "done": not failed, "message": shown}
+            terminal.echo_document(json_text(made, indent=False))
+        elif isinstance(result, VacateError):
+            complain(target, result, kind=kind)
+        else:
+            terminal.echo(result)
+    return codes
+
+
 def retried(text: str) -> str:
     """A pod, a node or a drain, as NAME or TYPE/NAME."""
     name = text.rpartition("/")[2]
@@ -61,7 +96,8 @@ def retried(text: str) -> str:
     "targets", type=retried, shell_complete=complete_pods, nargs=-1, required=True, metavar="POD|NODE|DRAIN…"
 )
 @cluster_options
-def retry(targets: tuple[str, ...], reach: Connection) -> None:
+@_json_option
+def retry(targets: tuple[str, ...], reach: Connection, output: str | None) -> None:
     """Try blocked evictions again at once.
 
     The eviction is attempted without waiting for the next scheduled attempt. If it is refused again,
@@ -75,12 +111,7 @@ def retry(targets: tuple[str, ...], reach: Connection) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            for target, result in await each(tuple(dict.fromkeys(targets)), Retrying(cluster).retry):
-                if isinstance(result, VacateError):
-                    codes.append(complain(target, result, kind=""))
-                else:
-                    terminal.echo(result)
-                    codes.append(0)
+            codes.extend(await pushed(tuple(dict.fromkeys(targets)), Retrying(cluster).retry, output))
             if 0 in codes:
                 await say_if_unattended(cluster)
 
@@ -93,7 +124,8 @@ def retry(targets: tuple[str, ...], reach: Connection) -> None:
 @click.argument("pod", type=pod_name, shell_complete=complete_pods)
 @click.argument("interceptor", type=subdomain)
 @cluster_options
-def skip(pod: str, interceptor: str, reach: Connection) -> None:
+@_json_option
+def skip(pod: str, interceptor: str, reach: Connection, output: str | None) -> None:
     """End the turn of an interceptor that does not respond.
 
     The turn counts as failed, and the next interceptor is active, or the pod is evicted. An interceptor whose
@@ -105,11 +137,11 @@ def skip(pod: str, interceptor: str, reach: Connection) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            try:
-                terminal.echo(await skip_turn(cluster, pod, interceptor))
+            codes.extend(
+                await pushed((pod,), lambda one: skip_turn(cluster, one, interceptor), output, "pod/")
+            )
+            if 0 in codes:
                 await say_if_unattended(cluster)
-            except VacateError as error:
-                codes.append(complain(pod, error))
 
     if run_until_signalled(work):
         interrupted()

@@ -65,7 +65,7 @@ def _columns(row: NodeProgress, now: dt.datetime, size: int) -> list[str]:
     drawn = f"{bar(row.percent, size)} " if size else ""
     columns = [f"{drawn}{row.percent:>3}%", f"{row.phase:<{_PHASE}}"]
     if row.phase == DRAINED:
-        return [*columns, f"{counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}"]
+        return [*columns, f"{_evicted(row)}{_ignored(row)}"]
     if row.phase in _COUNTED:
         left = left_of(row.estimated_finish_time, now)
         return [*columns, f"{row.pods_evicted}/{row.pods_total} pods{left}"]
@@ -181,12 +181,15 @@ def summary(maintenance: NodeMaintenance, now: dt.datetime) -> list[str]:
     for row in maintenance.status.nodes:
         took = "" if row.start_time is None else f" in {span((row.drained_time or now) - row.start_time)}"
         if row.phase == DRAINED:
-            lines.append(
-                f"node/{row.name} drained{took}: {counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}"
-            )
+            lines.append(f"node/{row.name} drained{took}: {_evicted(row)}{_ignored(row)}")
         else:
             lines.append(f"node/{row.name} is {row.phase.lower()}: {row.message}")
     return lines
+
+
+def _evicted(row: NodeProgress) -> str:
+    forced = f" ({row.pods_forced} past a disruption budget or an interceptor)" if row.pods_forced else ""
+    return f"{counted(row.pods_evicted, 'pod')} evicted{forced}"
 
 
 def _ignored(row: NodeProgress) -> str:

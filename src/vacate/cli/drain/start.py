@@ -7,6 +7,7 @@ import contextlib
 import datetime as dt
 import sys
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -25,14 +26,16 @@ from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OU
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import list_maintenances
 from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
 from vacate.cli.drain.preview import preview
 from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.views.maintenance import is_draining
 from vacate.views.managerhealth import ManagerHealth
-from vacate.views.phrases import counted, span
+from vacate.views.phrases import command_line, counted, span
 
 _SET_BY_OPTIONS = {
     "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "order",
@@ -110,6 +113,11 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     """Create the maintenance, or find it, and follow it where that is wanted; the exit code."""
     nodes = await find_nodes(cluster, options.nodes, options.selector)
     found = [node.metadata.name for node in nodes]
+    key = options.spec.get("topologyKey")
+    if key and not any(key in node.metadata.labels for node in nodes):
+        raise ConfigError(
+            f"--topology-key: none of these nodes has the label {key}; see: kubectl get nodes --show-labels"
+        )
     name = maintenance_name(found)
     body: Obj = {
         "apiVersion": NODEMAINTENANCES.api_version,
@@ -121,6 +129,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     pods = await preview(cluster, typed, dry_run=options.dry_run, output=options.output)
     if pods is None:
         return FAILED
+    await _mention_others(cluster, name, found)
     if options.dry_run:
         return 0
     started.asked = name
@@ -152,6 +161,17 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
         _event(cluster, options, "detached", name)
         return 0
     return await follow_drain(cluster, name, options)
+
+
+async def _mention_others(cluster: Cluster, name: str, nodes: Sequence[str]) -> None:
+    """Say which of the nodes other NodeMaintenances drain as well: all of them are undone separately."""
+    for one in await list_maintenances(cluster) or ():
+        other = one.metadata.name
+        for node in nodes if other != name else ():
+            if is_draining(one, node):
+                follow = command_line(program_name(), "drain", "--follow", other)
+                text = f"node/{node} is also drained by nodemaintenance/{other}; see: {follow}"
+                terminal.echo(text, err=True)
 
 
 async def follow_drain(cluster: Cluster, name: str, options: DrainOptions) -> int:
