@@ -195,6 +195,29 @@ def test_two_electors_share_a_lease() -> None:
     simulate(main)
 
 
+def test_a_lease_is_given_back_in_the_middle_of_a_renewal() -> None:
+    """The renewal is on its way to a slow disk, and every request is answered without a pause."""
+
+    async def main(sim: Sim) -> None:
+        log = MemoryLog(clock=sim.clock, latency=lambda: 0.5)
+        server = await open_server(ServerParts(log, sim.clock, sim.stream("server")))
+        client = Client(InProcessTransport(server, ADMIN))
+        elector = LeaderElector(
+            client, sim.clock, sim.stream("a"), Metrics(),
+            name="vacate", namespace="kube-system", identity="a", contested=False,
+        )  # fmt: skip
+        async with running(elector.hold()):
+            await sim.clock.sleep(60)
+            store = server.storage.store
+            while store.tip_revision == store.revision:
+                await sim.clock.sleep(0.1)
+        lease = await client.get(LEASES, "vacate", "kube-system")
+        assert lease["spec"]["holderIdentity"] == ""
+        await store.aclose()
+
+    simulate(main)
+
+
 def test_events_are_accepted_and_counted() -> None:
     async def main(sim: Sim) -> None:
         async with cluster(sim) as server:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 import pytest
 
 from support.embedded import embedded
-from vacate.api.kinds import PRIORITYCLASSES
+from vacate.api.kinds import CONFIGMAPS, PRIORITYCLASSES
+from vacate.api.objects import Obj
 from vacate.embedded.apiserver.response.stored import same_object
 
 pytestmark = pytest.mark.unit
@@ -43,3 +46,26 @@ async def test_pods_that_name_no_priority_class_get_the_default_one() -> None:
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         made = await server.ask("POST", "/api/v1/namespaces/d/pods", pod)
         assert (made.body["spec"]["priorityClassName"], made.body["spec"]["priority"]) == ("usual", 100)
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT", "POST"])
+async def test_who_is_refused_for_a_write_under_way_can_read_it(method: str) -> None:
+    collection = "/api/v1/namespaces/d/configmaps"
+    async with embedded(slow=5) as server:
+        made: Obj = {"metadata": {"name": "c"}, "data": {"a": "1"}}
+        if method != "POST":
+            made = (await server.ask("POST", collection, made)).body
+        path = collection if method == "POST" else f"{collection}/c"
+        media = "application/merge-patch+json" if method == "PATCH" else "application/json"
+
+        async def write(value: str) -> int:
+            body = {**made, "data": {"a": value}}
+            return (await server.ask(method, path, body, content_type=media)).code
+
+        first = asyncio.create_task(write("2"))
+        await asyncio.sleep(0)
+        assert await write("3") == 409
+        stored = server.stored(CONFIGMAPS, "c")
+        assert stored is not None
+        assert stored["data"] == {"a": "2"}
+        assert await first < 300

@@ -82,7 +82,7 @@ class ApiServer:
         started = self.storage.clock.monotonic()
         address = route(request)
         try:
-            response = await self._answer(request, address)
+            response = await self._answer_readably(request, address)
         except errors.ApiError as error:
             response = refusal(error)
         except errors.StoreError as error:
@@ -94,6 +94,19 @@ class ApiServer:
             response.body = self._measure.watched(address, response.body)
         self._measure.answered(address, response.status, self.storage.clock.monotonic() - started)
         return response
+
+    async def _answer_readably(self, request: Request, address: Route) -> Response:
+        """A write is refused when what it is refused for can be read.
+
+        That may be a write that is still on its way to the disk. A client of this process that looks again
+        and tries again without a pause would otherwise do so for ever: nothing else would run.
+        """
+        try:
+            return await self._answer(request, address)
+        except errors.ApiError:
+            if request.method != "GET":
+                await self.storage.store.wait_for(self.storage.store.tip_revision)
+            raise
 
     async def _answer(self, request: Request, address: Route) -> Response:
         if len(request.body) > MAX_BODY_BYTES:
