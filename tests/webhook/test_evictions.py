@@ -411,7 +411,7 @@ async def test_an_answer_says_since_when_no_manager_works_and_stops_when_one_doe
         assert (await server.ask("PATCH", path, patch, content_type=kind)).code == 200
 
     async def answer() -> str:
-        server.clock.move(3)
+        server.clock.move(2.1)
         return str((await evict(hook)).refusal["message"])
 
     await evict(hook)
