@@ -10,7 +10,7 @@ from support.arms.kube import REAL
 from support.arms.marks import CONFORMANCE, without
 from support.arms.objects import binding, pod, role, rule
 from support.evictionrequests import FIRST, FORBID, SECOND, a_pod, a_request, complete, request
-from support.oddversions import WRITES, check_request
+from support.oddversions import FORMS, WRITES, check_forms, check_request
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, ROLEBINDINGS, ROLES
 
 pytestmark = [CONFORMANCE, without(REAL, because="admission is not there without a webhook")]
@@ -86,6 +86,13 @@ async def test_update(api: CaseApi) -> None:
 async def test_no_version_passes_the_rules(api: CaseApi, write: str) -> None:
     made = await a_request(api, "web", FIRST)
     await check_request(api.arm, api.at(EVICTIONREQUESTS, made["metadata"]["name"]), write, made)
+
+
+@without("kubectl", because="kubectl sends JSON")
+async def test_no_form_of_a_body_passes_the_rules(api: CaseApi) -> None:
+    made = await a_request(api, "web", FIRST)
+    refused = dict.fromkeys(FORMS, 415)  # a real server takes YAML
+    await check_forms(api.arm, api.at(EVICTIONREQUESTS, made["metadata"]["name"]), made, refused)
 
 
 @pytest.mark.parametrize("form", [JSON_PATCH, MERGE_PATCH], ids=["json", "merge"])

@@ -33,7 +33,7 @@ from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
-from vacate.install.settings import DEFAULT_HOOKS, FailurePolicy, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, DEFAULT_NAMESPACE, FailurePolicy, ShutdownAgent
 from vacate.webhook import evictionbridge, handler
 from vacate.webhook.reviewer import PATHS
 
@@ -457,3 +457,11 @@ def test_alerts_and_dashboard_speak_of_metrics_that_exist() -> None:
     } <= found
     # A manager shows these only when it is asked to: everyone in the cluster could read the names of pods.
     assert not [metric for metric in found if metric.startswith("evictionrequest_controller")]
+
+
+@pytest.mark.parametrize("settings", [Settings(), EVERYTHING], ids=["default", "everything"])
+def test_another_namespace_is_another_everywhere(settings: Settings) -> None:
+    """Kustomize changes neither expressions nor arguments: who wants another has it printed."""
+    made = json.dumps(objects(replace(settings, namespace="elsewhere")))
+    assert DEFAULT_NAMESPACE not in made
+    assert "system:serviceaccount:elsewhere:vacate-manager" in made

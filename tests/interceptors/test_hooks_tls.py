@@ -28,10 +28,13 @@ class Service:
 
     def __init__(self) -> None:
         self.tokens: list[str | None] = []
+        self.repeats = False
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.tokens.append(request.headers.get("Authorization"))
+        if self.repeats:
+            return web.json_response({"message": f"you sent {self.tokens[-1]}"}, status=409)
         return web.Response(status=204)
 
     def hook(self, ca_file: Path | None, token_file: Path | None = None) -> HttpHook:
@@ -131,6 +134,16 @@ async def test_a_token_is_read_for_each_call(
         write(token, text)
         assert (await caller.call(hook, CALL)).status == 204
     assert service.tokens == ["Bearer first", "Bearer second"]
+
+
+async def test_a_token_that_the_service_repeats_is_not_shown(
+    serve: Serve, authority: KeyPair, ca_file: Path, tmp_path: Path
+) -> None:
+    service = await serve(new_server(authority, "flush", [HERE], NOW))
+    service.repeats, token = True, tmp_path / "token"
+    write(token, "s3cret-t0ken")
+    answer = await HttpCaller().call(service.hook(ca_file, token), CALL)
+    assert (answer.status, answer.body) == (409, b'{"message": "you sent Bearer ***"}')
 
 
 @pytest.mark.parametrize("empty", ["", "\n"])

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from support.arms import objects as make
 from support.arms.arm import MERGE_PATCH, As, Obj
-from support.oddversions import WRITES, check_request
+from support.oddversions import WRITES, check_forms, check_request
 from support.processes.webhook import WebhookProcess
 from support.realcluster.definitions import until
 from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
@@ -148,6 +148,13 @@ async def test_no_version_passes_the_rules(plane: Plane, write: str) -> None:
         pod = (await plane.pod(f"odd-{write}", {f"{PREFIX}/priority_a.example.com": "1"})).ok(201)
         made = (await plane.request(pod)).ok(201)
         await check_request(plane.arm, KIND.object_path(made["metadata"]["name"], HERE), write, made)
+
+
+async def test_no_form_of_a_body_passes_the_rules(plane: Plane) -> None:
+    async with plane.answering():
+        pod = (await plane.pod("odd-form", {f"{PREFIX}/priority_a.example.com": "1"})).ok(201)
+        made = (await plane.request(pod)).ok(201)
+        await check_forms(plane.arm, KIND.object_path(made["metadata"]["name"], HERE), made)
 
 
 async def test_what_is_oversized_is_refused_and_costs_the_webhook_little(plane: Plane) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from vacate.api.identity import Access, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.errors import ConfigError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,13 @@ class ObjectLookup:
     kind: Kind
     namespace: str
     name: str
+
+    async def found(self, client: Client) -> Obj | None:
+        """The object at the API server; None where there is none, or can be none of such a name."""
+        try:
+            return await client.get(self.kind, self.name, self.namespace)
+        except (NotFound, ConfigError):
+            return None
 
 
 Question = AccessCheck | ObjectLookup

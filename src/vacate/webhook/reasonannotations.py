@@ -22,7 +22,7 @@ from vacate.api.objects import Obj, dig, terminating
 from vacate.api.terminationreason import ANNOTATION
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ApiError, ConfigError, NotFound, TransportError
+from vacate.errors import ApiError, NotFound, TransportError
 from vacate.webhook.admissionreview import AdmissionRequest
 from vacate.webhook.lookups import LookupResults, ObjectLookup, Unanswered
 
@@ -57,18 +57,13 @@ class ReasonAnnotator:
         if deletion.untouched:
             return
         try:
-            pod = await self._pod(request) if eviction else request.old_object
+            named = ObjectLookup(PODS, request.namespace or "", request.name or "")
+            pod = await named.found(self._client) if eviction else request.old_object
             if pod is not None and _is_one(pod, request):
                 await self._write(deletion, pod, check)
         except (ApiError, TransportError, TimeoutError) as error:
             why = str(error) or "whether its caller may evict it was not known in time"
             _log.warning("pod %s/%s gets no reason: %s", request.namespace, request.name, why)
-
-    async def _pod(self, request: AdmissionRequest) -> Obj | None:
-        try:
-            return await self._client.get(PODS, request.name or "", request.namespace or "")
-        except (NotFound, ConfigError):
-            return None
 
     async def _write(self, deletion: PodDeletion, pod: Obj, check: Callable[[], Awaitable[None]]) -> None:
         known = LookupResults()
@@ -79,7 +74,7 @@ class ReasonAnnotator:
             except Unanswered as broken_off:
                 question = broken_off.question
                 assert isinstance(question, ObjectLookup)
-                known = known.with_object(question, await self._found(question))
+                known = known.with_object(question, await question.found(self._client))
         if not change:
             return
         if deletion.eviction:
@@ -110,12 +105,6 @@ class ReasonAnnotator:
             return
         except (ApiError, TransportError) as error:
             _log.warning("pod %s keeps a reason that is not true: %s", meta["name"], error)
-
-    async def _found(self, question: ObjectLookup) -> Obj | None:
-        try:
-            return await self._client.get(question.kind, question.name, question.namespace)
-        except (NotFound, ConfigError):
-            return None
 
 
 def _is_one(pod: Obj, request: AdmissionRequest) -> bool:

@@ -20,10 +20,9 @@ from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
-from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ApiError, BadRequest, ConfigError, NotFound
+from vacate.errors import ApiError, BadRequest
 from vacate.eviction.callers import DEFAULT_WAIT, UnverifiedCallers
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
@@ -200,21 +199,13 @@ class Reviewer:
             known = await self._more(known, question, user)
             if not known.rights[question]:
                 return known
-        found = await asyncio.gather(*map(self._what_is, objects))
+        found = await asyncio.gather(*(one.found(self._client) for one in objects))
         return LookupResults(known.rights, dict(zip(objects, found, strict=True)))
 
     async def _more(self, known: LookupResults, question: Question, user: User) -> LookupResults:
         if isinstance(question, AccessCheck):
             return known.with_right(question, await self._access.allowed(question.access(user)))
-        return known.with_object(question, await self._what_is(question))
-
-    async def _what_is(self, question: ObjectLookup) -> Obj | None:
-        try:
-            return await self._client.get(question.kind, question.name, question.namespace)
-        except NotFound:
-            return None
-        except ConfigError:
-            return None  # no object can have such a name
+        return known.with_object(question, await question.found(self._client))
 
 
 def review_with(

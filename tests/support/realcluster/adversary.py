@@ -11,25 +11,21 @@ import base64
 import contextlib
 import functools
 import http.client
-import json
 import ssl
 import subprocess
-import tempfile
-import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from support.certificates import Authority
 from support.evictions.namespace import is_ready, pod_body
 from support.https import Https, Obj, Reply
 from support.processes.cluster import vacate
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
+from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.kinds import (
@@ -186,24 +182,27 @@ def refused(reply: Reply, *parts: str, codes: tuple[int, ...] = (403, 422)) -> s
     return reply.text
 
 
-class CompanyWebhook(ThreadingHTTPServer):
-    """A company's own validating webhook for evictions and deletions: it refuses some users, or is slow."""
+class _CompanyHandler(JsonHandler):
+    server: CompanyWebhook
 
-    daemon_threads = True
+    def do_POST(self) -> None:  # noqa: N802  as the base class calls it
+        review = self.sent()["request"]
+        self.server.reviewed.append(review)
+        answer: Obj = {"uid": review["uid"], "allowed": True}
+        if review["userInfo"]["username"] in self.server.refuses:
+            time.sleep(self.server.seconds)  # it is what the company's webhook takes, not a wait of a test
+            answer |= {"allowed": False, "status": {"code": 403, "message": "not by company policy"}}
+        self.answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+
+
+class CompanyWebhook(TlsServer):
+    """A company's own validating webhook for evictions and deletions: it refuses some users, or is slow."""
 
     def __init__(self) -> None:
         self.refuses: frozenset[str] = frozenset()
         self.seconds = 0.0
         self.reviewed: list[Obj] = []
-        self.authority = Authority()
-        super().__init__(("127.0.0.1", 0), _CompanyHandler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        pair = self.authority.issue("company")
-        with tempfile.NamedTemporaryFile("wb", suffix=".pem") as file:  # the ssl module reads files only
-            file.write(pair.certificate + pair.key)
-            file.flush()
-            context.load_cert_chain(file.name)
-        self.socket = context.wrap_socket(self.socket, server_side=True)
+        super().__init__(_CompanyHandler)
 
     @contextlib.contextmanager
     def refusing(self, *users: str, seconds: float = 0.0) -> Iterator[None]:
@@ -230,7 +229,7 @@ class CompanyWebhook(ThreadingHTTPServer):
             "rules": [rule("pods", "DELETE"), rule("pods/eviction", "CREATE")],
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": TENANTS}},
             "clientConfig": {
-                "url": f"https://127.0.0.1:{self.server_address[1]}/",
+                "url": f"{self.url}/",
                 "caBundle": base64.b64encode(self.authority.pem).decode(),
             },
             "sideEffects": "None",
@@ -238,28 +237,6 @@ class CompanyWebhook(ThreadingHTTPServer):
             "timeoutSeconds": 10,
         }
         return _admission("ValidatingWebhookConfiguration", "company", webhooks=[hook])
-
-
-class _CompanyHandler(BaseHTTPRequestHandler):
-    server: CompanyWebhook
-
-    def do_POST(self) -> None:
-        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-        self.server.reviewed.append(review)
-        answer: Obj = {"uid": review["uid"], "allowed": True}
-        if review["userInfo"]["username"] in self.server.refuses:
-            time.sleep(self.server.seconds)  # it is what the company's webhook takes, not a wait of a test
-            answer |= {"allowed": False, "status": {"code": 403, "message": "not by company policy"}}
-        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the base class has it
-        """Nothing."""
 
 
 COMPANY_LABEL = "company.example.com/seen"
@@ -504,12 +481,8 @@ class Site:
 @contextlib.contextmanager
 def site(folder: Path, nodes: int) -> Iterator[Site]:
     """All of it, for as long as the block runs."""
-    company = CompanyWebhook()
-    thread = threading.Thread(target=company.serve_forever, daemon=True)
-    thread.start()
-    try:
-        with real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK) as cluster:
-            yield Site(cluster, company)
-    finally:
-        company.shutdown()
-        company.server_close()
+    with (
+        serving(CompanyWebhook()) as company,
+        real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK) as cluster,
+    ):
+        yield Site(cluster, company)

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import datetime as dt
-import json
-import ssl
-import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import REVIEW_SECONDS
+from support.tlsserver import JsonHandler, TlsServer, serving
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.pki.issue import new_authority, new_server
 
 CONFIGURATIONS = Kind(
     "admissionregistration.k8s.io",
@@ -31,31 +24,18 @@ CONFIGURATIONS = Kind(
 )
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(JsonHandler):
     server: OtherWebhook
-    protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
-        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-        body = json.dumps(self.server.reviewed(review)).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the base class has it
-        """Nothing."""
+    def do_POST(self) -> None:  # noqa: N802  as the base class calls it
+        self.answer(self.server.reviewed(self.sent()["request"]))
 
 
-class OtherWebhook(ThreadingHTTPServer):
+class OtherWebhook(TlsServer):
     """Refuses, or takes its time; what it was asked is kept."""
 
-    daemon_threads = True
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.socket = context.wrap_socket(self.socket, server_side=True)
+    def __init__(self) -> None:
+        super().__init__(_Handler)
         self.refuses = False
         self.seconds = 0.0
         self.asked: list[dict[str, Any]] = []
@@ -73,17 +53,8 @@ class OtherWebhook(ThreadingHTTPServer):
 @contextlib.asynccontextmanager
 async def other_webhook(place: EvictionNamespace) -> AsyncIterator[OtherWebhook]:
     """One for deletions and evictions of the namespace, which the API server knows of."""
-    now, context = dt.datetime.now(dt.UTC), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority = new_authority("other", now)
-    leaf = new_server(authority, "other", ["127.0.0.1"], now)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "server.pem"
-        file.write_bytes(leaf.certificate_pem + leaf.key_pem)
-        context.load_cert_chain(file)
     name = f"other.{place.namespace}.example.com"
-    with OtherWebhook(context) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(OtherWebhook()) as server:
         rules = [
             {"apiGroups": [""], "apiVersions": ["v1"], "operations": [verb], "resources": [resource]}
             for verb, resource in (("CREATE", "pods/eviction"), ("DELETE", "pods"))
@@ -93,8 +64,8 @@ async def other_webhook(place: EvictionNamespace) -> AsyncIterator[OtherWebhook]
             "rules": rules,
             "matchConditions": [{"name": "here", "expression": f"request.namespace == '{place.namespace}'"}],
             "clientConfig": {
-                "url": f"https://127.0.0.1:{server.server_port}/",
-                "caBundle": base64.b64encode(authority.certificate_pem).decode(),
+                "url": f"{server.url}/",
+                "caBundle": base64.b64encode(server.authority.pem).decode(),
             },
             "failurePolicy": "Fail",
             "sideEffects": "None",
@@ -114,5 +85,3 @@ async def other_webhook(place: EvictionNamespace) -> AsyncIterator[OtherWebhook]
             yield server
         finally:
             await place.client.delete(CONFIGURATIONS, name)
-            server.shutdown()
-            thread.join()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from vacate.fencing.agentprotocol import redacted
 from vacate.httpclient.addresses import literal
 from vacate.httpclient.service import Answer, CallFailed, post_json
 from vacate.interceptors.hooks.annotations import HttpHook
@@ -27,11 +29,12 @@ class HttpCaller:
     """By HTTP. Tokens and authorities are read for each call: they are renewed while this process runs."""
 
     async def call(self, hook: HttpHook, body: Mapping[str, Any]) -> Answer:
-        """Send the call on a connection of its own."""
+        """Send the call on a connection of its own. The token is no part of an answer that repeats it."""
         headers = {"Idempotency-Key": str(body["idempotencyKey"])}
-        if hook.target.token_file:
-            headers["Authorization"] = f"Bearer {_read(hook.target.token_file)}"
-        return await post_json(
+        token = _read(hook.target.token_file) if hook.target.token_file else ""
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        answer = await post_json(
             hook.url,
             body,
             seconds=CALL_SECONDS,
@@ -40,6 +43,8 @@ class HttpCaller:
             # An address that the administrator's list itself contains may be any.
             listed=literal(urlsplit(hook.url).hostname or ""),
         )
+        shown = redacted(answer.body.decode(errors="replace"), {"bearer": token}, ("bearer",))
+        return replace(answer, body=shown.encode())
 
 
 def _read(file: str) -> str:
