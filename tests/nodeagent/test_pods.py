@@ -194,3 +194,15 @@ def _cmdline(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+async def test_a_pod_ends_when_its_active_deadline_is_over(place: AgentCluster) -> None:
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> hooks"]}}}
+    script = "trap 'cat hooks; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+    made = await place.create("web", script, activeDeadlineSeconds=1, container={"lifecycle": hook})
+    ended = await place.until("web", lambda one: one["status"].get("phase") == "Failed")
+    assert ended["status"]["reason"] == "DeadlineExceeded"
+    assert "DisruptionTarget" not in [one["type"] for one in ended["status"]["conditions"]]
+    assert "hook" in await place.logged(made, "hook")
+    await place.client.delete(PODS, "web", "default")
+    await place.gone("web")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +54,26 @@ def test_a_command_that_ends_while_others_are_reaped_is_answered(tmp_path: Path)
     assert done.stdout == '{"number": 7, "ok": {"code": 137, "timed_out": false, "output": ""}}\n', (
         done.stderr
     )
+
+
+# Opened by whatever starts the supervisor, and inherited by it.
+STARTED_WITH_A_DESCRIPTOR = """
+import os, sys
+from vacate.nodeagent.runtime.supervisor import main
+from vacate.nodeagent.runtime.supervisor.loop import Supervisor
+os.fstat(200)
+Supervisor.run = lambda self, listener: print(os.path.exists("/proc/self/fd/200"), flush=True)
+main.main(sys.argv[1])
+"""
+
+
+def test_what_its_starter_left_open_does_not_reach_containers(tmp_path: Path) -> None:
+    with (tmp_path / "foreign").open("w") as foreign:
+        fd = fcntl.fcntl(foreign.fileno(), fcntl.F_DUPFD, 200)
+        try:
+            assert fd == 200
+            command = [sys.executable, "-c", STARTED_WITH_A_DESCRIPTOR, str(tmp_path)]
+            done = subprocess.run(command, pass_fds=[fd], capture_output=True, text=True, check=True)
+        finally:
+            os.close(fd)
+    assert done.stdout == "False\n"

@@ -16,6 +16,15 @@ SHUTDOWN = NodeReason(
 )
 """The kubelet's words: tools look for them."""
 
+DEADLINE = NodeReason(
+    "its active deadline is over",
+    "DeadlineExceeded",
+    "Pod was active on the node longer than the specified deadline",
+    phase="Failed",
+    disruption=False,
+    hook_reason="",
+)
+
 DISRUPTION_TARGET = "DisruptionTarget"
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, field
 
+from vacate.api.terminationreason import EVICTION
+
 UNKNOWN_CODE = 137
 """The exit code that Kubernetes writes where nobody saw the end of a container."""
 
@@ -43,6 +45,8 @@ class NodeReason:
     reason: str  # of the pod's status, where it failed
     message: str  # of its status and of its condition DisruptionTarget
     phase: str = ""  # what the pod has come to then; by its exit codes where this is empty
+    disruption: bool = True  # whether the pod could have gone on elsewhere
+    hook_reason: str = EVICTION  # the termination reason, where nobody gave another
 
 
 @dataclass(frozen=True, slots=True)

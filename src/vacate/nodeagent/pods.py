@@ -17,6 +17,7 @@ from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
+from vacate.nodeagent.conditions import DEADLINE
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
@@ -211,7 +212,9 @@ class PodReconciler:
         assert held.pod is not None
         if held.released:
             return Done()
-        now = self._clock.now()
+        now, until = self._clock.now(), held.pod.active_until
+        if until is not None and until <= now and not (held.ending or held.pod.terminal or held.pod.deleting):
+            held.order(held.pod.grace_seconds, 0.0, DEADLINE)
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
         steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
         held.phase = held.phase or steps.phase
@@ -227,7 +230,8 @@ class PodReconciler:
 
     async def _next_look(self, held: PodWorker, steps: Plan) -> Outcome:
         assert held.pod is not None
-        moments = [steps.again] if steps.again is not None else []
+        until = None if held.ending or held.pod.terminal else held.pod.active_until
+        moments = [one for one in (steps.again, until) if one is not None]
         if held.progress.busy and not held.pod.deleting:
             seconds = await held.volumes.refresh(held.pod, held.fields)
             if seconds is not None:

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from vacate.api.objects import Obj
-from vacate.api.terminationreason import EVICTION
 from vacate.clock import Clock
 from vacate.nodeagent import podrecord
 from vacate.nodeagent.fieldrefs import FieldValues
@@ -121,7 +120,9 @@ class PodWorker:
             return TerminationCause(f"Stopping container {name}", own, reason=given)
         left = max(order.deadline - self.clock.monotonic(), 0.0)
         message = f"Stopping container {name}: {order.cause.cause}"
-        return TerminationCause(message, min(own, left), reason=given or EVICTION, within=True)
+        return TerminationCause(
+            message, min(own, left), reason=given or order.cause.hook_reason, within=order.cause.disruption
+        )
 
     def save(self, *, sync: bool = False) -> None:
         """Write the record, for as long as the pod has a folder."""

@@ -53,7 +53,8 @@ def status_of(
         ],
     }
     if end is not None:
-        status["conditions"].append(disruption_target(pod, end.message, now))
+        if end.disruption:
+            status["conditions"].append(disruption_target(pod, end.message, now))
         if phase == "Failed" and not pod.status.get("reason"):
             status |= {"reason": end.reason, "message": end.message}
     if pod.metadata.generation:

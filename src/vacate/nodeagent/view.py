@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import msgspec
 
+from vacate.api.integers import MAX_INT32
 from vacate.api.objects import Obj
+from vacate.api.times import parse_time
 from vacate.api.types.core import TERMINAL_PHASES, Resources, Toleration
 from vacate.api.types.meta import ObjectMeta, Projection
 
@@ -89,6 +92,7 @@ class AgentPodSpec(Projection, frozen=True):
     tolerations: list[Toleration] = msgspec.field(default_factory=list)
     readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     priority: int | None = None
     eviction_interceptors: list[Obj] = msgspec.field(default_factory=list)
     security_context: Obj | None = None
@@ -127,6 +131,14 @@ class AgentPod(Projection, frozen=True, gc=True):
         asked = self.metadata.deletion_grace_period_seconds if self.deleting else None
         wanted = self.spec.termination_grace_period_seconds
         return float(next((one for one in (asked, wanted) if one is not None), DEFAULT_GRACE_SECONDS))
+
+    @property
+    def active_until(self) -> dt.datetime | None:
+        """When its active deadline is over; None where it has none, or was not started yet."""
+        seconds, started = self.spec.active_deadline_seconds, self.status.get("startTime")
+        if seconds is None or not isinstance(started, str):
+            return None
+        return parse_time(started) + dt.timedelta(seconds=min(seconds, MAX_INT32))
 
     @property
     def all_containers(self) -> list[AgentContainer]:

@@ -197,6 +197,27 @@ def test_each_end_is_counted_once_although_the_controllers_crash() -> None:
     in_world(body)
 
 
+def test_pods_that_a_lower_parallelism_leaves_over_are_decommissioned() -> None:
+    async def body(world: World) -> None:
+        await started(world, template=RUNS, parallelism=3, completions=9)
+        await world.until(lambda: len(world.healthy_pods()) == 3)
+        await world.client.patch(JOBS, "import", {"spec": {"parallelism": 1}}, "default")
+        leaving: set[str] = set()
+
+        def seen() -> bool:
+            leaving.update(
+                one["metadata"].get("reason", "")
+                for one in world.objects(PODS)
+                if "deletionTimestamp" in one["metadata"]
+            )
+            return bool(leaving)
+
+        await world.until(seen)
+        assert leaving == {"Decommissioned"}
+
+    in_world(body)
+
+
 def test_a_namespace_with_a_running_job_can_be_deleted() -> None:
     async def body(world: World) -> None:
         await world.client.create(NAMESPACES, {"metadata": {"name": "shop"}})

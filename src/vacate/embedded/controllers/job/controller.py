@@ -76,7 +76,7 @@ class JobController:
         if not await self._write_status(key, job, plan.status):
             return Done()
         await self._writer.release(job, plan.release)
-        error = await self._writer.delete(job, plan.delete)
+        error = await self._writer.delete(job, plan.delete, plan.reason)
         error = await self._writer.make(job, plan.create) or error
         if error is not None:
             raise error

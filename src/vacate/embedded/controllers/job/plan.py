@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vacate.api import times
+from vacate.api.terminationreason import DECOMMISSIONED
 from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
 from vacate.embedded.controllers.job.conditions import JobEnd, decide_end, suspension, with_condition
@@ -27,6 +28,7 @@ class Plan:
     delete: tuple[Pod, ...] = ()
     release: tuple[Pod, ...] = ()
     at: dt.datetime | None = None  # when to look again
+    reason: str = ""  # why pods are deleted: none where the Job failed or is suspended
 
 
 def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
@@ -53,7 +55,7 @@ def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
     create, pause = min(max(wanted - occupied, 0), BURST), _pause_until(pods)
     if create and pause is not None and pause > now:
         create, deadline = 0, pause if deadline is None else min(pause, deadline)
-    return Plan(status, create, delete, counts.release, deadline)
+    return Plan(status, create, delete, counts.release, deadline, DECOMMISSIONED)
 
 
 def wanted_pods(job: Job, counts: PodCounts) -> int:

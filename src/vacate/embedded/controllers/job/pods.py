@@ -63,9 +63,9 @@ class PodWriter:
                 return None if namespace_terminates(failures[0]) else failures[0]
         return None
 
-    async def delete(self, job: Job, pods: Sequence[Pod]) -> VacateError | None:
+    async def delete(self, job: Job, pods: Sequence[Pod], reason: str) -> VacateError | None:
         """Delete these pods, each with its own grace period; return the first failure."""
-        results = await asyncio.gather(*(self._delete_one(job, pod) for pod in pods))
+        results = await asyncio.gather(*(self._delete_one(job, pod, reason) for pod in pods))
         return next((error for error in results if error is not None), None)
 
     async def release(self, job: Job, pods: Sequence[Pod]) -> None:
@@ -82,10 +82,11 @@ class PodWriter:
             failed=lambda error: events.create_failed(job, error),
         )
 
-    async def _delete_one(self, job: Job, pod: Pod) -> VacateError | None:
+    async def _delete_one(self, job: Job, pod: Pod, reason: str) -> VacateError | None:
         return await self._control.delete(
             job.metadata,
             pod,
+            reason,
             deleted=lambda name: events.deleted(job, name),
             failed=lambda error: events.delete_failed(job, error),
         )

@@ -18,6 +18,7 @@ def main(folder: str) -> None:
 
     It is no child of the agent: it must neither end with it nor be left to it as a zombie.
     """
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # what the starter left open is nothing for containers
     os.chdir(folder)
     os.makedirs(RECORDS, exist_ok=True, mode=0o700)  # noqa: PTH103
     lock = os.open(LOCK, os.O_RDWR | os.O_CREAT, 0o600)
