@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,19 @@ from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.definitions import until
 from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import NAMESPACES, PODS
-from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION
+from vacate.api.kinds import NAMESPACES, NODES, PODS
+from vacate.api.objectnames import (
+    EXCLUSIVE_GATE,
+    FORCE_DELETION,
+    FORCE_EVICTION,
+    NO_GRACE,
+    NODE_DELETION,
+)
 from vacate.install.manifests.policies import policies
 from vacate.install.objectkinds import path_of
+from vacate.install.settings import Settings
+from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
+from vacate.kube.nodes import OUT_OF_SERVICE
 
 pytestmark = [
     pytest.mark.kube,
@@ -27,6 +37,12 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
+OF_NAMESPACES = (FORCE_DELETION, FORCE_EVICTION, NO_GRACE, EXCLUSIVE_GATE)
+CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+WITHOUT_GATE: Obj = {"spec": CLAIM}
+GATED: Obj = {"spec": {**CLAIM, "schedulingGates": [{"name": GATE}]}}
+MEMBER = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": True}]
+WITHOUT_GRACE: Obj = {"spec": {"terminationGracePeriodSeconds": 0}, "meta": {"ownerReferences": MEMBER}}
 GUARDED, OPEN = "guarded-by-label", "not-guarded"
 FORCE = {"gracePeriodSeconds": 0}
 ALICE = As("alice", (MASTERS,))
@@ -37,10 +53,12 @@ GC = As("system:serviceaccount:kube-system:pod-garbage-collector", (MASTERS,))
 async def arm() -> AsyncIterator[KubeArm]:
     """A real server with the two policies in force, and two namespaces of which one opted in."""
     arm = KubeArm(Path(os.environ[KUBECONFIG]))
-    chosen = [one for one in policies() if one["metadata"]["name"] in (FORCE_DELETION, FORCE_EVICTION)]
-    assert len(chosen) == 4
+    whole = replace(Settings(), guard_unlabelled=True)
+    chosen = [one for one in policies() if one["metadata"]["name"] in OF_NAMESPACES]
+    chosen += [one for one in policies(whole) if one["metadata"]["name"] == NODE_DELETION]
+    assert len(chosen) == 10
     try:
-        for name, labels in ((GUARDED, {GUARD_LABEL: "enabled"}), (OPEN, {})):
+        for name, labels in ((GUARDED, {GUARD_LABEL: "enabled", OPT_IN: OPTED_IN}), (OPEN, {})):
             body = make.named(name, meta={"labels": labels})
             (await arm.call("POST", NAMESPACES.collection_path(""), body=body)).ok(201)
         for obj in chosen:
@@ -50,13 +68,20 @@ async def arm() -> AsyncIterator[KubeArm]:
         async def in_force() -> bool:
             dry = {**FORCE, "dryRun": ["All"]}
             deleted = await _delete(arm, "probe", options=dry)
-            return deleted.failed and (await _evict(arm, "probe", FORCE, {})).failed
+            evicted = await _evict(arm, "probe", FORCE, {})
+            await _node(arm, "probed", "False")
+            gone = await arm.call(
+                "DELETE", NODES.object_path("probed", ""), body={"dryRun": ["All"]}, as_user=ALICE
+            )
+            made = [await _try_pod(arm, one, dry=True) for one in (WITHOUT_GATE, WITHOUT_GRACE)]
+            return all(one.failed for one in (deleted, evicted, gone, *made))
 
         await until(in_force)
         yield arm
     finally:
         for obj in reversed(chosen):
             await arm.call("DELETE", path_of(obj))
+        await arm.call("DELETE", NODES.object_path("probed", ""))
         for name in (GUARDED, OPEN):
             for pod in (await arm.call("GET", PODS.collection_path(name))).obj.get("items", []):
                 await arm.call("DELETE", PODS.object_path(pod["metadata"]["name"], name), body=FORCE)
@@ -68,6 +93,23 @@ async def _pod(arm: KubeArm, name: str, namespace: str = GUARDED, **spec: Any) -
     body = make.pod(name, **{"node": "n1", **spec})
     made = (await arm.call("POST", PODS.collection_path(namespace), body=body)).ok(201)
     return str(made["metadata"]["uid"])
+
+
+async def _try_pod(
+    arm: KubeArm, what: Obj, name: str = "tried", namespace: str = GUARDED, *, dry: bool = False
+) -> Answer:
+    body = make.pod(name, **what["spec"])
+    body["metadata"].update(what.get("meta") or {})
+    path = PODS.collection_path(namespace)
+    return await arm.call("POST", f"{path}?dryRun=All" if dry else path, body=body, as_user=ALICE)
+
+
+async def _node(arm: KubeArm, name: str, ready: str) -> str:
+    await arm.call("POST", NODES.collection_path(""), body=make.named(name))
+    status = {"status": {"conditions": [{"type": "Ready", "status": ready}]}}
+    path = f"{NODES.object_path(name, '')}/status"
+    found = (await arm.call("PATCH", path, body=status, content_type=MERGE_PATCH)).ok()
+    return str(found["metadata"]["uid"])
 
 
 async def _delete(
@@ -97,6 +139,61 @@ async def test_a_person_is_refused_until_the_pod_itself_is_confirmed(arm: KubeAr
         (await arm.call("PATCH", path, body=patch, content_type=MERGE_PATCH, as_user=ALICE)).ok()
         assert (await _delete(arm, "db-0")).failed is failed
     assert (await arm.call("GET", path)).code == 404
+
+
+async def test_a_node_that_is_not_ready_is_deleted_only_on_confirmation(arm: KubeArm) -> None:
+    uid = await _node(arm, "lost", "Unknown")
+    path = NODES.object_path("lost", "")
+    refused = await arm.call("DELETE", path, as_user=ALICE)
+    refused.refused(403, "Forbidden")
+    for part in (
+        "node lost is not ready",
+        "vacate fence lost",
+        f"kubectl annotate node lost {CONFIRMATION}={uid}",
+    ):
+        assert part in (refused.message or "")
+    for value, failed in (("true", True), (uid, False)):
+        patch = {"metadata": {"annotations": {CONFIRMATION: value}}}
+        (await arm.call("PATCH", path, body=patch, content_type=MERGE_PATCH, as_user=ALICE)).ok()
+        assert (await arm.call("DELETE", path, as_user=ALICE)).failed is failed
+    changes: list[tuple[str, str, Obj]] = [
+        ("well", "True", {}),
+        ("fenced", "Unknown", {"spec": {"taints": [{"key": OUT_OF_SERVICE, "effect": "NoExecute"}]}}),
+        ("autoscaled", "Unknown", {"metadata": {"labels": {GUARD_LABEL: "disabled"}}}),
+    ]
+    for name, ready, patch in changes:
+        await _node(arm, name, ready)
+        (await arm.call("PATCH", NODES.object_path(name, ""), body=patch, content_type=MERGE_PATCH)).ok()
+        (await arm.call("DELETE", NODES.object_path(name, ""), as_user=ALICE)).ok()
+    await _node(arm, "cloud", "Unknown")
+    cloud = As("system:cloud-controller-manager", (MASTERS,))
+    (await arm.call("DELETE", NODES.object_path("cloud", ""), as_user=cloud)).ok()
+
+
+async def test_a_member_of_a_statefulset_needs_a_grace_period(arm: KubeArm) -> None:
+    refused = await _try_pod(arm, WITHOUT_GRACE)
+    refused.refused(403, "Forbidden")
+    assert "terminationGracePeriodSeconds" in (refused.message or "")
+    (await _try_pod(arm, {**WITHOUT_GRACE, "spec": {"terminationGracePeriodSeconds": 1}})).ok(201)
+    (await _try_pod(arm, {"spec": WITHOUT_GRACE["spec"]}, "of-nobody")).ok(201)
+    (await _try_pod(arm, WITHOUT_GRACE, namespace=OPEN)).ok(201)
+
+
+async def test_a_pod_with_a_claim_needs_the_gate_which_only_the_manager_opens(arm: KubeArm) -> None:
+    refused = await _try_pod(arm, WITHOUT_GATE, "ungated")
+    refused.refused(403, "Forbidden")
+    assert f"needs the scheduling gate {GATE}" in (refused.message or "")
+    (await _try_pod(arm, WITHOUT_GATE, "elsewhere", OPEN)).ok(201)
+    (await _try_pod(arm, {"spec": {}}, "claims-nothing")).ok(201)
+    (await _try_pod(arm, GATED, "gated")).ok(201)
+    path, opened = PODS.object_path("gated", GUARDED), {"spec": {"schedulingGates": None}}
+    by_hand = await arm.call("PATCH", path, body=opened, content_type=MERGE_PATCH, as_user=ALICE)
+    by_hand.refused(403, "Forbidden")
+    assert "only Vacate's manager opens the gate" in (by_hand.message or "")
+    labelled = {"metadata": {"labels": {"a": "b"}}}
+    (await arm.call("PATCH", path, body=labelled, content_type=MERGE_PATCH, as_user=ALICE)).ok()
+    manager = As("system:serviceaccount:vacate-system:vacate-manager", (MASTERS,))
+    (await arm.call("PATCH", path, body=opened, content_type=MERGE_PATCH, as_user=manager)).ok()
 
 
 async def test_graceful_deletion_and_a_second_one_with_grace_0(arm: KubeArm) -> None:

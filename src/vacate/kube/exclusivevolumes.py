@@ -30,6 +30,9 @@ DETACHED = "vacate.dev/detached"
 GATE = "vacate.dev/exclusive-volumes"
 """The scheduling gate of pods that wait for their volumes before they get a node."""
 
+OPT_IN, OPTED_IN = "vacate.dev/exclusive-volumes", "enabled"
+"""The label of a namespace whose pods with claims must have the gate, which only the manager removes."""
+
 MAX_HOLDERS = 100
 
 ALL_LISTED = "vacate.dev/exclusive-volumes"

@@ -39,11 +39,12 @@ class ForceDeletionRecorder:
         evicts = request.sub_resource == "eviction"
         eviction = mapping(request.object) if evicts else {}
         options = mapping(eviction.get("deleteOptions") if evicts else request.options)
-        if request.dry_run is True or options.get("dryRun") or options.get("gracePeriodSeconds") != 0:
+        grace = options.get("gracePeriodSeconds")
+        if request.dry_run is True or options.get("dryRun") or grace not in (0, None):
             return
         try:
             pod = await self._pod(request)
-            if pod is None or not may_leave_processes(pod, 0):
+            if pod is None or not may_leave_processes(pod, grace):
                 return
             # Whether the namespace is guarded is for the configuration: only such ones are sent here.
             ground = review(pod, request.user, None, Guard(), [eviction]) or ForceDeletionReason.UNGUARDED

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vacate.api.identity import User, node_user, service_account_user
+from vacate.api.kinds import STATEFULSETS
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, name_of, namespace_of, terminating
 from vacate.api.types.core import TERMINAL_PHASES
@@ -40,6 +41,7 @@ class ForceDeletionReason(enum.StrEnum):
     NODE = "node"  # the pod's own node, which has seen the processes end
     SYSTEM = "system"  # pod GC, garbage collector, namespace controller
     CONFIRMED = "confirmed"  # a person has annotated the pod or the eviction
+    OWN_GRACE = "own-grace"  # a member of a StatefulSet whose own grace period is 0
     UNGUARDED = "unguarded"  # the namespace, or the cluster, does without the guard
 
 
@@ -54,17 +56,25 @@ class Guard:
 def may_leave_processes(pod: Obj, grace: int | None) -> bool:
     """Whether a deletion with this grace period removes the object while processes of the pod may run.
 
-    Not where the pod was never bound to a node, where its phase says that all containers have terminated,
-    where the pod's own grace period is 0 (its author has chosen that), or where an earlier deletion had
-    grace 0.
+    `grace` is None where the deletion names none, and the pod's own counts. Not where the pod was never bound
+    to a node, where its phase says that all containers have terminated, where the pod's own grace period is 0
+    (its author has chosen that, which only a member of a StatefulSet should not), or where an earlier
+    deletion had grace 0.
     """
-    if grace != 0 or not dig(pod, "spec", "nodeName"):
+    own = dig(pod, "spec", "terminationGracePeriodSeconds")
+    if (own if grace is None else grace) != 0 or not dig(pod, "spec", "nodeName"):
         return False
     if dig(pod, "status", "phase") in TERMINAL_PHASES:
         return False
-    if dig(pod, "spec", "terminationGracePeriodSeconds") == 0:
+    if own == 0 and not is_member(pod):
         return False
     return not (terminating(pod) and not dig(pod, "metadata", "deletionGracePeriodSeconds"))
+
+
+def is_member(pod: Obj) -> bool:
+    """Whether a StatefulSet has made the pod, and takes its existence for that of its processes."""
+    return any(dig(one, "kind") == STATEFULSETS.kind and dig(one, "controller") is True
+               for one in dig(pod, "metadata", "ownerReferences") or ())  # fmt: skip
 
 
 def guards_namespace(namespace: Obj | None, guard: Guard) -> bool:
@@ -87,7 +97,24 @@ def review(
     uid = dig(pod, "metadata", "uid")
     if uid and any(_confirmation(obj) == uid for obj in (pod, *also)):
         return ForceDeletionReason.CONFIRMED
+    if dig(pod, "spec", "terminationGracePeriodSeconds") == 0:
+        return ForceDeletionReason.OWN_GRACE  # whoever deletes it, such as taint eviction, removes it at once
     return None if guards_namespace(namespace, guard) else ForceDeletionReason.UNGUARDED
+
+
+NO_GRACE = (
+    "spec.terminationGracePeriodSeconds: with 0 every deletion, also by taint eviction, removes the pod "
+    "without waiting for its node to confirm that its processes have ended: they may go on running, and a "
+    "replacement with the same identity and the same volumes may start beside them and damage data. Set it "
+    "to 1 or more in spec.template.spec of the StatefulSet, or label the namespace "
+    f"{GUARD_LABEL}={DISABLED}"
+)
+"""Why a member of a StatefulSet is refused where the guard is on."""
+
+
+def lacks_grace(pod: Obj) -> bool:
+    """Whether it is a member of a StatefulSet that any deletion would remove at once."""
+    return is_member(pod) and dig(pod, "spec", "terminationGracePeriodSeconds") == 0
 
 
 def refusal(pod: Obj) -> str:

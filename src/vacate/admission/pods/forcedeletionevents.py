@@ -16,6 +16,7 @@ _COMPONENT = "pod-force-delete-guard"
 _HOW = {
     ForceDeletionReason.CONFIRMED: "after confirming the consequences",
     ForceDeletionReason.SYSTEM: "by its identity",
+    ForceDeletionReason.OWN_GRACE: "at once, since the pod's own grace period is 0",
     ForceDeletionReason.UNGUARDED: "in a namespace without the guard",
 }
 """What the Event says of each reason. The pod's own node, which has seen the processes end, needs none."""

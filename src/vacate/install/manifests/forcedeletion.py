@@ -14,14 +14,25 @@ from vacate.admission.pods.forcedeletion import (
     GUARD_LABEL,
     SYSTEM_USERS,
 )
-from vacate.api.kinds import PODS
-from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION
+from vacate.admission.pods.forcedeletion import NO_GRACE as REFUSES_NO_GRACE
+from vacate.api.identity import service_account_user
+from vacate.api.kinds import NODES, PODS, STATEFULSETS
+from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION, NO_GRACE, NODE_DELETION
 from vacate.api.objects import Obj
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.crds.cel import listed, text
 from vacate.install.manifests.policyobjects import matched, policy_of, rule_about, validation, variables
+from vacate.kube.nodes import OUT_OF_SERVICE
 
 _CONFIRMED = f"metadata.?annotations[?{text(CONFIRMATION)}].orValue('')"
+_NODE_REMOVERS = (
+    "system:cloud-controller-manager",
+    *(
+        service_account_user("kube-system", name)
+        for name in ("node-controller", "cloud-controller-manager", "cloud-node-lifecycle-controller")
+    ),
+)
+"""They delete Nodes whose machines the cloud no longer has."""
 _MEANS = (
     "to confirm that its processes have ended: they may go on running, and a replacement with the same "
     "identity and the same volumes may start beside them and damage data. "
@@ -32,10 +43,12 @@ _GRACEFUL = (
 
 
 def guard(*, unlabelled: bool) -> list[Obj]:
-    """Both policies, for namespaces by their label."""
+    """The policies, for namespaces by their label; that of Nodes where the whole cluster is guarded."""
     return [
         policy_of(FORCE_DELETION, _deletion(unlabelled)),
         policy_of(FORCE_EVICTION, _eviction(unlabelled)),
+        policy_of(NO_GRACE, _no_grace(unlabelled)),
+        *([policy_of(NODE_DELETION, _node_deletion())] if unlabelled else ()),
     ]
 
 
@@ -106,6 +119,75 @@ def _eviction(unlabelled: bool) -> Obj:
                 f"{_MEANS}Evict it with a grace period of 1 second or more, or confirm: set the annotation "
                 f"{CONFIRMATION} of the Eviction, and deleteOptions.preconditions.uid, to the UID of the pod",
             )
+        ],
+    }
+
+
+def _no_grace(unlabelled: bool) -> Obj:
+    """A member of a StatefulSet with a grace period of 0 is removed at once by every deletion."""
+    return {
+        "matchConstraints": _guarded(rule_about(PODS, ["CREATE"]), unlabelled),
+        "matchConditions": [
+            {
+                "name": "member",
+                "expression": "object.metadata.?ownerReferences.orValue([]).exists("
+                f"r, r.kind == '{STATEFULSETS.kind}' && r.?controller.orValue(false))",
+            }
+        ],
+        "validations": [
+            validation(
+                "object.spec.?terminationGracePeriodSeconds.orValue(30) > 0",
+                REFUSES_NO_GRACE,
+            )
+        ],
+    }
+
+
+def _node_deletion() -> Obj:
+    """Pod GC force deletes the pods of a Node that is gone: deleting it declares its machine gone for good.
+
+    A policy does not see pods, so it asks for every Node that has reported and is not ready.
+    """
+    name = "oldObject.metadata.name"
+    means = f"its pods are removed without waiting for it {_MEANS}Fence it first: vacate fence "
+    parts = (
+        "node ",
+        f" is not ready. Deleting it declares that its machine is gone for good: {means}",
+        ". If you know that the machine is off, confirm: kubectl annotate node ",
+        f" {CONFIRMATION}=",
+    )
+    first, *others = map(text, parts)
+    message = f"{first} + {name} + " + f" + {name} + ".join(others)
+    message += " + oldObject.metadata.uid + ' and delete it again'"
+    return {
+        "matchConstraints": matched({**rule_about(NODES, ["DELETE"]), "scope": "Cluster"}),
+        "matchConditions": [
+            {
+                "name": "not-ready",
+                "expression": "oldObject != null && oldObject.?status.?conditions.orValue([])"
+                ".exists(c, c.type == 'Ready' && c.status != 'True')",
+            },
+            {
+                "name": "not-fenced",
+                "expression": f"!oldObject.spec.?taints.orValue([]).exists(t, t.key == '{OUT_OF_SERVICE}')",
+            },
+            {
+                "name": "not-left-out",
+                "expression": f"oldObject.metadata.?labels[?{text(GUARD_LABEL)}].orValue('') != '{DISABLED}'",
+            },
+            {
+                "name": "not-by-the-system",
+                "expression": f"!(request.userInfo.username in {listed((*SYSTEM_USERS, *_NODE_REMOVERS))})",
+            },
+        ],
+        "validations": [
+            {
+                "expression": f"oldObject.{_CONFIRMED} == oldObject.metadata.uid",
+                "message": "deletion of a Node that is not ready must be confirmed with the annotation "
+                f"{CONFIRMATION}",
+                "messageExpression": message,
+                "reason": "Forbidden",
+            }
         ],
     }
 

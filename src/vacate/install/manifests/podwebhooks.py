@@ -166,6 +166,7 @@ def force_deletions(settings: Settings) -> Obj:
 
     Left out are the pod's own node, which removes each pod so when its processes have ended, and dry runs.
     """
+    own = f"{_EVICTS} || oldObject == null ? -1 : oldObject.?spec.?terminationGracePeriodSeconds.orValue(-1)"
     its_node = "'system:node:' + oldObject.?spec.?nodeName.orValue('')"
     labelled = {"key": GUARD_LABEL, "operator": "In", "values": [ENABLED]}
     guarded = [] if settings.guard_unlabelled else [labelled]
@@ -174,7 +175,7 @@ def force_deletions(settings: Settings) -> Obj:
         objectnames.RECORD_FORCE_DELETIONS,
         settings,
         conditions=[
-            ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue(-1) == 0"),
+            ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue({own}) == 0"),
             ("no-dry-run", _NO_DRY_RUN),
             (
                 "not-of-its-node",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vacate.api.identity import service_account_user
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STATUS_AUTHORITY,
     EVACUATION_STEPS,
     EVICTION_SIZE,
+    EXCLUSIVE_GATE,
     FINALIZERS,
+    MANAGER,
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
     STEPS,
@@ -18,6 +21,7 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
+from vacate.crds.cel import text
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, CelFields
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
@@ -30,6 +34,7 @@ from vacate.install.manifests.policyobjects import (
     variables,
 )
 from vacate.install.settings import Settings
+from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
 
 _API = "admissionregistration.k8s.io/v1"
 _INSTIGATORS = f"metadata.?finalizers.orValue([]).filter(f, f.startsWith('{INSTIGATOR}'))"
@@ -77,6 +82,7 @@ def policies(settings: Settings | None = None) -> list[Obj]:
     """Each policy with its binding."""
     chosen = settings or Settings()
     guards = forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
+    guards = [*guards, _exclusive_gate(chosen)]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
     return [obj for policy in [*of_apis, _finalizers(), _eviction_size(), *guards] for obj in bound(policy)]
 
@@ -203,6 +209,43 @@ def _finalizers() -> Obj:
                 validation(
                     f"request.operation != 'DELETE' || !({kept}) || {may}",
                     f"a deletion with another propagationPolicy than Background {right}",
+                ),
+            ],
+        },
+    )
+
+
+def _exclusive_gate(settings: Settings) -> Obj:
+    """Pods with claims wait for exclusive volumes: a kubelet does not, and a pod without a node cannot run.
+
+    A policy does not see which volume a claim is bound to. The gate of a pod without exclusive volumes is
+    opened at once.
+    """
+    gates = "%s.spec.?schedulingGates.orValue([]).exists(g, g.name == '" + GATE + "')"
+    gated, was_gated = (gates % one for one in ("object", "oldObject"))
+    claims = "object.spec.?volumes.orValue([]).exists(v, has(v.persistentVolumeClaim))"
+    chosen = {"key": OPT_IN, "operator": "In", "values": [OPTED_IN]}
+    manager = service_account_user(settings.namespace, MANAGER)
+    rule = {**rule_about(PODS, ["CREATE", "UPDATE"]), "scope": "Namespaced"}
+    return policy_of(
+        EXCLUSIVE_GATE,
+        {
+            "matchConstraints": {
+                "namespaceSelector": {"matchExpressions": [chosen]},
+                **matched(rule),
+            },
+            "validations": [
+                validation(
+                    f"request.operation != 'CREATE' || !{claims} || {gated}",
+                    f"spec.schedulingGates: the namespace has the label {OPT_IN}={OPTED_IN}, so that a pod "
+                    f"with a persistentVolumeClaim needs the scheduling gate {GATE}: add it to the pod "
+                    "template. Vacate opens it when the pod's exclusive volumes are attached for it",
+                ),
+                validation(
+                    f"request.operation != 'UPDATE' || !{was_gated} || {gated}"
+                    f" || request.userInfo.username == {text(manager)}",
+                    f"spec.schedulingGates: only Vacate's manager opens the gate {GATE}, when the pod's "
+                    "exclusive volumes are attached for it; vacate explain POD says what it waits for",
                 ),
             ],
         },

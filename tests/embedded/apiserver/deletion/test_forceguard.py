@@ -119,6 +119,37 @@ async def test_what_leaves_no_processes_or_was_decided_before_is_no_force_deleti
     assert (await server.ask("GET", EVENTS.collection_path("d"))).body["items"] == []
 
 
+MEMBER: dict[str, Any] = {
+    "meta": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s",
+                                  "controller": True}]},
+    "spec": {"terminationGracePeriodSeconds": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, FORCE], ids=["as-taint-eviction-does", "by-force"])
+async def test_a_member_with_a_grace_period_of_0_is_recorded_as_force_deleted(
+    server: Embedded, options: dict[str, Any]
+) -> None:
+    """One from before the guard. It is not refused: taint eviction would never end."""
+    await server.seed(PODS, a_pod(**MEMBER))
+    who = Peer("system:serviceaccount:kube-system:node-controller", (MASTERS,))
+    assert (await server.ask("DELETE", POD_PATH, options, peer=who)).code == 200
+    assert server.stored(PODS, "p") is None
+    (event,) = (await server.ask("GET", EVENTS.collection_path("d"))).body["items"]
+    assert event["reason"] == "ForceDeleted"
+    assert "node-controller" in event["message"]
+    assert "the pod's own grace period is 0" in event["message"]
+    assert counted(server, "own-grace") == 1
+
+
+async def test_a_new_member_needs_a_grace_period(server: Embedded) -> None:
+    answer = await server.ask("POST", PODS.collection_path("d"), a_pod(**MEMBER), peer=HERS)
+    assert (answer.code, answer.body["reason"]) == (403, "Forbidden")
+    assert "spec.terminationGracePeriodSeconds" in answer.message
+    server.storage.force_guard = Guard(unlabelled=False)
+    assert (await server.ask("POST", PODS.collection_path("d"), a_pod(**MEMBER), peer=HERS)).code == 201
+
+
 async def test_finalizers_do_not_stand_in_for_a_confirmation(server: Embedded) -> None:
     """A finalizer delays the removal; grace 0 would still take the pod from its node unseen."""
     await server.seed(PODS, a_pod(meta={"finalizers": ["example.com/f"]}))

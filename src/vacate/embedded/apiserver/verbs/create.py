@@ -6,8 +6,9 @@ from functools import partial
 
 from vacate import errors
 from vacate.admission.pipeline import admit_create, generated_base, generated_name
+from vacate.admission.pods import forcedeletion
 from vacate.api import status
-from vacate.api.kinds import NAMESPACES, Kind
+from vacate.api.kinds import NAMESPACES, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded import schema
@@ -62,8 +63,21 @@ def admit(storage: Storage, call: Call, given: Obj) -> Obj:
     complete = partial(schema.complete, call.kind)
     obj = admit_create(strategy_for(call.kind), given, storage.context(call.user), complete)
     guard(storage, call, obj, None)
+    _check_grace(storage, call, obj)
     call.validation.notes += warnings_for(call.kind, obj)
     return obj
+
+
+def _check_grace(storage: Storage, call: Call, obj: Obj) -> None:
+    """Refuse members of StatefulSets that any deletion would remove before their processes."""
+    if (
+        call.kind != PODS
+        or not forcedeletion.lacks_grace(obj)
+        or not storage.gates.enabled(forcedeletion.GATE)
+    ):
+        return
+    if forcedeletion.guards_namespace(storage.lookup(NAMESPACES, "", call.namespace), storage.force_guard):
+        raise status.forbidden(PODS, obj["metadata"]["name"], forcedeletion.NO_GRACE)
 
 
 def _names_a_version(obj: Obj) -> bool:
