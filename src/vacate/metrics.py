@@ -142,6 +142,12 @@ class Metrics:
             ["policy"],
             registry=self.registry,
         )
+        self.volumes_shared = Gauge(
+            "vacate_exclusive_volumes_shared_nodes",
+            "Nodes on which pods run with an exclusive volume, where these are more than one.",
+            ["volume"],
+            registry=self.registry,
+        )
         self.clock_offset = Gauge(
             "vacate_clock_offset_seconds",
             "How far the API server's clock is ahead of this machine's.",

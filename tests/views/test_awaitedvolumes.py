@@ -64,6 +64,14 @@ def test_who_has_the_volume(found: PersistentVolume, awaited: str) -> None:
 
 
 @pytest.mark.unit
+def test_a_lost_node_is_named_with_the_commands() -> None:
+    found = a_volume(attachment={"node": "n1", "pods": [HOLDER]})
+    (text,) = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found], {"n1"}).awaited
+    for part in ("Node n1 does not report", "vacate fence n1", "vacate detach disk --confirm"):
+        assert part in text
+
+
+@pytest.mark.unit
 def test_a_record_that_cannot_be_read_is_named() -> None:
     shown = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [a_volume(attachment=3)])
     assert "cannot be read" in shown.awaited[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from vacate.api.types import PersistentVolume, Pod
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import attachment_of, detached_of
+from vacate.kube.exclusivevolumes import Attachment, attachment_of, detached_of
 from vacate.views.model import Explanation
 
 
@@ -17,14 +17,42 @@ def may_await_volumes(pod: Pod) -> bool:
 
 
 def with_awaited_volumes(
-    explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume]
+    explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], lost: Collection[str] = ()
 ) -> Explanation:
-    """The explanation with the exclusive volumes of the pod that are not attached for it."""
-    sentences = tuple(sentence for volume in volumes if (sentence := _awaited(pod, volume)))
+    """The explanation with the exclusive volumes of the pod that are not attached for it.
+
+    `lost` are the names of nodes that do not report.
+    """
+    sentences = tuple(sentence for volume in volumes if (sentence := _awaited(pod, volume, lost)))
     return replace(explanation, awaited=(*explanation.awaited, *sentences))
 
 
-def _awaited(pod: Pod, volume: PersistentVolume) -> str:
+def with_shared_volumes(
+    explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], users: Sequence[Pod]
+) -> Explanation:
+    """The explanation of a pod that runs, with the pods on other nodes that run with its exclusive volumes.
+
+    `users` are the pods of its namespace.
+    """
+    sentences = []
+    for volume in volumes:
+        claim = volume.spec.claim_ref.name if volume.spec.claim_ref is not None else ""
+        others = [
+            f"{one.metadata.namespace}/{one.metadata.name} on node {one.spec.node_name}"
+            for one in users
+            if claim in one.claims
+            and one.status.phase == "Running"
+            and one.spec.node_name not in ("", pod.spec.node_name)
+        ]
+        if others:
+            sentences.append(
+                f"Exclusive volume {volume.metadata.name} is used at the same time by pod {', '.join(others)}"
+                ": the data may be destroyed. Delete one of the pods."
+            )
+    return replace(explanation, awaited=(*explanation.awaited, *sentences))
+
+
+def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
     waits = f"Waiting for exclusive volume {volume.metadata.name}"
     try:
         found, taken = attachment_of(volume), detached_of(volume)
@@ -41,7 +69,19 @@ def _awaited(pod: Pod, volume: PersistentVolume) -> str:
         return ""
     where = f"node {found.node} has" if found.node else "is kept"
     holder = f"{where} for pod {found.pods[0]}"
+    if found.node in lost:
+        return f"{waits}, which {holder}. {_remedies(volume, found)}"
     return (
         f"{waits}, which {holder}: it is attached to one node at a time, and stays until that pod has "
         "terminated."
+    )
+
+
+def _remedies(volume: PersistentVolume, found: Attachment) -> str:
+    """What helps where the node that has the volume does not report."""
+    first, by_hand = found.pods[0], f"vacate detach {volume.metadata.name} --confirm"
+    return (
+        f"Node {found.node} does not report, and what runs there may still write: bring it back, or fence "
+        f"it: vacate fence {found.node}. If you know that nothing there writes to the volume: "
+        f"vacate delete pod {first.name} -n {first.namespace}; {by_hand}."
     )

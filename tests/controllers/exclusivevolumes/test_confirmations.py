@@ -27,10 +27,12 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import PersistentVolume
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment
+from vacate.cli.explain.command import _with_volumes_and_node
 from vacate.client.client import Client
 from vacate.embedded.nodes import kubelet, simulatednode
 from vacate.kube.exclusivevolumes import CLOSED, DETACHED, OPENED, names_in_use
 from vacate.sim.cluster import World
+from vacate.views.model import Explanation
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=12)]
 
@@ -268,5 +270,25 @@ def test_a_volume_whose_record_is_lost_stays_with_the_node_that_lists_it() -> No
         await running(world, "two")
         world.pool.rejoin(A)
         await world.until(lambda: _taken(world) == "", 120, "node A has confirmed")
+
+    in_world(body)
+
+
+@pytest.mark.usefixtures("stock")
+def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both() -> None:
+    """Without the gate nothing on a stock node holds the second one back."""
+
+    async def body(world: World) -> None:
+        await given(world)
+        for name, node in (("one", A), ("two", B)):
+            await world.client.create(PODS, user(name, node=node), "default")
+            await running(world, name)
+        await world.until(lambda: events_of(world, "two", "VolumeShared") != [], 60, "an Event reports it")
+        (first,), (second,) = (events_of(world, name, "VolumeShared") for name in ("one", "two"))
+        assert f"at the same time as default/two on {B}" in first
+        assert f"at the same time as default/one on {A}" in second
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        shown = await _with_volumes_and_node(cluster, "one", Explanation("default", "one", ""))
+        assert f"used at the same time by pod default/two on node {B}" in shown.awaited[0]
 
     in_world(body)

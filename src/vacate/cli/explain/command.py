@@ -23,12 +23,12 @@ from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_bu
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.explain.text import as_lines, as_object
-from vacate.cli.explain.volumes import exclusive_volumes
+from vacate.cli.explain.volumes import exclusive_volumes, lost_nodes, pods_of_namespace
 from vacate.cli.forecasts import forecast
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.eviction.requesternames import is_maintenance
-from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
+from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes, with_shared_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
@@ -119,8 +119,13 @@ async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Expla
     now = cluster.clock.now()
     try:
         pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
-        if may_await_volumes(pod):
-            explanation = with_awaited_volumes(explanation, pod, await exclusive_volumes(cluster, pod))
+        volumes = await exclusive_volumes(cluster, pod) if pod.claims else []
+        if volumes and may_await_volumes(pod):
+            lost = await lost_nodes(cluster, volumes)
+            explanation = with_awaited_volumes(explanation, pod, volumes, lost)
+        elif volumes and pod.status.phase == "Running":
+            beside = await pods_of_namespace(cluster, pod)
+            explanation = with_shared_volumes(explanation, pod, volumes, beside)
         if not pod.spec.node_name:
             return explanation
         node = await _node(cluster, pod.spec.node_name)

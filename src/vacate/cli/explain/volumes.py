@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES
-from vacate.api.types import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from collections.abc import Sequence
+
+from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.cli.common.connection import Cluster
-from vacate.errors import Forbidden, NotFound
-from vacate.kube.exclusivevolumes import EXCLUSIVE, is_exclusive
+from vacate.errors import Forbidden, InvalidAttachment, NotFound
+from vacate.kube.exclusivevolumes import EXCLUSIVE, attachment_of, is_exclusive
+from vacate.kube.nodes import readiness
 
 
 async def exclusive_volumes(cluster: Cluster, pod: Pod) -> list[PersistentVolume]:
@@ -37,3 +40,25 @@ async def _class_of(cluster: Cluster, volume: PersistentVolume) -> StorageClass 
         return await cluster.client.get(STORAGECLASSES, name, into=StorageClass)
     except (NotFound, Forbidden):
         return None
+
+
+async def lost_nodes(cluster: Cluster, volumes: Sequence[PersistentVolume]) -> set[str]:
+    """The nodes that have these volumes and do not report, as far as the user may read them."""
+    lost = set[str]()
+    for volume in volumes:
+        try:
+            found = attachment_of(volume)
+            if found is not None and found.node:
+                node = await cluster.client.get(NODES, found.node, into=Node)
+                lost |= {found.node} if readiness(node) != "True" else set()
+        except (InvalidAttachment, NotFound, Forbidden):
+            continue
+    return lost
+
+
+async def pods_of_namespace(cluster: Cluster, pod: Pod) -> Sequence[Pod]:
+    """The pods beside it, as far as the user may list them."""
+    try:
+        return (await cluster.client.list(PODS, pod.metadata.namespace, into=Pod)).items
+    except Forbidden:
+        return ()

@@ -69,6 +69,7 @@ class ExclusiveVolumes:
         self._seen_to_end: set[str] = set()
         self._without_node: dict[str, str] = {}  # pods that had none when they were seen last, by version
         self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
+        self._shared: dict[str, set[str]] = {}  # by volume: the pods that were reported to share it
         self._reported: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state in an Event
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
@@ -109,6 +110,8 @@ class ExclusiveVolumes:
         volume = self._view.volume(key.name)
         if volume is None:
             self._reported.pop(key.name, None)
+            if self._shared.pop(key.name, None):
+                self._deps.metrics.volumes_shared.remove(key.name)
             return Done()
         try:
             old, detached = attachment_of(volume), detached_of(volume)
@@ -123,6 +126,7 @@ class ExclusiveVolumes:
         self, volume: PersistentVolume, old: Attachment | None, detached: tuple[Attachment, ...]
     ) -> Outcome:
         users = self._view.users(volume) if self._view.exclusive(volume) else []
+        self._report_shared(volume, users)
         listing = self._view.listing(volume)
         known, ended, reasons = await self._ended(volume, old)
         held = tuple([kept for one in detached if (kept := await self._still_held(volume, one, listing))])
@@ -261,12 +265,27 @@ class ExclusiveVolumes:
 
     # What is reported
 
+    def _report_shared(self, volume: PersistentVolume, users: list[Pod]) -> None:
+        """Pods that run with the volume on several nodes: on kubelets nothing but the gate prevents it."""
+        running = [pod for pod in users if pod.spec.node_name and pod.status.phase == "Running"]
+        nodes, name = {pod.spec.node_name for pod in running}, volume.metadata.name
+        if len(nodes) < 2:
+            if self._shared.pop(name, None):
+                self._deps.metrics.volumes_shared.remove(name)
+            return
+        self._deps.metrics.volumes_shared.labels(name).set(len(nodes))
+        fresh = {pod.metadata.uid for pod in running} - self._shared.setdefault(name, set())
+        self._shared[name] |= fresh
+        for pod in running if fresh else ():
+            self._deps.recorder.record(events.shared(pod, volume, running))
+
     def _report_waiting_pods(
         self, volume: PersistentVolume, attached: Attachment, users: list[Pod], why: str
     ) -> None:
         waiting = [
             pod for pod in users
-            if not attached.names(pod.metadata.uid) and not pod.terminating and not pod.terminal
+            if not attached.names(pod.metadata.uid) and not pod.terminating
+            and pod.status.phase in ("", "Pending")
         ]  # fmt: skip
         unconfirmed = "" if why == USES else why
         if not waiting:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.types import PersistentVolume, Pod
-from vacate.kube.exclusivevolumes import Attachment
+from vacate.kube.exclusivevolumes import OPT_IN, OPTED_IN, Attachment
 
 MAX_MESSAGE = 1024
 
@@ -38,6 +38,20 @@ def waiting(pod: Pod, volume: PersistentVolume, held_by: Attachment, why: str) -
     )
     text = f"{message}: {why}" if why else message
     return EventNote(regarding(PODS, pod), WARNING, "WaitingForVolume", text[:MAX_MESSAGE])
+
+
+def shared(pod: Pod, volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:
+    """The pod runs with the volume beside pods on other nodes."""
+    others = ", ".join(
+        f"{one.metadata.namespace}/{one.metadata.name} on {one.spec.node_name}"
+        for one in running
+        if one.spec.node_name != pod.spec.node_name
+    )
+    message = (
+        f"Runs with exclusive volume {volume.metadata.name} at the same time as {others}: the data may be "
+        f"destroyed. Delete one of them, and label the namespace {OPT_IN}={OPTED_IN} to prevent it"
+    )
+    return EventNote(regarding(PODS, pod), WARNING, "VolumeShared", message[:MAX_MESSAGE])
 
 
 def contested(volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:

@@ -126,7 +126,7 @@ def pod_matters(old: Pod | None, new: Pod | None) -> bool:
     return (
         old is None
         or new is None
-        or (old.terminating, old.terminal, old.spec) != (new.terminating, new.terminal, new.spec)
+        or (old.terminating, old.status.phase, old.spec) != (new.terminating, new.status.phase, new.spec)
     )
 
 

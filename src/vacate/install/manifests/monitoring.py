@@ -89,6 +89,14 @@ def _process_alerts() -> list[Obj]:
             "are held. `kubectl describe fencingpolicy {{ $labels.policy }}` says why.",
         ),
         _alert(
+            "VacateVolumeShared",
+            "max by (volume) (vacate_exclusive_volumes_shared_nodes) > 1",
+            "0m",
+            "critical",
+            "Pods run with the exclusive volume {{ $labels.volume }} on several nodes: their data may be "
+            "destroyed. `kubectl get events -A --field-selector reason=VolumeShared` names them.",
+        ),
+        _alert(
             "VacateQueueDeep",
             f"max(workqueue_depth{{{_QUEUE}}}) > 500",
             "10m",
