@@ -171,7 +171,9 @@ def _ending(result: str) -> Step:
     """An interceptor ends its turn that way as soon as it has it, and a budget holds the pod then."""
 
     async def end(place: Place) -> None:
-        request = await place.until(lambda: _in_turn(place), "the interceptor has its turn", 30.0)
+        request = await place.until(
+            lambda: _in_turn(place), "the interceptor has its turn", place.setup_seconds
+        )
         ended = {"type": f"{SILENT}/{result}", "status": "True", "reason": "Tried", "message": "no disk"}
         ended["lastTransitionTime"] = request["metadata"]["creationTimestamp"]
         await _write(place, request, activeInterceptorCompleted=True, conditions=[ended])
@@ -198,12 +200,20 @@ def _types(status: Obj) -> list[str]:
 
 async def _take_back(place: Place) -> None:
     """The interceptor asks for another turn, and completes it when the budget lets the pod go."""
-    (request,) = (await place.client.list(EVICTIONREQUESTS, place.namespace)).items
+    request = await place.until(lambda: _blocked(place), "the request is blocked", place.setup_seconds)
     declined = next(one for one in request["status"]["conditions"] if one["type"] == f"{SILENT}/Declined")
     await _write(place, request, conditions=[{**declined, "status": "False"}])
-    again = await place.until(lambda: _in_turn(place), "the interceptor has another turn", 30.0)
+    again = await place.until(
+        lambda: _in_turn(place), "the interceptor has another turn", place.setup_seconds
+    )
     await place.delete(PODDISRUPTIONBUDGETS, "strict")
     await _write(place, again, activeInterceptorCompleted=True)
+
+
+async def _blocked(place: Place) -> Obj | None:
+    (request,) = (await place.client.list(EVICTIONREQUESTS, place.namespace)).items
+    reasons = [one["reason"] for one in request["status"]["conditions"] if one["type"] == "Progressing"]
+    return request if reasons == ["Blocked"] else None
 
 
 async def _intercepted_behind_budget(place: Place) -> None:
