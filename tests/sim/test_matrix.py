@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = seeds("VACATE_MATRIX_SEEDS", 30)
 _PART = 10
-KEPT = [(783, "a surge without room")]
+KEPT = [(783, "a surge without room"), (20139, "an interceptor that declines")]
 """Seeds that failed once, with the case that they chose then."""
 
 

@@ -107,13 +107,15 @@ def past_turns(request: EvictionRequest) -> list[PastTurn]:
 def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None:
     """The record of the active interceptor's turn, where it has ended and that still holds.
 
-    After a time-out the interceptor may have come back: by a newer heartbeat, or by completing its turn.
+    After a time-out the interceptor may have come back: by a newer heartbeat, or by completing its turn. That
+    it declined stays on record when it takes that back: it asks for another turn, and has not had it.
     """
     known = next((turn for turn in past_turns(request) if turn.interceptor == interceptor), None)
     if known is None or request.complete:
         return known
     if request.status.active_interceptor_completed:
-        return known if known.result is result_of_turn(request, interceptor) else None
+        again = interceptor in reconsidered(request)
+        return known if again or known.result is result_of_turn(request, interceptor) else None
     return known if known.ended + CLOCK_TOLERANCE >= deadline_of(process_of(request)) else None
 
 
