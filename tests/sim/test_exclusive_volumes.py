@@ -25,7 +25,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
-from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
+from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
 from vacate.controllers.exclusivevolumes.view import View
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
@@ -218,17 +218,6 @@ def _gone_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attaching, "why_gone_unconfirmed", gone)
 
 
-def _readiness_counts_as_a_confirmation(patch: pytest.MonkeyPatch) -> None:
-    """A pod that is gone is taken for ended as soon as its node is ready."""
-
-    def gone(volume: Any, record: Any, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
-        if node is not None and readiness(node) == "True":
-            return ""
-        return why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
-
-    patch.setattr(attaching, "why_gone_unconfirmed", gone)
-
-
 def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
     """As a timeout does: a node that has not reported for a while is taken for dead."""
     original = attaching.ExclusiveVolumes._read_node
@@ -246,7 +235,6 @@ def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
         _nodes_do_not_wait,
         _terminating_counts_as_ended,
         _gone_counts_as_ended,
-        _readiness_counts_as_a_confirmation,
         _silence_counts_as_ended,
     ],
 )
