@@ -284,6 +284,7 @@ class PodReconciler:
             await held.abandon()
             self._addresses.release(held.uid)
             self._held.pop(held.uid, None)
+            self.status_written.set()  # there is none left to write
             self.changed()
             self._add(held.key)
             return

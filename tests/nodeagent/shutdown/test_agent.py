@@ -69,6 +69,8 @@ async def place(tmp_path: Path, logind: PipeLogind, last_bucket: float) -> Async
         for name in [one["metadata"]["name"] for one in (await made.client.list(PODS, "default")).items]:
             await made.client.delete(PODS, name, "default", DeleteOptions(grace_period_seconds=1))
             await made.gone(name)
+        if logind.is_preparing:  # an agent that ended before would leave the lock to the next one
+            await until(lambda: logind.held()[-1:] == [False])
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -73,6 +73,8 @@ async def place(tmp_path: Path, logind: PipeLogind, seconds: float) -> AsyncIter
         for one in (await made.client.list(PODS, "default")).items:
             options = DeleteOptions(grace_period_seconds=0)
             await made.client.delete(PODS, one["metadata"]["name"], "default", options)
+        if logind.is_preparing:  # an agent that ended before would leave the lock to the next one
+            await eventually(lambda: logind.held()[-1] is False)
 
 
 async def run_hooked(place: AgentCluster, script: str = SCRIPT) -> Obj:
