@@ -9,14 +9,16 @@ import pytest
 
 from support.effort import seeds
 from support.matrix.place import Refusal
-from support.matrix.simulated import GATES, SimulatedPlace, run_plain, run_seed
-from support.matrix.table import CASES
+from support.matrix.simulated import GATES, MANAGER, Refusals, SimulatedPlace, run_plain, run_seed
+from support.matrix.table import BY_NAME, CASES, run_case
 from support.simulated.workloads import history
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.clock import LoopClock
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
+from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
@@ -97,3 +99,29 @@ def test_an_outage_of_the_webhook_does_not_turn_the_order_of_priorities_around(s
             assert ended == ["low", "high"]
 
     run_sim(main, limit=86400.0)
+
+
+def test_a_daemonset_pod_goes_past_a_request_that_the_server_has_and_that_is_on_record() -> None:
+    case = BY_NAME["a finalizer of the request for a DaemonSet pod, which stays"]
+    seen: list[tuple[str, str]] = []
+
+    class Watching(Refusals):
+        async def handle(self, link: str, server: Handler, request: Request) -> Response:
+            if link == MANAGER and "watch" not in request.query:
+                seen.append((request.method, request.path))
+            return await super().handle(link, server, request)
+
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings(gates=GATES)) as world:
+            place = SimulatedPlace(world)
+            world.network.audit = Watching()
+            await run_case(place, case)
+            await world.until(lambda: bool(world.objects(EVENTS, "default")))
+            reasons = {one["reason"] for one in world.objects(EVENTS, "default")}
+            assert "EvictedPastRequest" in reasons
+            labels = {"cause": "pinned-request"}
+            assert world.server.metrics.registry.get_sample_value("vacate_bypasses_total", labels) == 1
+
+    run_sim(main, limit=86400.0)
+    deleted = next(at for at, (method, path) in enumerate(seen) if method == "DELETE" and "/pods/" in path)
+    assert any(method == "GET" and "/evictionrequests/" in path for method, path in seen[:deleted])
