@@ -171,14 +171,17 @@ def _ending(result: str) -> Step:
     """An interceptor ends its turn that way as soon as it has it, and a budget holds the pod then."""
 
     async def end(place: Place) -> None:
-        request = await place.until(
-            lambda: _in_turn(place), "the interceptor has its turn", place.setup_seconds
-        )
+        request = await _turn(place)
         ended = {"type": f"{SILENT}/{result}", "status": "True", "reason": "Tried", "message": "no disk"}
         ended["lastTransitionTime"] = request["metadata"]["creationTimestamp"]
         await _write(place, request, activeInterceptorCompleted=True, conditions=[ended])
 
     return end
+
+
+async def _turn(place: Place) -> Obj:
+    """The request once the interceptor has its turn in it."""
+    return await place.until(lambda: _in_turn(place), "the interceptor has its turn", place.setup_seconds)
 
 
 async def _in_turn(place: Place) -> Obj | None:
@@ -203,9 +206,7 @@ async def _take_back(place: Place) -> None:
     request = await place.until(lambda: _blocked(place), "the request is blocked", place.setup_seconds)
     declined = next(one for one in request["status"]["conditions"] if one["type"] == f"{SILENT}/Declined")
     await _write(place, request, conditions=[{**declined, "status": "False"}])
-    again = await place.until(
-        lambda: _in_turn(place), "the interceptor has another turn", place.setup_seconds
-    )
+    again = await _turn(place)
     await place.delete(PODDISRUPTIONBUDGETS, "strict")
     await _write(place, again, activeInterceptorCompleted=True)
 
@@ -226,10 +227,8 @@ async def _silent_interceptor(place: Place) -> None:
 
 
 async def _complete_turn(place: Place) -> None:
-    """The interceptor is there after all, and completes."""
-    uid = (await place.client.get(PODS, "p", place.namespace))["metadata"]["uid"]
-    done = {"status": {"activeInterceptorCompleted": True}}
-    await place.client.patch(EVICTIONREQUESTS, uid, done, place.namespace, subresource="status")
+    """The interceptor is there after all, and completes its turn, which faults may have delayed."""
+    await _write(place, await _turn(place), activeInterceptorCompleted=True)
 
 
 async def _pinned_request(place: Place) -> None:
