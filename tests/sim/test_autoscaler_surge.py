@@ -99,13 +99,13 @@ class BeforeLowering(CrashPoint):
 
     def __init__(self) -> None:
         super().__init__()
-        self._patches = 0
+        self._marked = False
 
     async def pass_over(self, transport: Transport, request: Request) -> Response:
-        """Count the patches of autoscalers alone."""
-        if request.method == "PATCH" and HORIZONTALPODAUTOSCALERS.plural in request.path:
-            self._patches += 1
-            self._at = self.count + 1 if self._patches == 2 else None
+        """Stop the first patch of an autoscaler after a pod was marked."""
+        if self._marked and request.method == "PATCH" and HORIZONTALPODAUTOSCALERS.plural in request.path:
+            self._at = self._at or self.count + 1
+        self._marked = self._marked or LOWEST_COST.encode() in request.body
         return await super().pass_over(transport, request)
 
 
