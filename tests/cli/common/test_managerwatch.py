@@ -96,3 +96,24 @@ def test_it_is_noticed_within_ten_seconds_and_taken_back_when_it_is_over(
             assert [one.text for one in heard[1:]] == ([""] if expected else [])
 
     in_world(body, nodes=0, controllers=(), evictions=())
+
+
+def test_a_look_under_way_is_waited_for_at_the_end() -> None:
+    async def body(world: World) -> None:
+        clock, looks = world.sim.clock, list[str]()
+
+        async def unattended() -> Unattended | None:
+            looks.append("begun")
+            await clock.sleep(1)
+            looks.append("ended")
+            return None
+
+        await renew(world)
+        async with watching(ManagerWatch(Cluster(world.client, "default", clock), unattended)):
+            await clock.sleep(0.5)
+            assert looks == ["begun"]
+        assert looks == ["begun", "ended"]
+        await clock.sleep(60)
+        assert looks == ["begun", "ended"]
+
+    in_world(body, nodes=0, controllers=(), evictions=())

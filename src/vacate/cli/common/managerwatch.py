@@ -72,11 +72,13 @@ class ManagerWatch:
         self._unattended = unattended
         self._say = say or self._echo
         self.health = WORKS
+        self.reading = asyncio.Lock()  # held while a request is under way
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            found = await read_manager_health(self._cluster, await self._unattended())
+            async with self.reading:
+                found = await read_manager_health(self._cluster, await self._unattended())
             before, self.health = self.health, found
             if bool(found.text) != bool(before.text) or (found.text and found.state is not before.state):
                 self._say(found)
@@ -89,10 +91,17 @@ class ManagerWatch:
 
 @contextlib.asynccontextmanager
 async def watching(watch: ManagerWatch) -> AsyncIterator[ManagerWatch]:
-    """Look for the length of the block."""
+    """Look for the length of the block.
+
+    A request that is under way at its end is waited for: one that is cancelled leaves a connection that takes
+    its leave of the server, and a loop cannot be closed before that has ended.
+    """
     task = asyncio.get_running_loop().create_task(watch.run())
     try:
         yield watch
     finally:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_READ_SECONDS), watch.reading:
+                task.cancel()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)  # its reader may be gone

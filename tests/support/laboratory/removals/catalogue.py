@@ -114,7 +114,7 @@ REMOVALS: dict[str, Removal] = {
         fences.storage_fences_are_not_marked, (Invariant.FENCED_STAYS_CUT,), CUT, 182
     ),
     "a write is acknowledged when the disk has it": Removal(
-        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 666
+        writes.acknowledged_before_the_disk_has_it, (Invariant.DURABLE,), "server crash", 1574
     ),
     "budgets are asked before an eviction": Removal(
         writes.budgets_are_not_asked, (Invariant.BUDGETS,), "all pods of a budget evicted at once", 20
