@@ -143,9 +143,8 @@ class Metrics:
             registry=self.registry,
         )
         self.volumes_shared = Gauge(
-            "vacate_exclusive_volumes_shared_nodes",
-            "Nodes on which pods run with an exclusive volume, where these are more than one.",
-            ["volume"],
+            "vacate_exclusive_volumes_shared",
+            "Exclusive volumes with which pods run on several nodes.",
             registry=self.registry,
         )
         self.clock_offset = Gauge(

@@ -71,11 +71,10 @@ HELD = Firing(
     {"policy": "rack"},
 )
 SHARED = Firing(
-    "Pods run with the exclusive volume disk on several nodes: their data may be destroyed. "
+    "Pods run with an exclusive volume on several nodes: its data may be destroyed. "
     "`kubectl get events -A --field-selector reason=VolumeShared` names them.",
-    {"volume": "disk"},
 )
-NODES = 'vacate_exclusive_volumes_shared_nodes{instance="a",volume="disk"}'
+VOLUMES = 'vacate_exclusive_volumes_shared{instance="a"}'
 FENCE = 'vacate_fencing_failing_nodes{instance="a",policy="rack"}'
 
 ALERT_CASES = {
@@ -112,8 +111,8 @@ ALERT_CASES = {
     "a fence failed": Alert("VacateFencingFailed", {FENCE: "0x5 1x30"}, 10, HELD),
     "a fence that went well": Alert("VacateFencingFailed", {FENCE: "0x5 1x3 0x30"}, 20),
 
-    "a volume on two nodes": Alert("VacateVolumeShared", {NODES: "_x5 2x30"}, 10, SHARED),
-    "a volume that was on two nodes": Alert("VacateVolumeShared", {NODES: "2x5 _x30"}, 20),
+    "a volume on two nodes": Alert("VacateVolumeShared", {VOLUMES: "0x5 1x30"}, 10, SHARED),
+    "a volume that was on two nodes": Alert("VacateVolumeShared", {VOLUMES: "1x5 0x30"}, 20),
 
     "a deep queue": Alert("VacateQueueDeep", {DEPTH: "600x30"}, 15, DEEP),
     "a queue that gets shorter": Alert("VacateQueueDeep", {DEPTH: "600x8 400x30"}, 15),

@@ -50,11 +50,12 @@ async def post_json(
     """
     import aiohttp  # noqa: PLC0415  only those who call services pay for it
 
+    opened: list[asyncio.WriteTransport] = []
     try:
         async with (
             asyncio.timeout(seconds),
             aiohttp.ClientSession(
-                connector=_connector(listed),
+                connector=_connector(listed, opened),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,  # a short answer can become a very long one
                 trust_env=False,
@@ -70,6 +71,10 @@ async def post_json(
         raise CallFailed(f"no answer within {seconds:g} s") from None
     except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:  # of certificates, too
         raise CallFailed(plain(failure_reason(error), _SHOWN)) from None
+    finally:
+        # At once: a service that does not answer the farewell of TLS would keep its connection open.
+        for one in opened:
+            one.abort()
 
 
 def _tls(authorities: str) -> Any:
@@ -85,8 +90,16 @@ async def _read(content: Any) -> bytes:
     return bytes(read)
 
 
-def _connector(listed: Sequence[Network]) -> Any:
+def _connector(listed: Sequence[Network], opened: list[asyncio.WriteTransport]) -> Any:
+    """Connects to permitted addresses only, and puts what it has opened into the list."""
     import aiohttp  # noqa: PLC0415
+
+    class Connector(aiohttp.TCPConnector):
+        async def connect(self, *args: Any, **options: Any) -> Any:
+            made = await super().connect(*args, **options)
+            if made.transport is not None:
+                opened.append(made.transport)
+            return made
 
     def make_socket(found: Any) -> socket.socket:
         family, kind, protocol, _, (address, *_) = found
@@ -94,4 +107,4 @@ def _connector(listed: Sequence[Network]) -> Any:
             raise OSError(errno.EADDRNOTAVAIL, f"address {address} {REFUSED}")
         return socket.socket(family, kind, protocol)
 
-    return aiohttp.TCPConnector(socket_factory=make_socket, use_dns_cache=False, force_close=True)
+    return Connector(socket_factory=make_socket, use_dns_cache=False, force_close=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.evictions.namespace import pod_body
 from support.https import Obj
 from support.realcluster.adversary import (
     APPLY,
@@ -21,9 +22,11 @@ from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, P
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STEPS,
+    EXCLUSIVE_GATE,
     FINALIZERS,
     FORCE_DELETION,
     FORCE_EVICTION,
+    NO_GRACE,
     RIGHT_TO_DELETE,
     STEPS,
 )
@@ -72,6 +75,20 @@ class TestTenant:
     def test_evicts_no_running_pod_without_a_word(self, site: Site) -> None:
         options = {"gracePeriodSeconds": 0}
         refused(site.tenant.evict(site.shared["metadata"]["name"], deleteOptions=options), "confirm")
+
+    @held_by(NO_GRACE)
+    def test_makes_no_member_that_every_deletion_removes_at_once(self, site: Site) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
+        member = pod_body("db-0", terminationGracePeriodSeconds=0)
+        member["metadata"]["ownerReferences"] = [owner]
+        refused(site.tenant.create(PODS, member, query="?dryRun=All"), "terminationGracePeriodSeconds")
+
+    @held_by(EXCLUSIVE_GATE)
+    def test_makes_no_pod_with_a_claim_that_does_not_wait_for_its_volume(self, site: Site) -> None:
+        """In a namespace that requires the gate of exclusive volumes."""
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+        user = pod_body("user", volumes=[claim])
+        refused(site.tenant.create(PODS, user, query="?dryRun=All"), "vacate.dev/exclusive-volumes")
 
     @pytest.mark.parametrize("version", ["as read", "leading zero", "leading zeros"])
     @pytest.mark.parametrize("how", ENCODINGS)

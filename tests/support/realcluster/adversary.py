@@ -57,6 +57,8 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECTS, dialect_named
 from vacate.eviction.registration import PREFIXES
 from vacate.install.settings import ShutdownAgent
+from vacate.kube.exclusivevolumes import OPT_IN as EXCLUSIVE_VOLUMES
+from vacate.kube.exclusivevolumes import OPTED_IN
 
 ROWS = [pytest.mark.kube, pytest.mark.xdist_group("adversary")]
 """The marks of all modules of the suite: they share one installation."""
@@ -294,7 +296,7 @@ class Site:
         self._pods = 0
         self._given: set[str] = set()
         self._prepared: dict[tuple[str, str], Obj] = {}
-        guarded = {GUARD_LABEL: ENABLED}
+        guarded = {GUARD_LABEL: ENABLED, EXCLUSIVE_VOLUMES: OPTED_IN}
         self.admin.create(NAMESPACES, {"metadata": {"name": TENANTS, "labels": guarded}}).ok()
         self.tenant = self._user("tenant", "edit")
         self.requester = self._user("requester", REQUESTER)  # who may not delete pods

@@ -110,8 +110,7 @@ class ExclusiveVolumes:
         volume = self._view.volume(key.name)
         if volume is None:
             self._reported.pop(key.name, None)
-            if self._shared.pop(key.name, None):
-                self._deps.metrics.volumes_shared.remove(key.name)
+            self._forget_shared(key.name)
             return Done()
         try:
             old, detached = attachment_of(volume), detached_of(volume)
@@ -265,17 +264,20 @@ class ExclusiveVolumes:
 
     # What is reported
 
+    def _forget_shared(self, name: str) -> None:
+        self._shared.pop(name, None)
+        self._deps.metrics.volumes_shared.set(len(self._shared))
+
     def _report_shared(self, volume: PersistentVolume, users: list[Pod]) -> None:
         """Pods that run with the volume on several nodes: on kubelets nothing but the gate prevents it."""
         running = [pod for pod in users if pod.spec.node_name and pod.status.phase == "Running"]
         nodes, name = {pod.spec.node_name for pod in running}, volume.metadata.name
         if len(nodes) < 2:
-            if self._shared.pop(name, None):
-                self._deps.metrics.volumes_shared.remove(name)
+            self._forget_shared(name)
             return
-        self._deps.metrics.volumes_shared.labels(name).set(len(nodes))
         fresh = {pod.metadata.uid for pod in running} - self._shared.setdefault(name, set())
         self._shared[name] |= fresh
+        self._deps.metrics.volumes_shared.set(len(self._shared))
         for pod in running if fresh else ():
             self._deps.recorder.record(events.shared(pod, volume, running))
 

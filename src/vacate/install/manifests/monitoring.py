@@ -90,10 +90,10 @@ def _process_alerts() -> list[Obj]:
         ),
         _alert(
             "VacateVolumeShared",
-            "max by (volume) (vacate_exclusive_volumes_shared_nodes) > 1",
+            "max(vacate_exclusive_volumes_shared) > 0",
             "0m",
             "critical",
-            "Pods run with the exclusive volume {{ $labels.volume }} on several nodes: their data may be "
+            "Pods run with an exclusive volume on several nodes: its data may be "
             "destroyed. `kubectl get events -A --field-selector reason=VolumeShared` names them.",
         ),
         _alert(
