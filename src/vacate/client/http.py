@@ -157,7 +157,7 @@ class HttpStream:
     async def aclose(self) -> None:
         """Close the connection: a stream that has not ended cannot be used for anything else.
 
-        At once, without the farewell of TLS: a loop that ends before that is answered could not be closed.
+        At once, without the close of TLS: a loop that ends before the server answers it could not be closed.
         """
         connection = self._answer.connection
         if connection is not None and connection.transport is not None:

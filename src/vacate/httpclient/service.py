@@ -72,7 +72,7 @@ async def post_json(
     except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:  # of certificates, too
         raise CallFailed(plain(failure_reason(error), _SHOWN)) from None
     finally:
-        # At once: a service that does not answer the farewell of TLS would keep its connection open.
+        # At once: a service that does not answer the close of TLS would keep its connection open.
         for one in opened:
             one.abort()
 

@@ -43,13 +43,14 @@ def holding(
 
     A surge that does not become available keeps a budget closed that would be open without it.
     """
-    found = [one for one in budgets if _selects(one, labels)]
+    found = [one for one in budgets if selects(one, labels)]
     if len(found) == 1 and (allowed(found[0]) or _allowed_without(found[0], surplus)):
         return []
     return found  # where several cover a pod, its eviction is refused in any case
 
 
-def _selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
+def selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
+    """Whether the budget is about a pod with these labels; a selector that cannot be read selects none."""
     try:
         return selector_of(budget.spec.selector).matches(dict(labels))
     except ApiError:

@@ -9,12 +9,12 @@ from enum import Enum
 
 import msgspec
 
-from vacate.api.selectors.labels import selector_of
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.registration import registered_names, registering_part
+from vacate.kube.budgets import selects
 from vacate.kube.eviction import check_eviction
 from vacate.views.phrases import command_line, counted
 
@@ -95,7 +95,7 @@ def covering(
 ) -> tuple[PodDisruptionBudget, ...]:
     """The budgets that count a pod of these labels; one with a broken selector, or none, counts nothing."""
     own = [budget for budget in budgets if budget.metadata.namespace == namespace]
-    return tuple(sorted((b for b in own if _selects(b, labels)), key=lambda one: one.metadata.name))
+    return tuple(sorted((b for b in own if selects(b, labels)), key=lambda one: one.metadata.name))
 
 
 def would_refuse(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:
@@ -119,10 +119,3 @@ def allowance_of(budget: PodDisruptionBudget) -> str:
 def budgets_named_in(message: str) -> tuple[str, ...]:
     """The budgets that a refusal named, for users who may not read budgets."""
     return tuple(dict.fromkeys(name.rstrip(".") for name in _NAMED.findall(message)))
-
-
-def _selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
-    try:
-        return selector_of(budget.spec.selector).matches(labels)
-    except ApiError:
-        return False

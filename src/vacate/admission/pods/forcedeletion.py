@@ -98,7 +98,7 @@ def review(
     if uid and any(_confirmation(obj) == uid for obj in (pod, *also)):
         return ForceDeletionReason.CONFIRMED
     if dig(pod, "spec", "terminationGracePeriodSeconds") == 0:
-        return ForceDeletionReason.OWN_GRACE  # whoever deletes it, such as taint eviction, removes it at once
+        return ForceDeletionReason.OWN_GRACE  # every deletion removes it at once, that of taint eviction too
     return None if guards_namespace(namespace, guard) else ForceDeletionReason.UNGUARDED
 
 

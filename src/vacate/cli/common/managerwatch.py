@@ -93,8 +93,8 @@ class ManagerWatch:
 async def watching(watch: ManagerWatch) -> AsyncIterator[ManagerWatch]:
     """Look for the length of the block.
 
-    A request that is under way at its end is waited for: one that is cancelled leaves a connection that takes
-    its leave of the server, and a loop cannot be closed before that has ended.
+    A request that is under way at its end is waited for: the connection of one that is cancelled is still
+    being shut down by TLS, and an event loop cannot be closed before that has ended.
     """
     task = asyncio.get_running_loop().create_task(watch.run())
     try:

@@ -1,6 +1,6 @@
 """PURE. Whether a pod has ended for certain, so that its volume may go to another node.
 
-Only what somebody has confirmed counts: the pod's node, a fence, or a person. That an object is missing, that
+Only a confirmation counts: of the pod's node, of a fence, or of a person. That an object is missing, that
 a node is ready, or that time has passed confirms nothing.
 """
 

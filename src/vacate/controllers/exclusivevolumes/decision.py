@@ -74,7 +74,7 @@ def _kept(old: Attachment | None, users: Sequence[Pod], ended: Collection[str]) 
         return replace(old, pods=pods)
     named = [pod for pod in users if old.names(pod.metadata.uid)]
     node = next((pod.spec.node_name for pod in named if pod.spec.node_name), "")
-    opened = any(not waits_at_gate(pod) for pod in named)  # by us, or by somebody else
+    opened = any(not waits_at_gate(pod) for pod in named)  # by the manager, or by another client
     return replace(old, node=node, pods=pods, gate="" if node else OPENED if opened else old.gate)
 
 

@@ -55,7 +55,7 @@ class Attempts:
         """The pods that may be requested now, the lowest priority first; each list is tried before the next.
 
         Pods that cannot be requested are overtaken by others of their node. What refuses them may refuse all
-        alike, and go at any moment: whoever overtakes is requested only where they were just refused again.
+        alike, and end at any moment: others are requested only where those were just refused again.
         """
         waiting: set[str] = set()  # nodes whose other pods are not requested now
         for _, tier in groupby(sorted(pods, key=_priority), key=_priority):

@@ -149,7 +149,7 @@ class Supervisor:
     def do_exec(self, client: Client, request: dict[str, Any]) -> dict[str, Any] | None:
         """Run a command in a container; the answer comes when it has ended.
 
-        One with a name is run once, whoever asks again: an agent that restarts waits for it.
+        One with a name is run once, also if an agent that has restarted asks again: that one waits for it.
         """
         container, once = self.containers[request["id"]], request.get("once") or ""
         if container.ended or container.main_gone:
