@@ -19,6 +19,7 @@ import yaml
 from support.arms.clusters import NODE_COUNT, open_lab
 from support.https import Https, Obj
 from support.processes.cluster import environment, vacate
+from support.realcluster.users import until_granted
 from support.waiting import until
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.inventory import line_of
@@ -88,6 +89,7 @@ class Lab:
         subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
         binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
         self.admin.create(f"{rbac}/clusterrolebindings", binding)
+        until_granted(self.admin, f"system:serviceaccount:default:{name}", rules)
         path = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
         token = self.admin.create(path, {"spec": {}})["status"]["token"]
         config = yaml.safe_load(self.kubeconfig.read_text())

@@ -5,6 +5,7 @@ Nodes are simulated: annotations of the template say how its pods end.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 from support.evictions.namespace import EvictionNamespace, turns
 from support.processes.hooks import hooks_process
 from support.realcluster.evictions import HOME, RealCluster
-from vacate.api.kinds import CRONJOBS, JOBS, ROLEBINDINGS
+from support.realcluster.users import until_granted
+from vacate.api.kinds import CLUSTERROLES, CRONJOBS, JOBS, ROLEBINDINGS
 from vacate.api.objectnames import HOOK_JOBS, HOOKS
 from vacate.api.objects import Obj, terminating
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -37,12 +39,15 @@ async def hook(place: EvictionNamespace, name: str, ends: Mapping[str, str], **l
     await place.client.create(CRONJOBS, {"metadata": meta, "spec": spec}, place.namespace)
 
 
-async def bind(place: EvictionNamespace) -> None:
+async def bind(place: EvictionNamespace, real: RealCluster) -> None:
     """What an administrator does in a namespace where Jobs may be run."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": HOOK_JOBS}
     subject = {"kind": "ServiceAccount", "name": HOOKS, "namespace": HOME}
     body = {"metadata": {"name": HOOKS}, "roleRef": role, "subjects": [subject]}
     await place.client.create(ROLEBINDINGS, body, place.namespace)
+    rules = (await place.client.get(CLUSTERROLES, HOOK_JOBS))["rules"]
+    account = f"system:serviceaccount:{HOME}:{HOOKS}"
+    await asyncio.to_thread(until_granted, real.admin, account, rules, place.namespace)
 
 
 async def jobs(place: EvictionNamespace) -> list[Obj]:
@@ -70,7 +75,7 @@ async def test_jobs_prepare_evictions(place: EvictionNamespace, tmp_path: Path) 
             assert turns(over) == [(HOOKS_INTERCEPTOR, TurnResult.FAILED)]
             assert HOOK_JOBS in failure(over)
             assert await jobs(place) == []
-            await bind(place)
+            await bind(place, place.cluster)
 
         # The process is killed while the Job runs: it is found again, and there is one.
         prepared = await place.pod("prepared", HOOKS_INTERCEPTOR, annotations={JOB: "flush"})

@@ -25,6 +25,7 @@ from support.evictions.namespace import is_ready, pod_body
 from support.https import Https, Obj, Reply
 from support.processes.cluster import vacate
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
+from support.realcluster.users import until_granted
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
@@ -452,6 +453,8 @@ class Site:
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": TENANTS}],
         }
         self.admin.create(kind, binding).ok()
+        granted = self.admin.get(CLUSTERROLES, role or name).ok()["rules"]
+        until_granted(self.cluster.admin, f"system:serviceaccount:{TENANTS}:{name}", granted, TENANTS)
         return self._account(TENANTS, name)
 
     def _agent(self, node: str) -> Account:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from support.evictions.namespace import EvictionNamespace
+from support.https import Https
 from support.realcluster.audit import Call, calls
 from support.realcluster.evictions import RealCluster
-from vacate.api.kinds import ROLEBINDINGS, ROLES, SERVICEACCOUNTS
+from support.waiting import until
+from vacate.api.kinds import CLUSTERROLES, ROLEBINDINGS, ROLES, SERVICEACCOUNTS, SUBJECTACCESSREVIEWS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
@@ -49,6 +52,8 @@ async def user(
         }
         await place.client.create(ROLEBINDINGS, binding, place.namespace)
     account = f"system:serviceaccount:{place.namespace}:{name}"
+    for bound in (own, *[await place.client.get(CLUSTERROLES, one) for one in cluster_roles]):
+        await asyncio.to_thread(until_granted, real.admin, account, bound["rules"], place.namespace)
     return User(account, real.account(place.namespace, name))
 
 
@@ -74,6 +79,21 @@ def rights_of(rules: Iterable[Obj]) -> Iterator[Right]:
                 for verb in rule["verbs"]:
                     for name in rule.get("resourceNames", [""]):
                         yield Right(resource, verb, group, name)
+
+
+def until_granted(admin: Https, user: str, rules: Iterable[Obj], namespace: str = "") -> None:
+    """Wait until the API server goes by a new role and its binding; it reads them after they are written.
+
+    One right is enough: a role takes effect as a whole.
+    """
+    right = next(rights_of(rules), None)
+    if right is None:
+        return
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {"group": right.group, "resource": resource, "subresource": subresource}
+    attributes |= {"verb": right.verb, "name": right.name, "namespace": namespace}
+    review = {"spec": {"user": user, "resourceAttributes": attributes}}
+    until(lambda: admin.create(SUBJECTACCESSREVIEWS.collection_path(), review)["status"]["allowed"], 60.0)
 
 
 def done_by(real: RealCluster, user: str) -> list[Call]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from multidict import CIMultiDict
 from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import RealCluster
 from support.realcluster.otherwebhook import other_webhook
-from support.realcluster.users import User, user
+from support.realcluster.users import User, until_granted, user
 from vacate.api.kinds import (
     CLUSTERROLES,
     EVICTIONREQUESTS,
@@ -81,6 +82,7 @@ async def caller(place: EvictionNamespace, real: RealCluster, sort: str, *rules:
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
     binding = {"metadata": {"name": sort}, "roleRef": role, "subjects": [subject]}
     await place.client.create(ROLEBINDINGS, binding, place.namespace)
+    await asyncio.to_thread(until_granted, real.admin, name, rights, place.namespace)
     groups = ("system:nodes",) if sort == "node" else ("ops", "dev")
     more = (
         () if sort == "node" else (("Impersonate-Extra-example.com%2fteam", "a b"), ("Impersonate-Uid", "7"))
