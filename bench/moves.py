@@ -19,9 +19,9 @@ from typing import Any
 import orjson
 from bench.drain import Counted
 
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER

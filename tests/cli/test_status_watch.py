@@ -9,8 +9,8 @@ import pytest
 from support.simulated.clusters import in_world
 from support.simulated.evictions import on_simulated_cluster, request_eviction, requested
 from support.simulated.workloads import running
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.workloads import OPT_IN
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON

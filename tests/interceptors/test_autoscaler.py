@@ -17,14 +17,10 @@ from support.simulated.clusters import in_world
 from support.simulated.deployments import completed, fewest, most, names, pods, replicas, requested
 from support.simulated.evictions import found, turns
 from support.simulated.workloads import condition_of, created, events_of, made, writes
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    EVICTION_PRIORITY,
-    REPLICASET_INTERCEPTOR,
-)
+from vacate.admission.pods.workloads import EVICTION_PRIORITY
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, HORIZONTALPODAUTOSCALERS, PODS
 from vacate.api.types import Pod
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve

@@ -32,15 +32,11 @@ from support.simulated.deployments import (
 )
 from support.simulated.evictions import found, turns
 from support.simulated.workloads import made
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    EVICTION_PRIORITY,
-    REPLICASET_INTERCEPTOR,
-)
+from vacate.admission.pods.workloads import EVICTION_PRIORITY
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates

@@ -21,13 +21,9 @@ from support.simulated.deployments import (
 )
 from support.simulated.evictions import found, put_past_admission, turns
 from support.simulated.workloads import made
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    EVICTION_PRIORITY,
-    REPLICASET_INTERCEPTOR,
-)
+from vacate.admission.pods.workloads import EVICTION_PRIORITY
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.eviction.registration import resolve
 from vacate.kube.surge import MARKED
 from vacate.sim.cluster import World

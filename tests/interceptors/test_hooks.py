@@ -10,8 +10,8 @@ import pytest
 
 from support.simulated.hooks import service_of, serving
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.sdk import EVACUATION, TurnResult

@@ -25,9 +25,9 @@ from support.simulated.deployments import (
 from support.simulated.evictions import status, turns
 from support.simulated.maintenances import drain, on_node, phase
 from support.simulated.workloads import events_of, history, made
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod
+from vacate.api.workloads import OPT_IN
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve

@@ -9,8 +9,8 @@ import pytest
 
 from support.simulated.deployments import completed, is_quiet, moving, requested
 from support.simulated.workloads import in_world, running
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.types import Deployment, Pod
+from vacate.api.workloads import OPT_IN
 from vacate.cache.reader import Reader
 from vacate.interceptors.surge.livepods import READ_INTERVAL, LivePods
 from vacate.interceptors.surge.view import SurgeView

@@ -10,6 +10,7 @@ import pytest
 
 from support.tiny_server import TinyServer
 from vacate.api.kinds import CONFIGMAPS, LEASES
+from vacate.api.times import after, format_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -196,6 +197,26 @@ def test_a_lease_whose_record_changes_is_never_taken_whatever_its_time_says() ->
         await sim.clock.sleep(15 + 2 * 2 * 2.2)
         assert b.elector.leading
         await b.stop()
+
+    simulate(main)
+
+
+def test_a_candidate_logs_once_for_whom_it_waits_and_until_when(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(sim: Sim) -> None:
+        server = TinyServer()
+        body = {"metadata": {"name": "vacate", "namespace": "kube-system"}, "spec": record("killed")}
+        await Client(InProcessTransport(server)).create(LEASES, body)
+        began = sim.clock.now()
+        a = Candidate(sim, server, "a")
+        with caplog.at_level("INFO", "vacate.runtime.leaderelection"):
+            await sim.clock.sleep(30)
+        assert a.elector.leading
+        waits, leads = [one.getMessage() for one in caplog.records]
+        until = format_time(after(began, 15))
+        assert "Lease kube-system/vacate is held by killed, renewed at 1999" in waits
+        assert f"works from {until} on" in waits
+        assert leads == "vacate: leads as a"
+        await a.stop()
 
     simulate(main)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from support.simulated.request import START, SimRequest
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"

@@ -10,10 +10,10 @@ import pytest
 from support.embedded import ADMIN, Embedded, embedded
 from support.reviews import MUTATE_PODS, MUTATE_WORKLOAD_PODS, VALIDATE_PODS, Hook, review
 from vacate.admission.pods.registrationrules import read_rules
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS, REPLICASETS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types import ObjectMeta
+from vacate.api.workloads import OPT_IN
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-)
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, PodDisruptionBudget, ReplicaSet
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.cli.common.connection import Cluster
 from vacate.controllers.eviction.ownbudget import is_allowed
 from vacate.errors import Forbidden, NotFound

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from vacate.admission.pods.workloads import DELETE_PREPARED, REGISTERED
+from vacate.admission.pods.workloads import REGISTERED
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
@@ -24,7 +24,6 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
 from vacate.api.terminationreason import SOURCE_ANNOTATION
 from vacate.api.types import (
@@ -51,6 +50,7 @@ from vacate.api.types.evictionrequest import (
     IGNORED_REGISTRATION,
     PUSHED_BY,
     RETRY,
+    SHUTDOWN_DEADLINE,
     SKIP,
     SUPERSEDES,
     EvictionRequest,
@@ -63,6 +63,7 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.api.types.meta import Condition
+from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR

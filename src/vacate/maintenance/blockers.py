@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage

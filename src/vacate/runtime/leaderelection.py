@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ from typing import Any
 from vacate.api.kinds import LEASES
 from vacate.api.objectnames import TROUBLE
 from vacate.api.objects import Obj
-from vacate.api.times import format_micro_time
+from vacate.api.times import format_micro_time, format_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -114,11 +115,29 @@ class LeaderElector:
 
     async def acquire(self) -> None:
         """Return when this candidate leads; at once where there is no contest."""
+        waits_for = ""
         while self._contested and not await self._attempt(self._write_if_free):
+            if self.leader not in ("", self._identity, waits_for):
+                waits_for = self.leader
+                self._log_holder()
             jitter = self._entropy.uniform(0.0, _RETRY_JITTER)
             await self._clock.sleep(self._timings.retry * (1.0 + jitter))
         self._gauge.set(1)
         log.info("%s: leads as %s", self._name, self._identity)
+
+    def _log_holder(self) -> None:
+        """A process that starts and does nothing says for whom it waits, once for each holder."""
+        duration = float(self._spec.get("leaseDurationSeconds") or 0)
+        left = dt.timedelta(seconds=self._seen_at + duration - self._clock.monotonic())
+        log.info(
+            "Lease %s/%s is held by %s, renewed at %s: this process waits, and works from %s on if it is not "
+            "renewed again",
+            self._namespace,
+            self._name,
+            self.leader,
+            self._spec.get("renewTime"),
+            format_time(self._clock.now() + left),
+        )
 
     async def hold(self) -> None:
         """Renew until cancelled, then give the lease back.

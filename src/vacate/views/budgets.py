@@ -11,6 +11,7 @@ import msgspec
 
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
+from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OPT_IN
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.registration import registered_names, registering_part
@@ -21,7 +22,6 @@ from vacate.views.phrases import command_line, counted
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
 
 _TEMPLATE_HASH = "pod-template-hash"  # written by Deployments; their ReplicaSets are named DEPLOYMENT-HASH
-_MOVE, _DELETE_PREPARED = "vacate.dev/move-before-eviction=true", "vacate.dev/delete-when-prepared=true"
 
 
 class Means(Enum):
@@ -79,12 +79,12 @@ def opt_in(pod: Pod, budget: PodDisruptionBudget) -> tuple[str, str] | None:
     registered = {*registered_names(registering_part(pod)), *listed}
     stem, _, hash_ = owner.name.rpartition("-")
     if owner.kind == "ReplicaSet" and stem and hash_ == meta.labels.get(_TEMPLATE_HASH):
-        if "deployment.apps.k8s.io" in registered:
+        if DEPLOYMENT_INTERCEPTOR in registered:
             return None
-        words = "deployment", stem, _MOVE
+        words = "deployment", stem, f"{OPT_IN}=true"
         return "start a replacement first", command_line("kubectl", "annotate", *words, "-n", meta.namespace)
     if owner.kind == "StatefulSet" and registered and budget.status.expected_pods == 1:
-        words = "statefulset", owner.name, _DELETE_PREPARED
+        words = "statefulset", owner.name, f"{DELETE_PREPARED}=true"
         command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
         return "let it be deleted once its interceptors have prepared it", command
     return None

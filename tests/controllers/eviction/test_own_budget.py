@@ -11,10 +11,10 @@ from support.simulated.evictions import A, finish, request_eviction, running_pod
 from support.simulated.maintenances import drain, phase
 from support.simulated.statefulsets import is_whole, ready_statefulset
 from support.simulated.workloads import condition_of, events_of
-from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
 from vacate.controllers.eviction.ownbudget import is_alone

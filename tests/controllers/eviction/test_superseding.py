@@ -15,12 +15,12 @@ from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.evictions import A, B, finish, found, request_eviction, running_pod, status
 from support.simulated.maintenances import drain, on_node, phase
 from support.simulated.workloads import condition_of, created, events_of, history, running
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import SUPERSEDES
+from vacate.api.workloads import OPT_IN
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION

@@ -7,9 +7,10 @@ import pytest
 from support.simulated.clusters import in_world
 from support.simulated.maintenances import web
 from support.simulated.workloads import events_of
-from vacate.admission.pods.workloads import OPT_IN, REGISTERED, is_opted_in, registration, registration_change
+from vacate.admission.pods.workloads import REGISTERED, is_opted_in, registration, registration_change
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.eviction.registration import registering, resolve
 from vacate.features import FeatureGates
 from vacate.sim.cluster import World

@@ -12,9 +12,9 @@ from support.matrix.simulated import Refusals
 from support.simulated.clusters import in_world
 from support.simulated.deployments import pods
 from support.simulated.workloads import events_of, running
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.sim.cluster import World

@@ -11,10 +11,10 @@ import pytest
 from support.evictions.moving import annotated, moving, pods, quiet
 from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from support.kubectl import Kubectl
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.options import WatchOptions
+from vacate.api.workloads import OPT_IN
 from vacate.eviction.registration import PREFIXES, resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY

@@ -8,13 +8,10 @@ from __future__ import annotations
 from support.evictions.moving import OURS, annotated, moving, pods
 from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import REAL
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    EVICTION_PRIORITY,
-    OPT_IN,
-)
+from vacate.admission.pods.workloads import EVICTION_PRIORITY
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.objects import Obj
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, OPT_IN
 from vacate.eviction.registration import resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.testing import horizontalpodautoscaler

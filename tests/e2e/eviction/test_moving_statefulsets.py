@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from support.evictions.namespace import EvictionNamespace, is_ready
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.options import WatchOptions
+from vacate.api.workloads import OPT_IN
 from vacate.testing import statefulset
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from support.evictions.moving import moving, pods, quiet
 from support.evictions.namespace import EvictionNamespace, is_ready
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.testing import deployment, horizontalpodautoscaler
 
 

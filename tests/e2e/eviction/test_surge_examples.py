@@ -13,12 +13,6 @@ from support.evictions.moving import moving, pods, quiet
 from support.evictions.namespace import EvictionNamespace, is_ready
 from support.evictions.steps import Moment, Steps, following
 from support.realcluster.evictions import REAL
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    OPT_IN,
-    REPLICASET_INTERCEPTOR,
-)
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVICTIONREQUESTS,
@@ -29,6 +23,12 @@ from vacate.api.kinds import (
     REPLICASETS,
 )
 from vacate.api.objects import Obj
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    OPT_IN,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.eviction.registration import resolve
 from vacate.kube.surge import SURGE
 from vacate.testing import horizontalpodautoscaler

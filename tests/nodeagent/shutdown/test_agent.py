@@ -29,7 +29,7 @@ from vacate.api.kinds import (
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
-from vacate.api.shutdowndeadline import shutdown_deadline
+from vacate.api.types.evictionrequest import shutdown_deadline
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket

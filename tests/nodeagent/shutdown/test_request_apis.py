@@ -8,7 +8,7 @@ import pytest
 
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST

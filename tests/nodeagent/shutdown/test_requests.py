@@ -14,7 +14,7 @@ from support.nodes.shutdown_agents import eventually
 from vacate.api.kinds import CLUSTERROLEBINDINGS, EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport

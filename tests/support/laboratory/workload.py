@@ -7,7 +7,6 @@ from pathlib import Path
 
 from support.simulated.fencing import SOON
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import (
     DEPLOYMENTS,
     DESCHEDULINGPOLICIES,
@@ -19,6 +18,7 @@ from vacate.api.kinds import (
     STATEFULSETS,
 )
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.client.client import Client
 from vacate.kube.exclusivevolumes import EXCLUSIVE
 from vacate.nodeagent.runtime.protocol import ContainerState

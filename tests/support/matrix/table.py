@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from support.matrix.place import STOP, Place, Refusal, is_ready
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,
@@ -26,6 +25,7 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
+from vacate.api.workloads import OPT_IN
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.model import Limits

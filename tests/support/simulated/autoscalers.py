@@ -6,14 +6,14 @@ from typing import Any
 
 from support.simulated.deployments import is_quiet, pods
 from support.simulated.workloads import created, history, running
-from vacate.admission.pods.workloads import (
+from vacate.api.kinds import HORIZONTALPODAUTOSCALERS
+from vacate.api.objects import Obj
+from vacate.api.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DEPLOYMENT_INTERCEPTOR,
     OPT_IN,
     REPLICASET_INTERCEPTOR,
 )
-from vacate.api.kinds import HORIZONTALPODAUTOSCALERS
-from vacate.api.objects import Obj
 from vacate.embedded.controllers.podautoscaler.metrics import MEASURED
 from vacate.eviction.registration import resolve
 from vacate.kube.surge import SURGE

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from support.simulated.evictions import found, request_eviction
 from support.simulated.workloads import condition_of, created, history, rollout_done, running
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.entropy import Entropy
 from vacate.errors import NotFound
 from vacate.eviction.registration import PREFIXES, resolve

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from support.simulated.workloads import created, history
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import PODS, STATEFULSETS
 from vacate.api.objects import Obj
+from vacate.api.workloads import OPT_IN
 from vacate.eviction.registration import resolve
 from vacate.sim.cluster import World
 from vacate.sim.history import health

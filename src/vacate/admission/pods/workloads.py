@@ -16,20 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    OPT_IN,
+    REPLICASET_INTERCEPTOR,
+    STATEFULSET_INTERCEPTOR,
+)
 from vacate.eviction.registration import CONTROLLER, CONTROLLER_PRIORITY, PREFIXES, registering
 from vacate.features import FeatureGates
 
-OPT_IN = "vacate.dev/move-before-eviction"
-"""A label of a namespace, or an annotation of a workload: `true` or `false`."""
-DELETE_PREPARED = "vacate.dev/delete-when-prepared"
-"""An annotation of a workload: `true` lets its prepared pods go past budgets that protect no other pod."""
 REGISTERED = "vacate.dev/registered"
 """Marks pods that the registration controller has registered, so that it can take that back."""
 
-DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
-REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
-STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
-AUTOSCALER_INTERCEPTOR = "horizontalpodautoscaler.autoscaling.k8s.io"
 EVICTION_PRIORITY = "vacate.dev/eviction-priority"
 """The annotation of an autoscaler with the priority of its interceptor."""
 AUTOSCALER_GATE = "HorizontalPodAutoscalerInterceptor"

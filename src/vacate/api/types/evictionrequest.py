@@ -8,12 +8,14 @@ a cache must be able to hold what a server once let through.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from vacate.api.integers import Int32, Int64, span
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.times import parse_time
 from vacate.api.types.meta import ObjectMeta, Projection, check_times, condition
 
 SOFT = "Soft"
@@ -44,6 +46,16 @@ SKIP = "vacate.dev/skip"
 """The annotation by which a user ends the turns of interceptors that do not respond: names with commas."""
 PUSHED_BY = "vacate.dev/pushed-by"
 """The annotation that admission leaves when one of the two above is written: the user who did."""
+SHUTDOWN_DEADLINE = "vacate.dev/shutdown-deadline"
+"""The annotation that says when a node that goes down ends the pod, whatever its interceptors do."""
+
+
+def shutdown_deadline(annotations: Mapping[str, str]) -> dt.datetime | None:
+    """The moment, or None where the node does not go down or the annotation cannot be read."""
+    try:
+        return parse_time(annotations[SHUTDOWN_DEADLINE])
+    except (KeyError, ValueError):
+        return None
 
 
 def described(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:

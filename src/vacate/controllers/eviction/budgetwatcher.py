@@ -6,7 +6,6 @@ import datetime as dt
 from collections import deque
 from collections.abc import Callable
 
-from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.selectors.labels import Selector, selector_of
 from vacate.api.times import EARLIEST
 from vacate.api.types import (
@@ -18,6 +17,7 @@ from vacate.api.types import (
     StatefulSet,
 )
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts, failures
 from vacate.controllers.eviction.ownbudget import is_prepared

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import msgspec
 
-from vacate.admission.pods.workloads import DELETE_PREPARED
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import OwnerReference
+from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.client.client import Client
 from vacate.errors import ApiError

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from vacate.admission.pods.workloads import (
     EVICTION_PRIORITY,
-    OPT_IN,
     autoscaler_priority,
     is_opted_in,
     opt_in_error,
@@ -38,6 +37,7 @@ from vacate.api.types import (
     ReplicaSet,
     StatefulSet,
 )
+from vacate.api.workloads import OPT_IN
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound

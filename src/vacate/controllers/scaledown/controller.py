@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import OPT_IN, is_opted_in
+from vacate.admission.pods.workloads import is_opted_in
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICASETS
 from vacate.api.types import Deployment, Namespace, Node, Pod, ReplicaSet
+from vacate.api.workloads import OPT_IN
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
 from vacate.cache.owners import deployment_of_replicaset
 from vacate.errors import NotFound

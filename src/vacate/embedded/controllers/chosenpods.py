@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.kube.surge import LOWEST_COST, is_marked

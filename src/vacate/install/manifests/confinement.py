@@ -39,9 +39,9 @@ from vacate.api.objectnames import (
     WEBHOOK_REQUESTS,
 )
 from vacate.api.objects import Obj
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.api.types.evacuation import INSTIGATOR
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, POD_LABEL, SUFFIX
 from vacate.eviction.succession import HANDED_OVER

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
 from vacate.api.kinds import REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
 from vacate.api.terminationreason import WRAP
+from vacate.api.workloads import OPT_IN
 from vacate.crds.cel import listed
 from vacate.eviction.registration import PREFIXES
 from vacate.install.manifests.webhookentries import (

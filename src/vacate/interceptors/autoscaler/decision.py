@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.decision import (
     MAX_GIVE_WAYS,

@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.api.types.evictionrequest import SUPERSEDES
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn

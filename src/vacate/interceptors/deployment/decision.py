@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.integers import MAX_INT32
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, condition
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import floor_record_of, is_raised

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.admission.pods.workloads import REPLICASET_INTERCEPTOR
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
+from vacate.api.workloads import REPLICASET_INTERCEPTOR
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION

@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import datetime as dt
 
-from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.types import Pod, StatefulSet
+from vacate.api.workloads import STATEFULSET_INTERCEPTOR
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION

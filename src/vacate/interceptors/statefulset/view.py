@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.kinds import PODS, STATEFULSETS
 from vacate.api.options import ListOptions
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import STATEFULSET_INTERCEPTOR
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
 from vacate.cache.owners import statefulset_of
 from vacate.eviction.dialects.registry import served_dialects

@@ -8,10 +8,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Sequence
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.times import after
 from vacate.api.types import Deployment, Pod, ReplicaSet
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
 from vacate.sdk.values import Declined, Finished

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from vacate.admission.pods.workloads import (
+from vacate.api.kinds import PODDISRUPTIONBUDGETS
+from vacate.api.types import Deployment, Pod, PodDisruptionBudget
+from vacate.api.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DELETE_PREPARED,
     DEPLOYMENT_INTERCEPTOR,
     REPLICASET_INTERCEPTOR,
 )
-from vacate.api.kinds import PODDISRUPTIONBUDGETS
-from vacate.api.types import Deployment, Pod, PodDisruptionBudget
 from vacate.kube.budgets import holding
 from vacate.kube.surge import SurgeRecord
 from vacate.runtime.dependencies import Deps

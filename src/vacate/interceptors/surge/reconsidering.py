@@ -12,14 +12,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-)
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import declined_type

@@ -5,15 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-)
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
 from vacate.api.options import ListOptions
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects

@@ -8,10 +8,9 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Coroutine
 
-from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock

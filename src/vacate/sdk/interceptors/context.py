@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from vacate.api.shutdowndeadline import shutdown_deadline
 from vacate.api.terminationreason import ANNOTATION, EVICTION
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import EvictionRequest, shutdown_deadline
 from vacate.clock import Clock
 from vacate.sdk.arguments import checked_reason, checked_report, checked_span, whole_number, word
 from vacate.sdk.interceptors import termination

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vacate.api.shutdowndeadline import shutdown_deadline
+from vacate.api.types.evictionrequest import shutdown_deadline
 from vacate.eviction.model import Stage
 from vacate.views.model import ExplanationInput, Section
 from vacate.views.phrases import ago, ahead

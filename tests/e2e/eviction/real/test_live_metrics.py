@@ -9,9 +9,9 @@ from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import RealCluster
 from support.realcluster.metrics_server import serving_metrics
 from support.simulated.autoscalers import REQUESTS
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.objects import Obj
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, OPT_IN
 from vacate.eviction.registration import resolve
 from vacate.kube.surge import SURGE
 from vacate.testing import horizontalpodautoscaler

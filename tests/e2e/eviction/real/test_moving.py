@@ -6,9 +6,9 @@ from support.evictions.moving import moving, pods, quiet
 from support.evictions.namespace import EvictionNamespace
 from support.kubectl import Kubectl
 from support.realcluster.evictions import RealCluster
-from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, Kind
 from vacate.api.types import Deployment
+from vacate.api.workloads import OPT_IN
 from vacate.clock import SystemClock
 from vacate.kube.surge import SURGE, next_record
 from vacate.testing import deployment

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, autoscaler_priority
+from vacate.admission.pods.workloads import autoscaler_priority
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
 from vacate.cache.owners import deployment_of
 from vacate.embedded.controllers.chosenpods import ChosenPods, awaits

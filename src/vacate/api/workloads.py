@@ -1,0 +1,13 @@
+"""How workloads opt in to Vacate's own interceptors, and the names of these."""
+
+from __future__ import annotations
+
+OPT_IN = "vacate.dev/move-before-eviction"
+"""A label of a namespace, or an annotation of a workload: `true` or `false`."""
+DELETE_PREPARED = "vacate.dev/delete-when-prepared"
+"""An annotation of a workload: `true` lets its prepared pods go past budgets that protect no other pod."""
+
+DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
+REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
+STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
+AUTOSCALER_INTERCEPTOR = "horizontalpodautoscaler.autoscaling.k8s.io"
