@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -16,9 +17,9 @@ from vacate.api.types.meta import ObjectMeta
 from vacate.cli.common.connection import Cluster
 from vacate.cli.explain.command import _with_volumes_and_node
 from vacate.client.codec import codec_for
-from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
+from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, awaits_volumes
 from vacate.sim.cluster import World
-from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes
+from vacate.views.awaitedvolumes import with_awaited_volumes
 from vacate.views.model import Explanation
 
 WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time, and"
@@ -64,11 +65,18 @@ def test_who_has_the_volume(found: PersistentVolume, awaited: str) -> None:
 
 
 @pytest.mark.unit
-def test_a_lost_node_is_named_with_the_commands() -> None:
-    found = a_volume(attachment={"node": "n1", "pods": [HOLDER]})
-    (text,) = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found], {"n1"}).awaited
-    for part in ("Node n1 does not report", "vacate fence n1", "vacate detach disk --confirm"):
-        assert part in text
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("lost", [{"n1"}, ()])
+def test_a_node_that_is_lost_or_has_not_confirmed_is_named_with_the_commands(
+    lost: Collection[str], gone: bool
+) -> None:
+    found = a_volume(attachment={"node": "n1", "pods": [HOLDER | ({"gone": True} if gone else {})]})
+    (text,) = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found], lost).awaited
+    assert ("Node n1 does not report" in text) == bool(lost)
+    assert ("node n1 has not confirmed" in text) == (gone and not lost)
+    for part in ("vacate fence n1", "vacate detach disk --confirm"):
+        assert (part in text) == (bool(lost) or gone)
+    assert ("vacate delete pod db-0" in text) == (bool(lost) and not gone)
 
 
 @pytest.mark.unit
@@ -79,9 +87,9 @@ def test_a_record_that_cannot_be_read_is_named() -> None:
 
 @pytest.mark.unit
 def test_only_pods_that_have_not_started_wait() -> None:
-    assert may_await_volumes(a_pod())
-    assert not may_await_volumes(a_pod(phase="Running"))
-    assert not may_await_volumes(a_pod(meta={"deletionTimestamp": "2026-03-01T11:50:00Z"}))
+    assert awaits_volumes(a_pod())
+    assert not awaits_volumes(a_pod(phase="Running"))
+    assert not awaits_volumes(a_pod(meta={"deletionTimestamp": "2026-03-01T11:50:00Z"}))
 
 
 @pytest.mark.sim

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.unit
 
 NAMES = ("a.example.com", "b.example.com", "c.example.com")
 EARLY = dt.datetime.min.replace(tzinfo=dt.UTC)
-OVER = (Stage.COMPLETE, Stage.CANCELLED)
+OVER = (Stage.COMPLETE, Stage.CANCELLED, Stage.SUPERSEDED)
 moments = st.integers(-100, 10_000).map(lambda s: format_exact_time(START + dt.timedelta(seconds=s)))
 
 

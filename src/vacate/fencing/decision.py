@@ -44,6 +44,8 @@ class Environment:
     # By the UID of a node, since when it has been seen to be unreachable. The times in its conditions are of
     # another clock, which may be wrong by hours.
     seen: Mapping[str, dt.datetime] = field(default_factory=dict)
+    # Pods elsewhere that wait for an exclusive volume which a node has.
+    pods_awaiting: Callable[[str], Sequence[Pod]] = lambda _: ()
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
             continue
         if readiness(node) != "Unknown" or is_out_of_service(node):
             continue
-        pods = waiting_pods(policy, around.pods_on(node.metadata.name))
+        pods = waiting_pods(policy, node.metadata.name, around)
         row = _look_at(policy, node, before, pods, around, now, made)
         if row.phase == HELD:
             priority = max((pod.spec.priority or 0 for pod in pods), default=0)
@@ -84,10 +86,11 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
     return made
 
 
-def waiting_pods(policy: FencingPolicy, pods: Sequence[Pod]) -> list[Pod]:
-    """The pods that are a reason to fence their node."""
-    spec = policy.spec
-    return [pod for pod in pods if _counts(pod, spec.min_pod_priority, only_deleted=spec.when == PODS_WAIT)]
+def waiting_pods(policy: FencingPolicy, node: str, around: Environment) -> list[Pod]:
+    """The pods that are a reason to fence a node: of the node itself, or those that wait for its volumes."""
+    least, only_deleted = policy.spec.min_pod_priority, policy.spec.when == PODS_WAIT
+    there = [pod for pod in around.pods_on(node) if pod.terminating or not only_deleted]
+    return [pod for pod in (*there, *around.pods_awaiting(node)) if _counts(pod, least)]
 
 
 def limits_of(policy: FencingPolicy) -> FencingLimits:
@@ -127,13 +130,11 @@ def _selector(policy: FencingPolicy) -> Selector:
     return EVERYTHING if wanted is None else selector_of(msgspec.to_builtins(wanted))
 
 
-def _counts(pod: Pod, least: int | None, *, only_deleted: bool) -> bool:
+def _counts(pod: Pod, least: int | None) -> bool:
     owner = pod.metadata.controller
     if pod.terminal or MIRROR in pod.metadata.annotations or (owner is not None and owner.kind == DAEMON_SET):
         return False
-    if least is not None and (pod.spec.priority or 0) < least:
-        return False
-    return pod.terminating or not only_deleted
+    return least is None or (pod.spec.priority or 0) >= least
 
 
 def _again(before: NodeFencing, now: dt.datetime, made: Decision) -> bool:

@@ -212,5 +212,10 @@ def waits_at_gate(pod: Pod) -> bool:
     return any(gate.get("name") == GATE for gate in pod.spec.scheduling_gates)
 
 
+def awaits_volumes(pod: Pod) -> bool:
+    """Whether the pod has claims and has not started, so that it may wait for a volume."""
+    return bool(pod.claims) and pod.status.phase in ("", "Pending") and not pod.terminating
+
+
 FindVolume = Callable[[str, str], PersistentVolume | None]
 """The volume to which a claim is bound, by the claim's namespace and name."""

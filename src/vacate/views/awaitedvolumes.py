@@ -11,11 +11,6 @@ from vacate.kube.exclusivevolumes import Attachment, attachment_of, detached_of
 from vacate.views.model import Explanation
 
 
-def may_await_volumes(pod: Pod) -> bool:
-    """Whether the pod has claims and has not started."""
-    return bool(pod.claims) and pod.status.phase in ("", "Pending") and not pod.terminating
-
-
 def with_awaited_volumes(
     explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], lost: Collection[str] = ()
 ) -> Explanation:
@@ -69,19 +64,24 @@ def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
         return ""
     where = f"node {found.node} has" if found.node else "is kept"
     holder = f"{where} for pod {found.pods[0]}"
-    if found.node in lost:
-        return f"{waits}, which {holder}. {_remedies(volume, found)}"
+    if found.node in lost or found.pods[0].gone:
+        return f"{waits}, which {holder}. {_remedies(volume, found, lost)}"
     return (
         f"{waits}, which {holder}: it is attached to one node at a time, and stays until that pod has "
         "terminated."
     )
 
 
-def _remedies(volume: PersistentVolume, found: Attachment) -> str:
-    """What helps where the node that has the volume does not report."""
-    first, by_hand = found.pods[0], f"vacate detach {volume.metadata.name} --confirm"
+def _remedies(volume: PersistentVolume, found: Attachment, lost: Collection[str]) -> str:
+    """What helps where the node that has the volume does not report, or the pod is gone unconfirmed."""
+    first, commands = found.pods[0], [f"vacate detach {volume.metadata.name} --confirm"]
+    if found.node in lost:
+        state = f"Node {found.node} does not report, and what runs there may still write: bring it back, or"
+    else:
+        state = f"That pod is gone, but node {found.node} has not confirmed that its processes have ended:"
+    if not first.gone:
+        commands.insert(0, f"vacate delete pod {first.name} -n {first.namespace}")
     return (
-        f"Node {found.node} does not report, and what runs there may still write: bring it back, or fence "
-        f"it: vacate fence {found.node}. If you know that nothing there writes to the volume: "
-        f"vacate delete pod {first.name} -n {first.namespace}; {by_hand}."
+        f"{state} fence it: vacate fence {found.node}. If you know that nothing there writes to the volume: "
+        f"{'; '.join(commands)}."
     )

@@ -161,6 +161,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list", "coordination.k8s.io", "leases"),
             rule("list watch", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+            # Which pods wait for a volume of a lost node.
+            rule("list watch", CORE, "persistentvolumes persistentvolumeclaims"),
+            rule("list watch", "storage.k8s.io", "storageclasses"),
         ),
     ),
     ControllerDescriptor(

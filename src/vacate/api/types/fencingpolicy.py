@@ -183,9 +183,10 @@ class FencingPolicySpec(Projection, frozen=True):
     when: Annotated[
         str,
         described(
-            "Which pods are a reason to fence their node. PodsWait: only pods that are being deleted, which "
-            "happens when their toleration of the unreachable node has expired. Always: all pods. Pods of "
-            "DaemonSets, static pods and terminated pods never count.",
+            "Which pods are a reason to fence a node. PodsWait: only pods of the node that are being "
+            "deleted, which happens when their toleration of the unreachable node has expired, and pods "
+            "elsewhere that wait for an exclusive volume which the node has. Always: all pods of the node "
+            "too. Pods of DaemonSets, static pods and terminated pods never count.",
             enum=[PODS_WAIT, ALWAYS],
             default=PODS_WAIT,
         ),
@@ -253,7 +254,7 @@ class NodeFencing(Projection, frozen=True):
     since: Annotated[
         dt.datetime | None, described("Since when the condition Ready of the node is Unknown.")
     ] = None
-    pods_waiting: Annotated[Int32, described("Number of pods on the node that are a reason to fence it.")] = 0
+    pods_waiting: Annotated[Int32, described("Number of pods that are a reason to fence the node.")] = 0
     start_time: Annotated[
         dt.datetime | None, described("When the fence was decided. Written before the agent is called.")
     ] = None

@@ -28,7 +28,8 @@ from vacate.cli.forecasts import forecast
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.eviction.requesternames import is_maintenance
-from vacate.views.awaitedvolumes import may_await_volumes, with_awaited_volumes, with_shared_volumes
+from vacate.kube.exclusivevolumes import awaits_volumes
+from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
@@ -120,7 +121,7 @@ async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Expla
     try:
         pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
         volumes = await exclusive_volumes(cluster, pod) if pod.claims else []
-        if volumes and may_await_volumes(pod):
+        if volumes and awaits_volumes(pod):
             lost = await lost_nodes(cluster, volumes)
             explanation = with_awaited_volumes(explanation, pod, volumes, lost)
         elif volumes and pod.status.phase == "Running":

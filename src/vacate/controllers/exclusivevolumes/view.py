@@ -10,6 +10,7 @@ from vacate.errors import InvalidAttachment
 from vacate.kube.exclusivevolumes import (
     Attachment,
     attachment_of,
+    awaits_volumes,
     detached_of,
     is_exclusive,
     names_in_use,
@@ -32,7 +33,7 @@ class View:
             PersistentVolume,
             indexes={
                 HOLDER: _holders,
-                ATTACHED_TO: _nodes,
+                ATTACHED_TO: attached_to,
                 CLASS: lambda one: (one.spec.storage_class_name,),
                 IN_USE: names_in_use,
             },
@@ -73,6 +74,23 @@ class View:
         """The names of the nodes that report that they use the volume, and are not fenced."""
         found = [node for name in names_in_use(volume) for node in self.nodes.reader.by_index(IN_USE, name)]
         return {one.metadata.name for one in found if not out_of_service(one)}
+
+    def nodes_awaited_by(self, pod: Pod) -> set[str]:
+        """The nodes that have an exclusive volume for which the pod waits."""
+        if not awaits_volumes(pod):
+            return set()
+        found = [_held_elsewhere(pod, volume) for volume in self.exclusive_volumes(pod)]
+        return {node for node in found if node}
+
+    def pods_awaiting(self, node: str) -> list[Pod]:
+        """The pods that wait for an exclusive volume which this node has."""
+        found = {
+            pod.metadata.uid: pod
+            for volume in self.volumes.reader.by_index(ATTACHED_TO, node)
+            for pod in self.users(volume)
+            if node in self.nodes_awaited_by(pod)
+        }
+        return sorted(found.values(), key=lambda pod: (pod.metadata.namespace, pod.metadata.name))
 
     # Which volumes a change concerns
 
@@ -139,6 +157,15 @@ def _declared(node: Node) -> tuple[object, ...]:
     return out_of_service(node), node.status.node_info.boot_id, node.status.volumes_in_use
 
 
+def _held_elsewhere(pod: Pod, volume: PersistentVolume) -> str:
+    """The node that has the volume and not for this pod, or nothing."""
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        return ""
+    return found.node if found is not None and not found.names(pod.metadata.uid) else ""
+
+
 def _claims(pod: Pod) -> Iterable[str]:
     return [f"{pod.metadata.namespace}/{claim}" for claim in pod.claims]
 
@@ -147,7 +174,8 @@ def _holders(volume: PersistentVolume) -> Iterable[str]:
     return [holder.uid for found in _readable_records(volume) for holder in found.pods]
 
 
-def _nodes(volume: PersistentVolume) -> Iterable[str]:
+def attached_to(volume: PersistentVolume) -> Iterable[str]:
+    """The nodes that have the volume, or from which a person took it and which have not confirmed."""
     return [found.node for found in _readable_records(volume) if found.node]
 
 

@@ -53,7 +53,7 @@ WORKERS = 4
 
 
 def build(deps: Deps, agents: Agents) -> Controller:
-    """The controller, woken by policies, by nodes, and by the pods of nodes that do not report."""
+    """The controller, woken by policies, by nodes, and by pods and volumes of nodes that do not report."""
     view = View(deps)
     return Controller(
         QUEUE,
@@ -62,6 +62,7 @@ def build(deps: Deps, agents: Agents) -> Controller:
             Source(view.policies),
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
+            *([Source(view.volumes.volumes, keys=view.of_volume)] if view.volumes is not None else ()),
         ),
         deps,
         workers=WORKERS,
@@ -199,6 +200,7 @@ class FencingPolicies:
             fencing_now(view.policies.reader.list()),
             heard,
             self._outages.of(nodes),
+            view.pods_awaiting,
         )
 
     async def _heard(self, policy: str, now: float) -> frozenset[str] | None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import FENCINGPOLICIES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.selectors.labels import selector_of
-from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types import Node, PersistentVolume, Pod, PodDisruptionBudget
 from vacate.api.types.fencingpolicy import FAILED, FencingPolicy
 from vacate.cache.indexes import NODE, PLACED
+from vacate.controllers.exclusivevolumes.view import View as Volumes
+from vacate.controllers.exclusivevolumes.view import attached_to
 from vacate.fencing.marks import owner_policy
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
@@ -24,6 +26,7 @@ class View:
         self.nodes = informers.informer(NODES, Node)
         self.pods = informers.informer(PODS, Pod, indexes=PLACED)
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+        self.volumes = Volumes(deps) if deps.gates.enabled("ExclusiveVolumes") else None
 
     def policy(self, name: str) -> FencingPolicy | None:
         """A policy."""
@@ -36,6 +39,10 @@ class View:
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node."""
         return self.pods.reader.by_index(NODE, node)
+
+    def pods_awaiting(self, node: str) -> list[Pod]:
+        """The pods that wait for an exclusive volume which the node has."""
+        return self.volumes.pods_awaiting(node) if self.volumes is not None else []
 
     def budget_spent(self, pod: Pod) -> bool:
         """Whether a disruption budget of the pod allows no further disruption."""
@@ -52,9 +59,20 @@ class View:
         return self._all()
 
     def of_pod(self, pod: Pod) -> Iterable[Key]:
-        """None while the pod's node reports."""
-        node = self.node(pod.spec.node_name) if pod.spec.node_name else None
-        return self._all() if node is not None and readiness(node) != "True" else ()
+        """None while the pod's node reports, and each that has a volume for which the pod waits."""
+        names = {pod.spec.node_name} - {""}
+        if self.volumes is not None:
+            names |= self.volumes.nodes_awaited_by(pod)
+        return self._all() if any(map(self._does_not_report, names)) else ()
+
+    def of_volume(self, volume: PersistentVolume) -> Iterable[Key]:
+        """None while the node that has the volume reports."""
+        found = attached_to(volume)
+        return self._all() if any(map(self._does_not_report, found)) else ()
+
+    def _does_not_report(self, name: str) -> bool:
+        node = self.node(name)
+        return node is not None and readiness(node) != "True"
 
     def _all(self) -> list[Key]:
         """Also those that are gone and have left a mark on a node."""
@@ -93,6 +111,6 @@ def pod_matters(old: Pod | None, new: Pod | None) -> bool:
         return True
     return (
         old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
-        or old.terminal != new.terminal
+        or (old.terminal, old.status.phase) != (new.terminal, new.status.phase)
         or old.spec.node_name != new.spec.node_name
     )
