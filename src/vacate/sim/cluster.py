@@ -22,7 +22,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER, node
 from vacate.embedded.cluster.controlplane import CONTROLLERS, EVICTION_CONTROLLER, SCHEDULERS
-from vacate.embedded.nodes.nodeobjects import shapes
+from vacate.embedded.nodes.nodeobjects import NodeShape, shapes
 from vacate.embedded.nodes.pool import NodePool
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.store.compaction import Retention
@@ -57,6 +57,7 @@ class WorldSettings:
 
     nodes: int = 3
     zones: int = 3
+    shapes: Sequence[NodeShape] | None = None  # the nodes themselves, in place of so many alike
     latency: tuple[float, float] = (0.0005, 0.005)
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
@@ -259,6 +260,7 @@ class World:
     def _nodes(self) -> Manager:
         link = self._link("nodes", node("simulated"))
         deps, recorder = component_dependencies(link, "kubelet", self._around("nodes"))
-        wanted = shapes(self.settings.nodes, zones=self.settings.zones)
-        self._pool = NodePool(deps, wanted, self.settings.node)
+        chosen = self.settings
+        wanted = shapes(chosen.nodes, zones=chosen.zones) if chosen.shapes is None else chosen.shapes
+        self._pool = NodePool(deps, wanted, chosen.node)
         return self._pool.manager(recorder)

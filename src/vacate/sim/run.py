@@ -27,7 +27,7 @@ from vacate.sim.trace import Trace, TracedEntropy
 T = TypeVar("T")
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-"""Where the virtual wall clock starts."""
+"""Where the virtual wall clock starts, unless another moment is given."""
 
 A_MONTH = 31 * 86400.0
 
@@ -65,12 +65,13 @@ def run_sim(
     shuffle: bool = False,
     keep_trace: bool = False,
     allow_left_behind: bool = False,
+    epoch: dt.datetime = EPOCH,
 ) -> T:
-    """Run `main(sim)` to its end in virtual time and return its value.
+    """Run `main(sim)` to its end in virtual time, which begins at `epoch`, and return its value.
 
     Whatever still runs then is cancelled, and is an error unless it is allowed.
     """
-    sim = make_sim(seed, limit=limit, shuffle=shuffle, keep_trace=keep_trace)
+    sim = make_sim(seed, limit=limit, shuffle=shuffle, keep_trace=keep_trace, epoch=epoch)
     with _reproducible(seed), _rare_collections(), contextlib.closing(sim.loop):
         try:
             result = sim.loop.run_until_complete(_call(main, sim))
@@ -84,7 +85,12 @@ def run_sim(
 
 
 def make_sim(
-    seed: int = 0, *, limit: float = A_MONTH, shuffle: bool = False, keep_trace: bool = False
+    seed: int = 0,
+    *,
+    limit: float = A_MONTH,
+    shuffle: bool = False,
+    keep_trace: bool = False,
+    epoch: dt.datetime = EPOCH,
 ) -> Sim:
     """A loop, clock, entropy and trace that belong together, for callers that run the loop alone."""
     mixer = seeded_entropy(seed + 1) if shuffle else None
@@ -93,7 +99,7 @@ def make_sim(
     return Sim(
         loop=loop,
         seed=seed,
-        clock=LoopClock(loop, EPOCH),
+        clock=LoopClock(loop, epoch),
         entropy=TracedEntropy(seeded_entropy(seed), trace),
         trace=trace,
     )

@@ -18,6 +18,7 @@ from vacate.embedded.nodes.events import event_notes
 from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
+from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.simulatednode import Machine, PodOnMachine
 from vacate.embedded.nodes.timings import PodTimings, after, timings_for
 from vacate.errors import NotFound
@@ -35,14 +36,14 @@ class PodReconciler:
     """One pod at a time. The life goes on by the clock alone; the API sees it as differences."""
 
     def __init__(
-        self, deps: Deps, pods: Reader[SimulatedPod], machines: Mapping[str, Machine], defaults: PodTimings
+        self, deps: Deps, pods: Reader[SimulatedPod], machines: Mapping[str, Machine], settings: NodeSettings
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._recorder = deps.recorder
         self._pods = pods
         self._machines = machines
-        self._defaults = defaults
+        self._settings = settings
         self._homes: dict[Key, Machine] = {}  # where each known pod lives
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -90,7 +91,8 @@ class PodReconciler:
         address = -1
         if not pod.spec.host_network:
             address = machine.take_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
-        machine.residents[key] = PodOnMachine(lifecycle, address)
+        kept = lifecycle if self._settings.quiet and lifecycle.ready(now) else None
+        machine.residents[key] = PodOnMachine(lifecycle, address, kept)
         return machine.residents[key]
 
     def _survey(self, machine: Machine) -> None:
@@ -158,6 +160,8 @@ class PodReconciler:
     async def _write_status(
         self, machine: Machine, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime
     ) -> None:
+        if resident.lifecycle is resident.kept:
+            return
         shape = machine.shape
         own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)
         wanted = status_of(resident.lifecycle, pod, Addresses(own, shape.host_address), now)
@@ -181,7 +185,9 @@ class PodReconciler:
 
     def _timings(self, pod: SimulatedPod) -> PodTimings:
         owner = pod.metadata.controller
-        return timings_for(pod.metadata.annotations, self._defaults, owner.kind if owner else "")
+        settings = self._settings
+        defaults = settings.timings if settings.timings_of is None else settings.timings_of(pod)
+        return timings_for(pod.metadata.annotations, defaults, owner.kind if owner else "")
 
 
 def _newer(written: SimulatedPod | None, cached: SimulatedPod) -> SimulatedPod:

@@ -53,7 +53,7 @@ class NodePool:
         self.pods = pods.reader
         self._pods = Controller(
             "simulated-pods",
-            PodReconciler(deps, pods.reader, self.machines, settings.timings),
+            PodReconciler(deps, pods.reader, self.machines, settings),
             [Source(pods)],
             deps,
             workers=settings.workers,
@@ -67,12 +67,15 @@ class NodePool:
             workers=4,
             backoff=Backoff(longest=_MAX_RETRY_DELAY),
         )
+        self._quiet = settings.quiet
         self._hearts = Heartbeats(deps, settings.heartbeat_seconds, self._look_after)
         for shape in shapes:
             self.add(shape)
 
     def manager(self, *runnables: Runnable) -> Manager:
         """What runs the pool until it is stopped, and others beside it, such as its recorder of events."""
+        if self._quiet:
+            return Manager(self._informers, [self._pods], runnables=runnables)
         return Manager(self._informers, [self._nodes, self._pods], runnables=[*runnables, self._hearts])
 
     def add(self, shape: NodeShape) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import PodTimings
 
 
@@ -14,7 +16,11 @@ class NodeSettings:
 
     heartbeat_seconds: float = 10.0
     timings: PodTimings = field(default_factory=PodTimings)
+    timings_of: Callable[[SimulatedPod], PodTimings] | None = None  # of each pod, in place of `timings`
     workers: int = 16  # pods that are written about at a time
+    # The Nodes are there already, and stay as they are: nothing registers them, renews leases or reports
+    # conditions, and pods that run and are ready keep the status with which they were found.
+    quiet: bool = False
 
     @property
     def lease_seconds(self) -> int:

@@ -20,6 +20,7 @@ class PodOnMachine:
 
     lifecycle: PodLifecycle
     address: int  # its place among the node's addresses; -1 for none of its own
+    kept: PodLifecycle | None = None  # while its life is this one, its status stays as it was found
     written: SimulatedPod | None = None  # what the last write returned; newer than the cache for a while
     released: bool = False  # the final DELETE was accepted
     lacking: str = ""  # the volume that it was last reported to wait for
