@@ -134,8 +134,7 @@ def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
     the user's bounds."""
 
     async def main(sim: Sim) -> None:
-        settings = WorldSettings(chances=FAULTS, replicasets_await_turns=number % 2 == 1)
-        async with World(sim, settings) as world:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
             chance = sim.stream("user")
             await autoscaled(world, 3, most=8, metric="30")
             wanted, metric = [1], 30

@@ -22,7 +22,7 @@ from support.simulated.deployments import (
     request_any,
     requested,
 )
-from support.simulated.dyingmanager import WITHOUT_MANAGER, Script, die_at_every_request
+from support.simulated.dyingmanager import Script, die_at_every_request
 from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
 from vacate.sim.cluster import World, WorldSettings
@@ -65,12 +65,9 @@ async def cancelled(world: World) -> dict[str, Any]:
     return {"same": names(world) == before, "replicas": replicas(world), "fewest": fewest(world, 2)}
 
 
-STOCK, AWAITING = WITHOUT_MANAGER, WorldSettings(evictions=(), replicasets_await_turns=True)
-"""ReplicaSet controllers that delete at once, and those of `vacate up`, which await their turn."""
-SCRIPTS: dict[str, tuple[WorldSettings, Script[dict[str, Any]], dict[str, Any]]] = {
-    "moved": (STOCK, moved, {"gone": True, "replicas": 2, "fewest": 2}),
-    "cancelled": (STOCK, cancelled, {"same": True, "replicas": 2, "fewest": 2}),
-    "moved-in-turns": (AWAITING, moved, {"gone": True, "replicas": 2, "fewest": 2}),
+SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
+    "moved": (moved, {"gone": True, "replicas": 2, "fewest": 2}),
+    "cancelled": (cancelled, {"same": True, "replicas": 2, "fewest": 2}),
 }
 
 
@@ -79,20 +76,19 @@ SCRIPTS: dict[str, tuple[WorldSettings, Script[dict[str, Any]], dict[str, Any]]]
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int) -> None:
-    settings, body, expected = SCRIPTS[script]
+    body, expected = SCRIPTS[script]
     step = PARTS * CRASH_STEP
-    die_at_every_request(body, expected, after=after, first=1 + part, step=step, settings=settings)
+    die_at_every_request(body, expected, after=after, first=1 + part, step=step)
 
 
 @pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("awaiting", [False, True], ids=["stock", "in-turns"])
-def test_a_request_may_be_cancelled_after_every_write(awaiting: bool, part: int) -> None:
+def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
     """Whatever the moment, replicas and annotations return, and there is never a pod too few."""
 
     def play(number: int) -> tuple[bool, int]:
         async def main(sim: Sim) -> tuple[bool, int]:
-            async with World(sim, WorldSettings(replicasets_await_turns=awaiting)) as world:
+            async with World(sim) as world:
                 old = await moving(world, 2)
                 await world.settle()
                 (request,) = await requested(world, old[0])
@@ -123,8 +119,7 @@ FAULTS = RequestFaultRates(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, 
 @pytest.mark.parametrize("number", range(SEEDS))
 def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
     async def main(sim: Sim) -> None:
-        settings = WorldSettings(chances=FAULTS, replicasets_await_turns=number % 2 == 1)
-        async with World(sim, settings) as world:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
             chance = sim.stream("user")
             await moving(world, 3)
             wanted = [3]

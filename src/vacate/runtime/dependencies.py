@@ -179,6 +179,3 @@ class Deps:
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     # Addresses that fence agents may call although they are not of another machine, such as 127.0.0.1.
     fencing_addresses: tuple[Network, ...] = ()
-    # Whether pods under request are deleted in the turn of replicaset.apps.k8s.io only, as the proposal says.
-    # A stock ReplicaSet controller deletes at once: there, scaling back has to await the turn.
-    replicasets_await_turns: bool = False

@@ -68,7 +68,6 @@ class WorldSettings:
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
-    replicasets_await_turns: bool = False  # as in `vacate up`; stock ReplicaSet controllers do not
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: RequestFaultRates = field(
         default_factory=RequestFaultRates
@@ -223,7 +222,6 @@ class World:
             self.server.metrics,
             chosen.gates,
             limits=chosen.limits,
-            replicasets_await_turns=chosen.replicasets_await_turns,
         )
 
     def _fresh_stream(self, name: str) -> Entropy:

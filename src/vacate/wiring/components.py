@@ -51,7 +51,6 @@ class Environment:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     fencing_addresses: tuple[Network, ...] = ()  # see Deps
-    replicasets_await_turns: bool = False  # see Deps
 
 
 def component_dependencies(
@@ -82,7 +81,6 @@ def component_dependencies(
         around.limits,
         around.fencing_job_namespace,
         around.fencing_addresses,
-        around.replicasets_await_turns,
     )
     return deps, recorder
 

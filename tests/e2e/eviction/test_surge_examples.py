@@ -1,8 +1,8 @@
 """The proposal's surges of a Deployment and of an autoscaler, each of its numbered steps, in order.
 
-The revisions of all objects tell when a step happened. On the embedded cluster the order is that of the
-proposal. A stock ReplicaSet controller deletes as soon as the count is lowered, so that there the count is
-lowered when the ReplicaSet's turn has come.
+The revisions of all objects tell when a step happened. The order is that of the proposal but for one: a
+ReplicaSet controller deletes as soon as the count is lowered, so the count is lowered when the ReplicaSet's
+turn has come.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from support.evictions.moving import moving, pods, quiet
 from support.evictions.namespace import EvictionNamespace, is_ready
 from support.evictions.steps import Moment, Steps, following
-from support.realcluster.evictions import REAL
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVICTIONREQUESTS,
@@ -104,24 +103,18 @@ def surge_steps(old: Sequence[Obj], replicas: int, node: str, surging: str) -> M
     }
 
 
-def expected(place: EvictionNamespace) -> list[str]:
-    """The order of the proposal, with the one step that a stock cluster has elsewhere."""
-    steps = [
-        "cordon",  # 2 of the Deployment's list, 3 of the autoscaler's
-        "request",  # 3, 4
-        "surging turn",  # 4, 5
-        "surge",  # 5, 6
-        "scheduled elsewhere",  # 6, 7
-        "available",  # 7, 8
-        "scale down",  # 8, 9
-        "completed",  # 9, 10
-        "replicaset's turn",  # 10, 11
-        "deleted",  # 11, 12
-    ]
-    if place.cluster.sort == REAL:
-        steps.remove("scale down")
-        steps.insert(steps.index("deleted"), "scale down")
-    return steps
+ORDER = [
+    "cordon",  # 2 of the Deployment's list, 3 of the autoscaler's
+    "request",  # 3, 4
+    "surging turn",  # 4, 5
+    "surge",  # 5, 6
+    "scheduled elsewhere",  # 6, 7
+    "available",  # 7, 8
+    "completed",  # 9, 10
+    "replicaset's turn",  # 10, 11
+    "scale down",  # 8, 9
+    "deleted",  # 11, 12
+]
 
 
 async def in_order(place: EvictionNamespace, steps: Steps, moments: Mapping[str, Sequence[Moment]]) -> None:
@@ -129,7 +122,7 @@ async def in_order(place: EvictionNamespace, steps: Steps, moments: Mapping[str,
         return len(steps.order(moments)) == len(moments)
 
     await place.until(seen, "every step has happened")
-    assert steps.order(moments) == expected(place)
+    assert steps.order(moments) == ORDER
 
 
 async def drained(place: EvictionNamespace, name: str) -> None:

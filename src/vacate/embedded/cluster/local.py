@@ -13,7 +13,6 @@ from typing import Any
 
 from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import MASTERS, StatusAuthority
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.auth.authentication import read_token_file
@@ -202,7 +201,6 @@ class LocalCluster:
             self.settings.gates,
             fencing_job_namespace=FENCING_JOB_NAMESPACE,
             fencing_addresses=self.settings.fencing_addresses,
-            replicasets_await_turns=self.evictions and self.settings.gates.enabled(EVICTIONREQUESTS.gate),
         )
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),

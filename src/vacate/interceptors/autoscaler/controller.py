@@ -19,7 +19,6 @@ from vacate.interceptors.autoscaler import events
 from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step, WriteFloor, plan
 from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
-from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record
 from vacate.interceptors.surge.view import pod_uid
 from vacate.interceptors.turns import REFUSALS
@@ -61,7 +60,6 @@ class FloorController:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = REFUSALS.of(deps)
-        self._due = Turn.AUTOSCALER if deps.replicasets_await_turns else Turn.REPLICASET
         self._records: dict[Key, FloorRecord] = {}  # of autoscalers that are raised, should one be deleted
         self._open: dict[Key, None] = {}
         self.view = AutoscalerView(deps)
@@ -114,7 +112,7 @@ class FloorController:
             pods = await self.view.surge.live_pods(deployment)
             covered = is_covered(deployment, record.surge, pods, now)
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
-        step: Step = plan(autoscaler, deployment, requested, running, now, covered=covered, due=self._due)
+        step: Step = plan(autoscaler, deployment, requested, running, now, covered=covered)
         if isinstance(step, WriteFloor) and record is not None and not await self._is_ours(autoscaler):
             step = Remove(gave_way=True)
         match step:

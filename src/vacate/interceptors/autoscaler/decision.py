@@ -46,13 +46,11 @@ def decide(
     waited: WaitState,
     now: dt.datetime,
     *,
-    awaits_scale_down: bool = False,
     again: bool = False,
     held: str = "",
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
-    `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
     For `again` and `held` see the Deployment's.
     """
     if deployment is None:
@@ -75,8 +73,6 @@ def decide(
     if record is None or not is_raised(autoscaler, record) or uid not in record.surge.pods:
         return _outside(subject, autoscaler, deployment, waited, now)
     if pods is not None and is_covered(deployment, record.surge, pods, now):
-        if awaits_scale_down and deployment.spec.replicas <= record.to_floor:
-            return Wait(f"The replacement is available: Deployment {name} is scaled back.")
         return Finished("The replacement is available.")
     missing = missing_replacement(deployment, pods)
     if deployment.spec.replicas < record.to_floor:

@@ -25,7 +25,7 @@ from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.values import Declined, Finished, Outcome
+from vacate.sdk.values import Declined, Outcome
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
@@ -73,12 +73,6 @@ class AutoscalerTurns:
         if deployment is not None and autoscalers:
             turn.see(deployment, autoscalers[0], now)
             pods = await turn.pods.look(deployment, now) if turn.in_surge else None
-            if self._is_scaled_back(turn.pod, deployment, autoscalers[0]):
-                message = (
-                    f"The replacement is available, and Deployment {deployment.metadata.name} is scaled back."
-                )
-                return Finished(message)
-        awaits = self._deps.replicasets_await_turns
         unready = is_unready(turn.pod, turn.began) or any(
             pod.metadata.uid == turn.uid and is_unready(pod, now) for pod in pods or ()
         )
@@ -91,7 +85,6 @@ class AutoscalerTurns:
             pods,
             turn.waited,
             now,
-            awaits_scale_down=awaits,
             again=turn.again,
             held=self._held(turn, deployment, autoscalers),
         )
@@ -108,13 +101,6 @@ class AutoscalerTurns:
         record = floor_record_of(autoscalers[0])
         surge = record.surge if record is not None else None
         return self._holding.why(turn.pod, deployment, surge, turn.interceptors, again=turn.again)
-
-    def _is_scaled_back(self, pod: Pod, deployment: Deployment, autoscaler: HorizontalPodAutoscaler) -> bool:
-        """Whether the pod was released, and the count that its release asks for is there."""
-        record = floor_record_of(autoscaler)
-        if not self._view.is_scaled_back(pod) or record is None or pod.metadata.uid in record.surge.pods:
-            return False
-        return record.lowering is not None and deployment.spec.replicas <= record.lowering.to_replicas
 
 
 class _Turn:

@@ -62,13 +62,8 @@ def plan(
     now: dt.datetime,
     *,
     covered: bool,
-    due: Turn = Turn.REPLICASET,
 ) -> Step:
-    """The next step. `requested` are the pods under request in the order in which they came, by UID.
-
-    `due` is the turn in which floor and count are taken back for a pod, beside that of the ReplicaSet. Where
-    metrics want more than the floor, the count is theirs, and it is that of the ReplicaSet only.
-    """
+    """The next step. `requested` are the pods under request in the order in which they came, by UID."""
     record = floor_record_of(autoscaler)
     if record is None:
         return _raise(autoscaler, deployment, requested, None, now) if deployment is not None else Nothing()
@@ -83,8 +78,7 @@ def plan(
         return _give_way(autoscaler, deployment, record, now)
     known = record.surge.pods
     kept = {uid: since for uid, since in known.items() if uid in requested}
-    turns = (due, Turn.REPLICASET) if count <= record.to_floor else (Turn.REPLICASET,)
-    removed = tuple(uid for uid in kept if covered and requested[uid] in turns)
+    removed = tuple(uid for uid in kept if covered and requested[uid] is Turn.REPLICASET)
     if len(kept) < len(known) or removed:
         if not removed and count >= record.to_floor and is_to_appear(deployment, known, running, now):
             return Nothing()

@@ -46,13 +46,11 @@ def decide(
     waited: WaitState,
     now: dt.datetime,
     *,
-    awaits_scale_down: bool = False,
     again: bool = False,
     held: str = "",
 ) -> Decision:
     """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read.
 
-    `awaits_scale_down` says that the count is taken back in this turn, and the pod deleted in a later one.
     `again` says that a turn for the pod was declined before: a budget that opens must not wait long for what
     was tried in vain. `held` is what would keep the pod without a replacement, in words.
     """
@@ -69,10 +67,6 @@ def decide(
     if record is None or not stands(record, deployment) or uid not in record.pods:
         return _outside(deployment, waited, now)
     if pods is not None and is_covered(deployment, record, pods, now):
-        if awaits_scale_down:
-            return Wait(
-                f"The replacement is available: Deployment {deployment.metadata.name} is scaled back."
-            )
         return Finished("The replacement is available.")
     missing = missing_replacement(deployment, pods)
     in_vain = again and now >= after(record.pods[uid], UNPLACED_LIMIT) and is_unplaced(deployment, pods)
@@ -127,12 +121,7 @@ def is_unplaced(deployment: Deployment, pods: Sequence[Pod] | None) -> bool:
 
 
 def left_to_autoscaler(
-    deployment: Deployment,
-    autoscaler: HorizontalPodAutoscaler,
-    uid: str,
-    interceptors: Sequence[str],
-    *,
-    is_scaled_back: bool = False,
+    deployment: Deployment, autoscaler: HorizontalPodAutoscaler, uid: str, interceptors: Sequence[str]
 ) -> Declined | Finished:
     """With an autoscaler the count is not ours to raise: it would be set back. The last listed runs first."""
     name, other = deployment.metadata.name, autoscaler.metadata.name
@@ -143,7 +132,7 @@ def left_to_autoscaler(
         )
     record = floor_record_of(autoscaler)
     in_floor = record is not None and is_raised(autoscaler, record) and uid in record.surge.pods
-    if in_floor or is_scaled_back:
+    if in_floor:
         return Finished(f"The replacement is there by way of HorizontalPodAutoscaler {other}.")
     return Declined(
         f"HorizontalPodAutoscaler {other} scales Deployment {name}, "

@@ -74,17 +74,7 @@ class DeploymentTurns:
             return decide_replicasets(deployment, self._view.owned(deployment), turn.began, now)
         if AUTOSCALER_INTERCEPTOR in turn.interceptors:
             for autoscaler in self._view.autoscalers_of(deployment):
-                return left_to_autoscaler(
-                    deployment,
-                    autoscaler,
-                    turn.uid,
-                    turn.interceptors,
-                    is_scaled_back=self._view.is_scaled_back(turn.pod),
-                )
-        if self._view.is_scaled_back(turn.pod) and not is_in_surge(deployment, turn.uid):
-            return Finished(
-                f"The replacement is available, and Deployment {deployment.metadata.name} is scaled back."
-            )
+                return left_to_autoscaler(deployment, autoscaler, turn.uid, turn.interceptors)
         if is_unready(turn.pod, turn.began):
             return Declined(UNREADY)
         turn.see(deployment, now)
@@ -99,7 +89,6 @@ class DeploymentTurns:
             pods,
             turn.waited,
             now,
-            awaits_scale_down=self._deps.replicasets_await_turns,
             again=turn.again,
             held=self._holding.why(
                 turn.pod, deployment, record_of(deployment), turn.interceptors, again=turn.again

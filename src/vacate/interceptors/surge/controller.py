@@ -74,7 +74,6 @@ class SurgeController:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = REFUSALS.of(deps)
-        self._due = Turn.DEPLOYMENT if deps.replicasets_await_turns else Turn.REPLICASET
         self._open: dict[Key, None] = {}  # Deployments with pods to be moved
         self.view = SurgeView(deps)
 
@@ -123,12 +122,12 @@ class SurgeController:
             pods = await self.view.live_pods(deployment)
             covered = is_covered(deployment, record, pods, now)
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
-        step = plan(deployment, requested, running, now, covered=covered, due=self._due)
+        step = plan(deployment, requested, running, now, covered=covered)
         if isinstance(step, Scale):
             pods = pods or await self.view.live_pods(deployment)
             if idle := _unready(pods, step.record.pods.keys() - (record.pods.keys() if record else ()), now):
                 worth = {uid: turn for uid, turn in requested.items() if uid not in idle}
-                step = plan(deployment, worth, running, now, covered=covered, due=self._due)
+                step = plan(deployment, worth, running, now, covered=covered)
         match step:
             case Scale() if record is not None and not await self._is_last_writer(deployment):
                 await self._clean_up(deployment, gave_way=True)

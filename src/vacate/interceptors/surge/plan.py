@@ -64,11 +64,8 @@ def plan(
     now: dt.datetime,
     *,
     covered: bool,
-    due: Turn = Turn.REPLICASET,
 ) -> Plan:
     """The next step. `requested` are the pods under request in the order in which they came, by UID.
-
-    `due` is the turn in which the count is taken back for a pod, beside that of the ReplicaSet.
 
     A step either takes something back or begins something, never both: taking back one pod and raising for
     the next in the same write would leave the count as it is, and nothing would be removed.
@@ -81,7 +78,7 @@ def plan(
     known = record.pods if record is not None else {}
     replicas = record.from_replicas if record is not None else deployment.spec.replicas
     kept = {uid: since for uid, since in known.items() if uid in requested}
-    removed = tuple(uid for uid in kept if covered and requested[uid] in (due, Turn.REPLICASET))
+    removed = tuple(uid for uid in kept if covered and requested[uid] is Turn.REPLICASET)
     if len(kept) < len(known) or removed:
         left = {uid: since for uid, since in kept.items() if uid not in removed}
         if not removed and is_to_appear(deployment, known, running, now):

@@ -17,7 +17,7 @@ from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
 from vacate.kube.floors import floor_record_of, scales
-from vacate.kube.surge import LOWEST_COST, MARKED, is_marked
+from vacate.kube.surge import MARKED
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 from vacate.sdk.turnstate import is_wanted, needs_preparation
@@ -41,7 +41,6 @@ class SurgeView:
         self.autoscalers = informers.informer(
             HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler, indexes=SCALING
         )
-        self._awaits_turns = deps.replicasets_await_turns
         self.requests = {one: informers.requests(one) for one in served_dialects(deps.gates)}
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
@@ -125,12 +124,6 @@ class SurgeView:
         names = {pod_uid(one) for one in self.open_requests(deployment) if is_downscale(one)}
         found = self.cached_pods(deployment) if names else ()
         return {pod.metadata.uid: pod for pod in found if pod.metadata.uid in names}
-
-    def is_scaled_back(self, pod: Pod) -> bool:
-        """Whether the pod is one to go by a count that was taken back before the ReplicaSet's turn."""
-        meta = pod.metadata
-        found = self.pods.reader.get(meta.namespace, meta.name) if self._awaits_turns else None
-        return found is not None and found.metadata.uid == meta.uid and is_marked(found, LOWEST_COST)
 
     def owned(self, deployment: Deployment) -> list[ReplicaSet]:
         """The ReplicaSets of the Deployment."""

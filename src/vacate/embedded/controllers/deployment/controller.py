@@ -13,13 +13,11 @@ from vacate.api.types import Deployment, Pod, ReplicaSet
 from vacate.api.types.apps import DeploymentStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.deployment import events, progress
 from vacate.embedded.controllers.deployment.replicasets import ReplicaSetWriter, failure_message
 from vacate.embedded.controllers.deployment.revisions import REVISION, split
 from vacate.embedded.controllers.deployment.rollout import Rollout, plan_rollout
-from vacate.embedded.controllers.deployment.sizes import total
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import ApiError
 from vacate.kube.ownership import Claim, claim
@@ -40,7 +38,6 @@ def build(deps: Deps) -> Controller:
         Source(deployments),
         Source(replica_sets, keys=controller.owners),
         Source(pods, keys=controller.recreations, when=_gone),
-        *controller.chosen.sources(controller.owners_of_pod),
     )
     return Controller("deployment", controller, sources, deps, workers=5, backoff=retry_backoff())
 
@@ -60,7 +57,6 @@ class DeploymentController:
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, DEPLOYMENTS, REPLICASETS, self._expectations)
         self._writer = ReplicaSetWriter(deps, self._expectations)
-        self.chosen = ChosenPods(deps)
 
     def owners(self, replica_set: ReplicaSet) -> Iterable[Key]:
         """The deployment of the replica set, or those that would adopt it."""
@@ -104,20 +100,10 @@ class DeploymentController:
         own = self._replica_sets.by_index(CONTROLLER, meta.uid)
         orphans = self._replica_sets.by_index(CONTROLLER, orphans_of(meta.namespace))
         claimed = await self._claims.claim(meta, selector, [*own, *orphans])
-        deployment = self._before_downscale(deployment, claimed)
         now = self._deps.clock.now()
         rollout = plan_rollout(deployment, claimed, self._old_pods_alive(deployment, claimed), now)
         await self._carry_out(deployment, rollout)
         return Done() if rollout.recheck_at is None else Later(rollout.recheck_at)
-
-    def _before_downscale(self, deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> Deployment:
-        """As if not scaled down, while its autoscaler has yet to hand the pods over that it has chosen."""
-        size = total(replica_sets)
-        pods = (pod for one in replica_sets for pod in self._pods.by_index(CONTROLLER, one.metadata.uid))
-        if deployment.spec.replicas >= size or not self.chosen.await_autoscaler(pods):
-            return deployment
-        spec = msgspec.structs.replace(deployment.spec, replicas=size)
-        return msgspec.structs.replace(deployment, spec=spec)
 
     def _old_pods_alive(self, deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> bool:
         if deployment.spec.strategy.type != "Recreate":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,9 +10,8 @@ import msgspec
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.objects import dig
-from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, StatefulSet
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, ReplicaSet, StatefulSet
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.podautoscaler.downscale import Downscaling
 from vacate.embedded.controllers.podautoscaler.plan import conditions_after, plan, status_after
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import NotFound
@@ -40,7 +38,6 @@ def build(deps: Deps) -> Controller:
     for kind, typed in _SCALABLE.items():
         informer = informers.informer(kind, typed)
         sources.append(Source(informer, keys=autoscalers.of(kind), when=_count_changed))
-    sources += autoscalers.downscaling.chosen.sources(autoscalers.of_pod)
     return Controller(
         "horizontalpodautoscaler", autoscalers, tuple(sources), deps, workers=2, backoff=retry_backoff()
     )
@@ -56,12 +53,6 @@ class PodAutoscalerController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._autoscalers = deps.informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler).reader
-        self.downscaling = Downscaling(deps)
-
-    def of_pod(self, pod: Pod) -> Iterable[Key]:
-        """The autoscalers of the pod's Deployment."""
-        found = self.downscaling.deployment_of(pod)
-        return self.of(DEPLOYMENTS)(found) if found is not None else ()
 
     def of(self, kind: Kind) -> Callable[[_Scalable], Iterable[Key]]:
         """Finds the autoscalers of workloads of that kind."""
@@ -94,8 +85,6 @@ class PodAutoscalerController:
         scale = await client.get(kind, name, meta.namespace, subresource="scale")
         current = int(dig(scale, "spec", "replicas") or 0)
         step = plan(autoscaler, current)
-        count = await self.downscaling.count(autoscaler, current, step.replicas)
-        step = replace(step, replicas=count)
         if step.replicas != current:
             patch = guarded(scale["metadata"], {"spec": {"replicas": step.replicas}})
             await client.patch(kind, name, patch, meta.namespace, subresource="scale")

@@ -10,7 +10,6 @@ from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.replicaset.pods import PodWriter
 from vacate.embedded.controllers.replicaset.replicas import (
@@ -40,7 +39,6 @@ def build(deps: Deps) -> Controller:
         Source(replica_sets),
         Source(pods, keys=owner_key),
         Source(pods, keys=controller.possible_owners, when=_orphan_changed),
-        *controller.chosen.sources(owner_key),
     )
     return Controller("replicaset", controller, sources, deps, workers=5, backoff=retry_backoff())
 
@@ -70,7 +68,6 @@ class ReplicaSetController:
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
         self._writer = PodWriter(deps, self._expectations)
-        self.chosen = ChosenPods(deps)
 
     def possible_owners(self, pod: Pod) -> Iterable[Key]:
         """The replica sets that would adopt the pod."""
@@ -116,16 +113,10 @@ class ReplicaSetController:
         if missing > 0:
             return await self._writer.make(replica_set, missing)
         if missing < 0:
-            going = self._surplus(replica_set, active, -missing)
+            going = surplus(active, self._related(replica_set), -missing, self._deps.clock.now())
             reason = scale_down_reason(replica_set, self._siblings(replica_set))
             return await self._writer.delete(replica_set, going, reason)
         return None
-
-    def _surplus(self, replica_set: ReplicaSet, active: Sequence[Pod], count: int) -> list[Pod]:
-        """The pods to delete. Those that an autoscaler has chosen go first, each in its turn only."""
-        due, held, others = self.chosen.split(active)
-        left = max(0, count - len(due) - len(held))
-        return [*due[:count], *surplus(others, self._related(replica_set), left, self._deps.clock.now())]
 
     def _related(self, replica_set: ReplicaSet) -> list[Pod]:
         """The pods of all replica sets with the same owner."""
