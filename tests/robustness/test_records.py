@@ -15,7 +15,7 @@ from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import SURGE, record_of, stands
 from vacate.maintenance.claims import Claims, claims_of
 from vacate.maintenance.names import CLAIMS
-from vacate.nodeagent.shutdown.record import decode_record
+from vacate.nodeagent.shutdown.record import ShutdownRecord
 from vacate.wire.json import decode_json
 
 pytestmark = pytest.mark.unit
@@ -55,7 +55,7 @@ def unreadable_attachment(text: str) -> bool:
 
 def no_shutdown(text: str) -> bool:
     try:
-        return decode_record(text.encode()).shutdown is None
+        return decode_json(text.encode(), ShutdownRecord).shutdown is None
     except ValueError:
         return True
 

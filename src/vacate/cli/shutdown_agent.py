@@ -30,7 +30,7 @@ from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
+from vacate.nodeagent.shutdown.record import boot_id
 from vacate.nodeagent.shutdownagent import parent
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock
@@ -124,7 +124,7 @@ def shutdown_agent(
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
     settings = ShutdownAgentSettings(
-        node_name, config, pod_uid, boot_id(), dialect, lambda: read_config_file(config_file, gates)
+        node_name, config, folder, pod_uid, boot_id(), dialect, lambda: read_config_file(config_file, gates)
     )
 
     async def work() -> None:
@@ -132,8 +132,8 @@ def shutdown_agent(
         around = Environment(clock, system_entropy(), Metrics(), gates)
         transport, node = HttpTransport(cluster, clock), HttpTransport(kubelet, clock)
         holder = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
-        logind, storage = DBusLogind(drop_ins=drop_ins), FileStorage(folder)
-        agent = build_shutdown_agent(transport, node, settings, logind, holder, storage, around)
+        logind = DBusLogind(drop_ins=drop_ins)
+        agent = build_shutdown_agent(transport, node, settings, logind, holder, around)
         health = HealthServer(around.metrics, agent.manager.not_ready, "shutdown agent")
         stop = asyncio.Event()
         # A shutdown that is under way is finished first: the kubelet of the node may be waiting for that.

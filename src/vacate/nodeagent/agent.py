@@ -26,9 +26,9 @@ from vacate.nodeagent.shutdown.lockholder import SupervisedLock
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind
+from vacate.nodeagent.shutdown.record import FileStorage, boot_id
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
-from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source

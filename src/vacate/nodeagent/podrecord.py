@@ -1,25 +1,36 @@
 """What an agent keeps of a pod on disk, so that one that restarts, or the next boot, ends what was begun.
 
 It is written before the first container starts and before a termination does anything, and it is kept with
-the pod's folder until the API server knows how the pod has ended. It needs no API server to be read.
+the pod's folder until the API server knows how the pod has ended. It needs no API server to be read. The node
+agent and the shutdown agent have the same record, and ask a pod to end by the same decision.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-import os
-from collections.abc import Iterator
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from vacate.client.privatefile import write_private
+from vacate.clock import Clock
 from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.model import NodeReason
 from vacate.nodeagent.view import AgentPod
+from vacate.runtime.reconcile import Key
+from vacate.wire.json import decode_json
 
 log = logging.getLogger(__name__)
 
 FILE = "pod.json"
+SOONER = 0.1
+"""By how many seconds an order must be sooner than one before to be another, and not the same given again."""
 
 
 class TerminationOrder(msgspec.Struct, frozen=True):
@@ -28,16 +39,18 @@ class TerminationOrder(msgspec.Struct, frozen=True):
     start: float  # on the monotonic clock; before it interceptors prepare the pod
     deadline: float
     cause: NodeReason
-    begun: bool = False  # the pod was asked to end
+    asked: float | None = None  # the deadline with which the pod was asked to end; None before that
 
     def overtaken_by(self, other: TerminationOrder) -> TerminationOrder:
         """The order after another one: the sooner of both times, for the first cause."""
-        return TerminationOrder(
-            min(self.start, other.start),
-            min(self.deadline, other.deadline),
-            self.cause,
-            self.begun or other.begun,
-        )
+        start, deadline = min(self.start, other.start), min(self.deadline, other.deadline)
+        return msgspec.structs.replace(self, start=start, deadline=deadline)
+
+    def next_ask(self, now: float) -> float:
+        """When the pod is asked to end: at the start, at once where it has less time since, else never."""
+        if self.asked is None:
+            return self.start
+        return now if self.deadline < self.asked - SOONER else math.inf
 
 
 class PodRecord(msgspec.Struct):
@@ -56,8 +69,102 @@ class PodRecord(msgspec.Struct):
         """Take it over in this boot of the machine."""
         if self.boot != boot:
             order, self.terminations = self.order, {}
-            self.order = TerminationOrder(0.0, 0.0, order.cause, True) if order and order.begun else None
+            asked = order is not None and order.asked is not None
+            self.order = TerminationOrder(0.0, 0.0, order.cause, 0.0) if order and asked else None
         self.boot = boot
+
+
+@dataclass(slots=True)
+class RecordedPod:
+    """A pod by its uid, with its record and what is under way for it."""
+
+    key: Key
+    uid: str
+    clock: Clock
+    root: Path  # its folder
+    record: PodRecord
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)  # the order has changed
+    asking: asyncio.Task[None] | None = None
+
+    def order(
+        self, seconds: float, prepare: float, cause: NodeReason, ask: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Have the pod end within so many seconds, and asked to after `prepare` of them.
+
+        Where it is terminating already, a shorter time overtakes.
+        """
+        now, known = self.clock.monotonic(), self.record.order
+        wanted = TerminationOrder(now + prepare, now + seconds, cause)
+        self.record.order = wanted if known is None else known.overtaken_by(wanted)
+        if self.record.order != known:
+            self.save(sync=True)
+        self.go_on(ask)
+
+    def go_on(self, ask: Callable[[], Awaitable[None]]) -> None:
+        """Act on the order, which an agent before this one may have been given."""
+        self.moved.set()
+        if self.asking is None or self.asking.done():
+            self.asking = self.spawn(self._ask_in_time(ask), "end")
+
+    async def _ask_in_time(self, ask: Callable[[], Awaitable[None]]) -> None:
+        while (order := self.record.order) is not None:
+            self.moved.clear()
+            left = order.next_ask(self.clock.monotonic()) - self.clock.monotonic()
+            if left <= 0:
+                await ask()
+            elif left == math.inf:
+                return
+            else:
+                await self.wait(left)
+
+    async def wait(self, seconds: float) -> None:
+        """So long, or until the order has changed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.moved.wait()
+
+    def asked(self, deadline: float) -> None:
+        """The pod is asked to end by then."""
+        if (order := self.record.order) is not None:
+            self.record.order = msgspec.structs.replace(order, asked=deadline)
+            self.save(sync=True)
+
+    def spare(self) -> bool:
+        """Take the order back, unless the pod was asked to end already; whether it was."""
+        if self.record.order is None or self.record.order.asked is not None:
+            return False
+        self.record.order = None
+        if self.asking is not None:
+            self.asking.cancel()
+        self.save(sync=True)
+        return True
+
+    @property
+    def ending(self) -> bool:
+        """Whether the node has asked the pod to end by now."""
+        order = self.record.order
+        return order is not None and (order.asked is not None or self.clock.monotonic() >= order.start)
+
+    def save(self, *, sync: bool = False) -> None:
+        """Write the record."""
+        self.record.namespace, self.record.name = self.key.namespace, self.key.name
+        save(self.root, self.record, sync=sync)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run work for this pod in the background."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{name} {self.key}")
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    async def abandon(self) -> None:
+        """Cancel everything that is under way; processes run on."""
+        tasks = list(self.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def facts(pod: AgentPod) -> AgentPod:
@@ -70,24 +177,23 @@ def save(folder: Path, record: PodRecord, *, sync: bool = False) -> None:
     """Replace the file whole; with `sync` it outlives a loss of power. What fails is logged."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        fd = os.open(folder / f"{FILE}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "wb") as file:  # environments may hold secrets
-            file.write(msgspec.json.encode(record))
-            if sync:
-                file.flush()
-                os.fsync(fd)
-        (folder / f"{FILE}.new").replace(folder / FILE)
+        # Environments may hold secrets.
+        write_private(folder / FILE, msgspec.json.encode(record), sync=sync)
     except OSError as error:
         log.warning("%s is not on disk, a restart would forget it: %s", folder / FILE, error.strerror)
 
 
-def load_all(folder: Path, boot: str) -> Iterator[tuple[str, PodRecord]]:
+def remove(folder: Path) -> None:
+    """Forget a pod of which nothing else lies in the folder."""
+    with contextlib.suppress(OSError):
+        (folder / FILE).unlink()
+        folder.rmdir()
+
+
+def load_all(folder: Path) -> Iterator[tuple[str, PodRecord]]:
     """The records below the folder by uid; one that cannot be read is as none."""
     for path in sorted(folder.glob(f"*/{FILE}")):
         try:
-            record = msgspec.json.decode(path.read_bytes(), type=PodRecord)
+            yield path.parent.name, decode_json(path.read_bytes(), PodRecord)
         except (OSError, ValueError) as error:
             log.warning("%s cannot be read; the pod waits for the API server: %s", path, error)
-            continue
-        record.booted(boot)
-        yield path.parent.name, record

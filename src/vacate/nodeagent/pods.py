@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 
@@ -79,7 +79,9 @@ class PodReconciler:
         by_uid: dict[str, list[ContainerState]] = {}
         for state in states:
             by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
-        records = dict(load_all(self._settings.pods_folder, self._boot))
+        records = dict(load_all(self._settings.pods_folder))
+        for record in records.values():
+            record.booted(self._boot)
         for uid in {**by_uid, **{uid: () for uid, one in records.items() if one.order is not None}}:
             found, record = by_uid.get(uid, []), records.get(uid, PodRecord())
             labels = found[0].labels if found else {NAMESPACE: record.namespace, POD: record.name}
@@ -89,7 +91,9 @@ class PodReconciler:
                 self._place(held, record.address)
             self.containers.go_on(held)
             if record.order is not None:
-                self._end_later(held)
+                held.go_on(self._asking(held))
+                if held.ending:
+                    self._stop_due(held)  # what the one before was asked to do and did not come to
             self._add(key)
 
     def ended(self, state: ContainerState) -> None:
@@ -131,25 +135,22 @@ class PodReconciler:
             if key is None:
                 return
             held = self._hold(key, PodProgress(uid, self._clock.now()))
-        held.order(seconds, prepare, cause)
-        self._end_later(held)
+        held.order(seconds, prepare, cause, self._asking(held))
 
     def spare(self) -> None:
         """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
         for held in self._held.values():
             held.spare()
 
-    def _end_later(self, held: PodWorker) -> None:
-        async def end() -> None:
-            order = held.record.order
-            await self._clock.sleep(0.0 if order is None else order.start - self._clock.monotonic())
-            if held.ending:
-                held.begin()
+    def _asking(self, held: PodWorker) -> Callable[[], Awaitable[None]]:
+        async def ask() -> None:
+            if (order := held.record.order) is not None:
+                held.asked(order.deadline)
                 self._stop_due(held)
                 self._add(held.key)
                 self.changed()  # one without a process is gone now
 
-        held.spawn(end(), "end with the node")
+        return ask
 
     def _stop_due(self, held: PodWorker) -> None:
         """End what is due of a pod that ends with its node, at once: the API server may be away."""
@@ -201,7 +202,10 @@ class PodReconciler:
         where = Addresses(self._settings.address, self._settings.address)
         volumes = PodVolumes(self._client, self._clock, folder, self.volumes_in_use)
         record = record or PodRecord(self._boot)
-        held = PodWorker(key, progress, self._clock, folder, volumes, where, record, record.pod)
+        held = PodWorker(
+            key=key, uid=progress.uid, clock=self._clock, root=folder.root, record=record, pod=record.pod,
+            progress=progress, folder=folder, volumes=volumes, where=where,
+        )  # fmt: skip
         self._held[progress.uid] = held
         return held
 
@@ -214,7 +218,7 @@ class PodReconciler:
             return Done()
         now, until = self._clock.now(), held.pod.active_until
         if until is not None and until <= now and not (held.ending or held.pod.terminal or held.pod.deleting):
-            held.order(held.pod.grace_seconds, 0.0, DEADLINE)
+            held.order(held.pod.grace_seconds, 0.0, DEADLINE, self._asking(held))
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
         steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
         held.phase = held.phase or steps.phase

@@ -5,38 +5,29 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import math
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
-
-import msgspec
 
 from vacate.api.objects import Obj
-from vacate.clock import Clock
 from vacate.nodeagent import podrecord
 from vacate.nodeagent.fieldrefs import FieldValues
 from vacate.nodeagent.lifecycle.reason import reason_of
 from vacate.nodeagent.lifecycle.termination import Termination
-from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause
-from vacate.nodeagent.podrecord import PodRecord, TerminationOrder
+from vacate.nodeagent.model import PodProgress, TerminationCause
+from vacate.nodeagent.podrecord import RecordedPod
 from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
-from vacate.runtime.reconcile import Key
 
 
-@dataclass(slots=True)
-class PodWorker:
+@dataclass(slots=True, kw_only=True)
+class PodWorker(RecordedPod):
     """A pod by its uid. It is kept until none of its processes is left and its folder is gone."""
 
-    key: Key
     progress: PodProgress
-    clock: Clock
     folder: PodFolder
     volumes: PodVolumes
     where: Addresses
-    record: PodRecord = field(default_factory=PodRecord)
     pod: AgentPod | None = None  # of the API server, else of the record; None where neither has it
     seen: bool = False  # whether the API server has shown it to this agent
     written: AgentPod | None = None  # as the last write of its status returned it
@@ -47,12 +38,6 @@ class PodWorker:
     rejected: bool = False  # it came when the node was going down
     terminations: dict[str, Termination] = field(default_factory=dict)
     probes: dict[str, list[asyncio.Task[None]]] = field(default_factory=dict)
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    @property
-    def uid(self) -> str:
-        """The pod's uid."""
-        return self.progress.uid
 
     @property
     def new(self) -> bool:
@@ -76,40 +61,12 @@ class PodWorker:
 
     # --- its termination by the node ------------------------------------------------------------------------
 
-    def order(self, seconds: float, prepare: float, cause: NodeReason) -> None:
-        """Have the pod end within so many seconds, and asked to after `prepare` of them.
-
-        Where it is terminating already, a shorter time overtakes.
-        """
-        now, known = self.clock.monotonic(), self.record.order
-        wanted = TerminationOrder(now + prepare, now + seconds, cause, prepare <= 0)
-        self.record.order = wanted if known is None else known.overtaken_by(wanted)
-        self.save(sync=True)
-
-    def spare(self) -> None:
-        """Take the order back, unless the pod was asked to end already."""
-        if self.record.order is not None and not self.ending:
-            self.record.order = None
-            self.save(sync=True)
-
-    @property
-    def ending(self) -> bool:
-        """Whether the node has asked the pod to end by now."""
-        order = self.record.order
-        return order is not None and (order.begun or self.clock.monotonic() >= order.start)
-
     @property
     def unreported(self) -> bool:
         """Whether the API server is still to learn what becomes of a pod that the node ends or refuses."""
         if self.released or not (self.rejected or self.ending):
             return False
         return self.pod is None or not self.pod.terminal or (self.pod.deleting and not self.rejected)
-
-    def begin(self) -> None:
-        """The pod is asked to end now."""
-        if (order := self.record.order) is not None and not order.begun:
-            self.record.order = msgspec.structs.replace(order, begun=True)
-            self.save(sync=True)
 
     def cause(self, name: str) -> TerminationCause:
         """Why the container ends, and its time: the pod's own grace, or less where the node says so."""
@@ -128,11 +85,10 @@ class PodWorker:
         """Write the record, for as long as the pod has a folder."""
         if self.cleaned:
             return
-        record = self.record
         if self.pod is not None:
-            record.pod = podrecord.facts(self.pod)
-        record.namespace, record.name, record.address = self.key.namespace, self.key.name, self.where.pod
-        podrecord.save(self.folder.root, record, sync=sync)
+            self.record.pod = podrecord.facts(self.pod)
+        self.record.address = self.where.pod
+        RecordedPod.save(self, sync=sync)
 
     # --- what the API server sees ---------------------------------------------------------------------------
 
@@ -146,27 +102,10 @@ class PodWorker:
             self.phase = self.phase or cause.phase or phase_when_stopped(self.pod, self.progress)
         return status_of(self.pod, self.progress, self.where, now, self.phase, end=cause)
 
-    # --- what is under way ----------------------------------------------------------------------------------
-
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Run work for this pod in the background."""
-        task = asyncio.get_running_loop().create_task(work, name=f"{name} {self.key}")
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
-
     def end_probes(self, container: str) -> None:
         """Stop asking the container."""
         for task in self.probes.pop(container, ()):
             task.cancel()
-
-    async def abandon(self) -> None:
-        """Cancel everything that is under way; processes run on."""
-        tasks = list(self.tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
 
 
 def newer(written: AgentPod | None, cached: AgentPod) -> AgentPod:

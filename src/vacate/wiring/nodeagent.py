@@ -13,7 +13,7 @@ from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdown.storage import boot_id
+from vacate.nodeagent.shutdown.record import boot_id
 from vacate.wiring.components import Environment, component_dependencies
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")

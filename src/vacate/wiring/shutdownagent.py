@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
-from vacate.nodeagent.shutdown.protocol import LockHolder, Logind, RecordStorage
+from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
 from vacate.wiring.components import Environment, component_dependencies
 
@@ -18,12 +18,11 @@ def build_shutdown_agent(
     settings: ShutdownAgentSettings,
     logind: Logind,
     holder: LockHolder,
-    storage: RecordStorage,
     around: Environment,
 ) -> ShutdownAgent:
     """The agent over two transports: to the API server, and to the kubelet of its node."""
     deps, recorder = component_dependencies(transport, COMPONENT, around)
     own = Client(kubelet, user_agent=f"vacate/{COMPONENT}")
-    agent = ShutdownAgent(deps, settings, logind, holder, storage, own, [recorder])
+    agent = ShutdownAgent(deps, settings, logind, holder, own, [recorder])
     around.metrics.show("graceful node shutdown", ShutdownCollector(agent.shutdown))
     return agent

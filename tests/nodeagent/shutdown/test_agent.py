@@ -35,7 +35,7 @@ from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.storage import FILE, FileStorage
+from vacate.nodeagent.shutdown.record import FILE, FileStorage
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
 

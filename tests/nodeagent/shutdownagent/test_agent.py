@@ -154,6 +154,48 @@ async def test_an_agent_that_is_killed_goes_on_with_the_order(here: ShutdownAgen
         await eventually(lambda: here.logind.held() == [False])
 
 
+@pytest.mark.parametrize("stage", ["idle", "deleted"])
+async def test_an_agent_that_starts_without_the_api_server_goes_on_from_its_record(
+    here: ShutdownAgentCluster, stage: str
+) -> None:
+    """It does not let the machine go down before, and deletes no pod twice."""
+    place, deleted = here.place, list[str]()
+
+    def count(request: Request) -> bool:
+        if request.method == "DELETE":
+            deleted.append(request.path.rpartition("/")[2])
+        return False
+
+    here.fails = count
+    low = await run_pod(place, "low", WAITS)
+    await run_pod(place, "high", POLITE, 1000)
+    run = here.start()
+    await eventually(lambda: here.logind.held() == [True])
+    if stage == "deleted":
+        here.logind.power_off()
+        await place.logged(low, "asked")
+    held, here.holder.fd = here.holder.fd, None
+    await run.kill()
+    here.holder.fd, here.logind.is_preparing = held, True
+    here.fails = lambda _: True
+    async with here.running() as run:
+        await eventually(lambda: run.agent.shutdown.state.active)
+        shutdown = run.agent.shutdown.record.shutdown
+        assert shutdown is not None
+        assert [one.name for one in shutdown.pods] == ["low", "high"]
+        if stage == "deleted":
+            place.let_end(low)
+            await place.gone("low")
+        assert here.logind.held() == [True]
+        here.fails = count
+        if stage == "idle":
+            await place.logged(low, "asked")
+            place.let_end(low)
+        await place.gone("high")
+        await eventually(lambda: here.logind.held() == [False])
+    assert deleted == ["low", "high"]
+
+
 async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(
     here: ShutdownAgentCluster,
 ) -> None:

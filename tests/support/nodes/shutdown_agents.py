@@ -24,7 +24,6 @@ from vacate.errors import TransportError
 from vacate.metrics import Metrics
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindSession
-from vacate.nodeagent.shutdown.storage import FileStorage
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment
@@ -140,13 +139,11 @@ class ShutdownAgentCluster:
 
     def start(self) -> AgentRun:
         around = Environment(SystemClock(), system_entropy(), Metrics())
-        settings = ShutdownAgentSettings(NODE, self.config, self.pod_uid, "boot", reload=self.reload)
+        folder = self.place.folder / "shutdown-agent"
+        folder.mkdir(exist_ok=True, parents=True)
+        settings = ShutdownAgentSettings(NODE, self.config, folder, self.pod_uid, "boot", reload=self.reload)
         transport = FailingTransport(InProcessTransport(self.place.server, ADMIN), self)
-        self.place.folder.mkdir(exist_ok=True)
-        agent = build_shutdown_agent(
-            transport, self.kubelet, settings, self.logind, self.holder,
-            FileStorage(self.place.folder), around,
-        )  # fmt: skip
+        agent = build_shutdown_agent(transport, self.kubelet, settings, self.logind, self.holder, around)
         stop = asyncio.Event()
         return AgentRun(agent, stop, asyncio.get_running_loop().create_task(agent.run(stop)))
 

@@ -13,11 +13,13 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from vacate.clock import Clock
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
-from vacate.nodeagent.shutdown.record import ShutdownRecord, decode_record, encode_record
+from vacate.nodeagent.shutdown.record import ShutdownRecord
 
 _EARLY = 1e-6  # by so much a loop may call before the time; nobody calls again
 
@@ -246,19 +248,19 @@ class SimStorage:
     """The disk: bytes, so that what is read is what a file would give."""
 
     def __init__(self) -> None:
-        self.content = encode_record(ShutdownRecord())
+        self.content = msgspec.json.encode(ShutdownRecord())
         self.broken = False
         self.saves = 0
         self.starts: set[dt.datetime | None] = set()  # of all shutdowns that were ever recorded
         self.on_save: Callable[[int], None] = lambda _: None
 
     def load(self) -> ShutdownRecord:
-        return decode_record(self.content)
+        return msgspec.json.decode(self.content, type=ShutdownRecord)
 
     def save(self, record: ShutdownRecord) -> None:
         if self.broken:
             raise OSError(28, "No space left on device")
-        self.content = encode_record(record)
+        self.content = msgspec.json.encode(record)
         self.saves += 1
         self.starts.add(record.start)
         self.on_save(self.saves)

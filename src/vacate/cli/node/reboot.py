@@ -17,7 +17,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.drain.command import drain
 from vacate.errors import ConfigError, NotFound
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdown.storage import boot_id
+from vacate.nodeagent.shutdown.record import boot_id
 
 
 @click.command()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
+
+from vacate.client.privatefile import write_private
 
 DROP_IN = "99-vacate.conf"
 DEFAULT_FOLDER = Path("/etc/systemd/logind.conf.d")
@@ -22,15 +23,5 @@ def write(folder: Path, seconds: float) -> Path:
     """Write the file whole; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     path = folder / DROP_IN
-    scratch = folder / f".{DROP_IN}.{os.getpid()}"
-    try:
-        with scratch.open("w", encoding="ascii") as file:
-            file.write(content(seconds))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.chmod(0o644)
-        scratch.replace(path)
-    except OSError:
-        scratch.unlink(missing_ok=True)
-        raise
+    write_private(path, content(seconds).encode("ascii"), mode=0o644)
     return path

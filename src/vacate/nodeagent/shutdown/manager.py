@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
+
 from vacate.clock import Clock
 from vacate.errors import VacateError
 from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
@@ -211,7 +213,7 @@ class ShutdownManager:
         if self.record.shutdown is not None:
             self._save(self.record.closed(CANCELLED, self._clock.now()))
         else:
-            self._save(replace(self.record, outcome=CANCELLED))
+            self._save(msgspec.structs.replace(self.record, outcome=CANCELLED))
         self._stale = True
         self._show(replace(self.state, active=False, finished=False))
 
@@ -238,7 +240,7 @@ class ShutdownManager:
         gone = self._pods.gone(one.uid for one in shutdown.pods)
         after, orders = advance(shutdown, self._clock.monotonic(), gone)
         if after != shutdown or gone != set(self.record.gone):
-            self._save(replace(self.record, shutdown=after, gone=tuple(sorted(gone))))
+            self._save(msgspec.structs.replace(self.record, shutdown=after, gone=tuple(sorted(gone))))
         self._give(orders)
         if not after.over:
             return after.deadline

@@ -1,27 +1,31 @@
-"""PURE. What an agent writes down of a shutdown, so that it goes on with it after a restart.
+"""What an agent writes down of a shutdown, so that it goes on with it after a restart.
 
-The first two fields are those of the kubelet's own file of this name.
+The first two fields, and the name of the file, are those of the kubelet's own.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+import logging
+from pathlib import Path
 
 import msgspec
 
+from vacate.client.privatefile import write_private
 from vacate.nodeagent.shutdown.machine import Shutdown
 from vacate.wire.json import decode_json
 
+log = logging.getLogger(__name__)
+
+FILE = "graceful_node_shutdown_state"
 FINISHED, CANCELLED = "finished", "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownRecord:
+class ShutdownRecord(msgspec.Struct, frozen=True):
     """The last shutdown of this node. Without an end it is under way, unless the machine was booted since."""
 
-    start: dt.datetime | None = None
-    end: dt.datetime | None = None
+    start: dt.datetime | None = msgspec.field(default=None, name="startTime")
+    end: dt.datetime | None = msgspec.field(default=None, name="endTime")
     boot: str = ""
     shutdown: Shutdown | None = None
     gone: tuple[str, ...] = ()  # uids of pods that have terminated
@@ -33,35 +37,30 @@ class ShutdownRecord:
 
     def closed(self, outcome: str, end: dt.datetime) -> ShutdownRecord:
         """The same, over."""
-        return replace(self, end=end, shutdown=None, gone=(), outcome=outcome)
+        return msgspec.structs.replace(self, end=end, shutdown=None, gone=(), outcome=outcome)
 
 
-def encode_record(record: ShutdownRecord) -> bytes:
-    """As JSON."""
-    return msgspec.json.encode(
-        {
-            "startTime": record.start,
-            "endTime": record.end,
-            "boot": record.boot,
-            "shutdown": record.shutdown,
-            "gone": record.gone,
-            "outcome": record.outcome,
-        }
-    )
+class FileStorage:
+    """One file in the agent's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def load(self) -> ShutdownRecord:
+        """The record; one that cannot be read counts as none."""
+        try:
+            return decode_json(self._path.read_bytes(), ShutdownRecord)
+        except FileNotFoundError:
+            return ShutdownRecord()
+        except (OSError, ValueError) as error:
+            log.warning("%s cannot be read, the last shutdown is unknown: %s", self._path, error)
+            return ShutdownRecord()
+
+    def save(self, record: ShutdownRecord) -> None:
+        """Write it so that it is there after a crash, whole."""
+        write_private(self._path, msgspec.json.encode(record), mode=0o644)
 
 
-class _File(msgspec.Struct):
-    startTime: dt.datetime | None = None  # noqa: N815 - the kubelet's spelling
-    endTime: dt.datetime | None = None  # noqa: N815
-    boot: str = ""
-    shutdown: Shutdown | None = None
-    gone: tuple[str, ...] = ()
-    outcome: str = ""
-
-
-def decode_record(content: bytes) -> ShutdownRecord:
-    """The record, or ValueError where it cannot be read."""
-    found = decode_json(content, _File)
-    return ShutdownRecord(
-        found.startTime, found.endTime, found.boot, found.shutdown, found.gone, found.outcome
-    )
+def boot_id() -> str:
+    """Tells one boot of the machine from another."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vacate.api.kinds import PODS
 from vacate.client.client import Client
@@ -20,9 +21,9 @@ from vacate.nodeagent.shutdown.protocol import (
     Logind,
     LogindSession,
     LogindUnavailable,
-    RecordStorage,
     ShutdownOff,
 )
+from vacate.nodeagent.shutdown.record import FileStorage
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
 from vacate.nodeagent.shutdownagent.apipods import ApiPods
@@ -48,6 +49,7 @@ class ShutdownAgentSettings:
 
     node: str
     config: ShutdownConfig
+    folder: Path  # of its records
     pod_uid: str = ""  # of the agent itself, which it must not end
     boot: str = ""
     dialect: Dialect = EVICTION_REQUEST  # of the API by which pods with interceptors are requested
@@ -63,7 +65,6 @@ class ShutdownAgent:
         settings: ShutdownAgentSettings,
         logind: Logind,
         holder: LockHolder,
-        storage: RecordStorage,
         kubelet: Client,
         runnables: Sequence[Runnable] = (),
     ) -> None:
@@ -75,7 +76,10 @@ class ShutdownAgent:
         self._kubelet = kubelet
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
         self._requests = ShutdownRequests(deps.client, deps.clock, settings.node, dialect=settings.dialect)
-        self.pods = ApiPods(deps.client, deps.clock, pods, self._requests, settings.pod_uid)
+        records = settings.folder / "pods"
+        self.pods = ApiPods(
+            deps.client, deps.clock, pods, self._requests, settings.pod_uid, records, settings.boot
+        )
         self._marks = NodeMarks(deps.client, deps.clock, settings.node)
         self._moved = asyncio.Event()
         self._active = False
@@ -84,7 +88,7 @@ class ShutdownAgent:
             logind,
             self.pods,
             holder,
-            storage,
+            FileStorage(settings.folder),
             deps.clock,
             settings.boot,
             self._shutdown_changed,
@@ -176,12 +180,15 @@ class ShutdownAgent:
     async def _pods_known(self, *, preparing: bool) -> None:
         """No lock is taken for pods that nobody has listed."""
         if self.pods.are_known():
+            self.pods.sweep()
             return
         if not preparing:
             raise LogindUnavailable("the API server has not listed the pods of this node yet")
         log.warning("the machine goes down, and the API server has not listed the pods of this node yet")
         end = self._deps.clock.monotonic() + SYNC_SECONDS
         while not self.pods.are_known() and self._deps.clock.monotonic() < end:
+            if self.pods.are_recorded():
+                return
             await self._deps.clock.sleep(0.1)
 
     def _shutdown_changed(self, state: ManagerState) -> None:

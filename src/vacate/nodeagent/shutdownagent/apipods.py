@@ -5,59 +5,63 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
+from vacate.api.types.meta import ObjectMeta
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
+from vacate.eviction.registration import PREFIXES
 from vacate.kube.patches import guarded
 from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_target
+from vacate.nodeagent.podrecord import PodRecord, RecordedPod, load_all, remove
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
-from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.view import AgentPod, AgentPodSpec
+from vacate.runtime.reconcile import Key
 
 log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 0.5
 MIRROR = "kubernetes.io/config.mirror"
-
-
-@dataclass(slots=True)
-class _Termination:
-    """A pod that is to be deleted at `start` and gone at `end`, on the monotonic clock."""
-
-    pod: ShutdownPod
-    start: float
-    end: float
-    asked: float = math.inf  # the end that the API server knows of
-    marked: bool = False  # it may have the condition DisruptionTarget
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
+_NOTED = (MIRROR, *PREFIXES)
 
 
 class ApiPods:
     """Deletes with the time that the shutdown grants, never by force: what runs must be seen to end."""
 
     def __init__(
-        self, client: Client, clock: Clock, pods: Informer[AgentPod], requests: ShutdownRequests, own_uid: str
+        self,
+        client: Client,
+        clock: Clock,
+        pods: Informer[AgentPod],
+        requests: ShutdownRequests,
+        own_uid: str,
+        folder: Path,
+        boot: str,
     ) -> None:
+        """`folder` has the records, also those of an earlier agent."""
         self._client = client
         self._clock = clock
+        self._informer = pods
         self._reader = pods.reader
         self._requests = requests
         self._own_uid = own_uid
-        self._terminations: dict[str, _Termination] = {}
+        self._folder = folder
+        self._boot = boot
+        self._held: dict[str, RecordedPod] = {}  # by uid
         self._unmarkings: dict[str, asyncio.Task[None]] = {}
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
@@ -65,7 +69,40 @@ class ApiPods:
         self.beside: ShutdownConfig | None = (
             None  # the kubelet terminates pods itself: they are only prepared here
         )
-        pods.subscribe(lambda _old, _new: self._notify())
+        for uid, record in load_all(folder):
+            if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
+                record.boot, record.order = boot, None
+            self._hold(uid, Key(record.namespace, record.name), record)
+        pods.subscribe(self._notify)
+
+    def _hold(self, uid: str, key: Key, record: PodRecord | None = None) -> RecordedPod:
+        made = RecordedPod(key, uid, self._clock, self._folder / uid, record or PodRecord(self._boot))
+        self._held[uid] = made
+        return made
+
+    def _notify(self, old: AgentPod | None, new: AgentPod | None) -> None:
+        """Note what an agent must know that starts in a shutdown without the API server."""
+        if new is not None and not new.terminal:
+            uid, known = new.metadata.uid, _noted(new)
+            held = self._held.get(uid) or self._hold(uid, Key(known.metadata.namespace, known.metadata.name))
+            if held.record.pod != known:
+                held.record.pod = known
+                held.save()
+        elif (gone := new or old) is not None:
+            self._forget(gone.metadata.uid)
+        self._moved.set()
+        self._changed()
+
+    def _forget(self, uid: str) -> None:
+        if (held := self._held.get(uid)) is not None and held.record.order is None:
+            del self._held[uid]
+            remove(held.root)
+
+    def sweep(self) -> None:
+        """Without a shutdown: forget the pods that are gone, also since an earlier agent."""
+        for uid in self.gone(list(self._held)):
+            self._held[uid].record.order = None
+            self._forget(uid)
 
     def known(self) -> bool:
         """What an agent that goes on with a shutdown needs is in the record of that."""
@@ -75,9 +112,18 @@ class ApiPods:
         """Whether the API server has listed the pods of the node."""
         return self._reader.synced
 
+    def are_recorded(self) -> bool:
+        """Whether the API server does not answer, and an earlier agent has noted the pods of the node."""
+        return bool(self._held) and self._informer.trouble is not None
+
+    def _listed(self) -> list[AgentPod]:
+        if self._reader.synced:
+            return self._reader.list()
+        return [one.record.pod for one in self._held.values() if one.record.pod is not None]
+
     def own_limits(self) -> AgentPodLimits:
         """What the pod of this agent says; the defaults where it is not among the pods of the node."""
-        for pod in self._reader.list():
+        for pod in self._listed():
             if pod.metadata.uid == self._own_uid:
                 return AgentPodLimits(pod.spec.priority or 0, pod.grace_seconds)
         return AgentPodLimits()
@@ -85,7 +131,7 @@ class ApiPods:
     def running(self) -> list[ShutdownPod]:
         """All but the agent's own, terminated ones, and static ones, which only the kubelet can end."""
         found = []
-        for pod in self._reader.list():
+        for pod in self._listed():
             if pod.terminal or pod.metadata.uid == self._own_uid:
                 continue
             if MIRROR in pod.metadata.annotations:
@@ -113,19 +159,24 @@ class ApiPods:
                 done = self._mark_prepared(pod.uid)
                 self._requests.request(pod, order.prepare, done, done)
             return
-        now = self._clock.monotonic()
-        self._schedule(pod, now + order.prepare, now + order.seconds)
-        if order.prepare > 0:
-            self._requests.request(pod, order.prepare, lambda: self._start_grace_now(pod))
+        held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
+        self._order(held, order.seconds, order.prepare)
+        if not held.ending:
+            self._requests.request(
+                pod, order.prepare, lambda: self._order(held, pod.grace_seconds)
+            )  # where no interceptor comes, its own time begins
+
+    def _order(self, held: RecordedPod, seconds: float, prepare: float = 0.0) -> None:
+        if (unmarking := self._unmarkings.pop(held.uid, None)) is not None:
+            unmarking.cancel()
+        held.order(seconds, prepare, SHUTDOWN, lambda: self._ask(held))
 
     def cancel(self) -> None:
         """Spare what the API server was not asked to delete yet, and withdraw the requests."""
-        for uid, termination in list(self._terminations.items()):
-            if termination.asked == math.inf and termination.task is not None:
-                termination.task.cancel()
-                del self._terminations[uid]
-                if termination.marked:
-                    self._unmarkings[uid] = self._spawn(self._unmark(termination))
+        for held in self._held.values():
+            marked = held.ending
+            if held.spare() and marked:
+                self._unmarkings[held.uid] = held.spawn(self._unmark(held), "unmark")
         self._prepared.clear()
         self._requests.withdraw_all()
 
@@ -148,22 +199,18 @@ class ApiPods:
 
     async def flush(self) -> None:
         """Wait until the kubelet has reported the end of every pod that was deleted."""
-        while set(self._terminations) - self.gone(self._terminations):
+        while not self._reader.synced or self._unreported():
             self._moved.clear()
             await self._moved.wait()
 
-    def _notify(self) -> None:
-        self._moved.set()
-        self._changed()
+    def _unreported(self) -> set[str]:
+        ordered = {uid for uid, one in self._held.items() if one.record.order is not None}
+        return ordered - self.gone(ordered)
 
     async def aclose(self) -> None:
         """Stop what is under way."""
-        tasks = [one.task for one in self._terminations.values() if one.task is not None]
-        tasks += self._unmarkings.values()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        for held in self._held.values():
+            await held.abandon()
 
     def _mark_prepared(self, uid: str) -> Callable[[], None]:
         def mark() -> None:
@@ -172,111 +219,73 @@ class ApiPods:
 
         return mark
 
-    def _start_grace_now(self, pod: ShutdownPod) -> None:
-        """No interceptor comes: its own time begins now."""
-        now = self._clock.monotonic()
-        self._schedule(pod, now, now + pod.grace_seconds)
-
-    def _schedule(self, pod: ShutdownPod, start: float, end: float) -> None:
-        known = self._terminations.get(pod.uid)
-        if known is None:
-            if (unmarking := self._unmarkings.pop(pod.uid, None)) is not None:
-                unmarking.cancel()
-            known = self._terminations[pod.uid] = _Termination(pod, start, end)
-            known.task = self._spawn(self._end(known))
+    async def _ask(self, held: RecordedPod) -> None:
+        """Delete it, with the time that it has."""
+        order = held.record.order
+        if order is None:
             return
-        known.start, known.end = min(known.start, start), min(known.end, end)
-        known.changed.set()
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        return asyncio.get_running_loop().create_task(work)
-
-    async def _end(self, termination: _Termination) -> None:
-        while (left := termination.start - self._clock.monotonic()) > 0:
-            await self._wait(termination, left)
-        termination.marked = True
-        await self._mark_disrupted(termination.pod)
-        while True:
-            termination.changed.clear()
-            if termination.end < termination.asked:
-                try:
-                    await self._delete(termination)
-                except NotFound:
-                    return
-                except (VacateError, OSError, TimeoutError) as error:
-                    if isinstance(error, Conflict) and not self._is_there(termination.pod):
-                        return  # another pod has the name
-                    why = str(error) or type(error).__name__
-                    log.warning("pod %s cannot be deleted yet: %s", termination.pod.key, why)
-                    await self._wait(termination, RETRY_SECONDS)
-                    continue
-            await termination.changed.wait()
-
-    async def _wait(self, termination: _Termination, seconds: float) -> None:
+        if order.asked is None:
+            await self._mark_disrupted(held)
+        left = min(order.deadline - self._clock.monotonic(), self._grace(held))
+        options = DeleteOptions(grace_period_seconds=whole_seconds(left), uid=held.uid, reason=EVICTION)
         try:
-            async with asyncio.timeout(seconds):
-                await termination.changed.wait()
-        except TimeoutError:
-            return
-        termination.changed.clear()
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._client.delete(PODS, held.key.name, held.key.namespace, options)
+        except NotFound:
+            pass
+        except (VacateError, OSError, TimeoutError) as error:
+            if not isinstance(error, Conflict) or self._is_there(held):  # else another pod has the name
+                log.warning("pod %s cannot be deleted yet: %s", held.key, str(error) or type(error).__name__)
+                await held.wait(RETRY_SECONDS)
+                return
+        held.asked(order.deadline)
 
-    def _is_there(self, pod: ShutdownPod) -> bool:
-        found = self._reader.get(pod.namespace, pod.name)
-        return found is not None and found.metadata.uid == pod.uid
+    def _grace(self, held: RecordedPod) -> float:
+        pod = held.record.pod
+        return pod.grace_seconds if pod is not None else math.inf
 
-    async def _delete(self, termination: _Termination) -> None:
-        pod, end = termination.pod, termination.end
-        grace = whole_seconds(min(end - self._clock.monotonic(), pod.grace_seconds))
-        async with asyncio.timeout(CALL_SECONDS):
-            await self._client.delete(
-                PODS,
-                pod.name,
-                pod.namespace,
-                DeleteOptions(grace_period_seconds=grace, uid=pod.uid, reason=EVICTION),
-            )
-        termination.asked = end
+    def _is_there(self, held: RecordedPod) -> bool:
+        found = self._reader.get(held.key.namespace, held.key.name)
+        return found is not None and found.metadata.uid == held.uid
 
-    async def _mark_disrupted(self, pod: ShutdownPod) -> None:
+    async def _mark_disrupted(self, held: RecordedPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
-        found = self._reader.get(pod.namespace, pod.name)
-        if found is None or found.metadata.uid != pod.uid or found.terminal:
+        key, found = held.key, self._reader.get(held.key.namespace, held.key.name)
+        if found is None or found.metadata.uid != held.uid or found.terminal:
             return
+        if _is_marked(found):
+            return  # by an attempt before this one
         target = disruption_target(found, SHUTDOWN.message, self._clock.now())
-        change = {"metadata": {"uid": pod.uid}, "status": {"conditions": [target]}}
+        change = {"metadata": {"uid": held.uid}, "status": {"conditions": [target]}}
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 await self._client.patch(
-                    PODS, pod.name, change, pod.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+                    PODS, key.name, change, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
                 )
         except (VacateError, OSError, TimeoutError) as error:
-            log.info(
-                "pod %s has no condition DisruptionTarget: %s", pod.key, str(error) or type(error).__name__
-            )
+            log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
 
-    async def _unmark(self, termination: _Termination) -> None:
+    async def _unmark(self, held: RecordedPod) -> None:
         """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
-        if termination.task is not None:
-            await asyncio.wait([termination.task])  # a deletion may be under way
-        pod = termination.pod
+        if held.asking is not None:
+            await asyncio.wait([held.asking])  # a deletion may be under way
+        key, gone = held.key, {"type": DISRUPTION_TARGET, "$patch": "delete"}
         while True:
             try:
                 async with asyncio.timeout(CALL_SECONDS):
-                    found = await self._client.get(PODS, pod.name, pod.namespace, into=AgentPod)
-                    if found.metadata.uid != pod.uid or found.deleting or found.terminal:
+                    found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
+                    if found.metadata.uid != held.uid or found.deleting or not _is_marked(found):
                         return
-                    gone = {"type": DISRUPTION_TARGET, "$patch": "delete"}
                     change = guarded(found.metadata, {"status": {"conditions": [gone]}})
                     await self._client.patch(
-                        PODS, pod.name, change, pod.namespace,
+                        PODS, key.name, change, key.namespace,
                         patch_type=STRATEGIC_PATCH, subresource="status",
                     )  # fmt: skip
                 return
             except NotFound:
                 return
             except (VacateError, OSError, TimeoutError) as error:
-                log.info(
-                    "pod %s keeps its condition for now: %s", pod.key, str(error) or type(error).__name__
-                )
+                log.info("pod %s keeps its condition for now: %s", key, str(error) or type(error).__name__)
             await self._clock.sleep(RETRY_SECONDS)
 
 
@@ -297,3 +306,28 @@ def _described(pod: AgentPod) -> ShutdownPod:
 
 def _is_removed_soon(pod: AgentPod) -> bool:
     return pod.deleting and not pod.metadata.finalizers
+
+
+def _is_marked(pod: AgentPod) -> bool:
+    marks = [one for one in pod.status.get("conditions") or () if one.get("type") == DISRUPTION_TARGET]
+    return any(one.get("message") == SHUTDOWN.message for one in marks) and not pod.terminal
+
+
+def _noted(pod: AgentPod) -> AgentPod:
+    """What the order of a shutdown needs of a pod: of its spec no more than that is written to the disk."""
+    meta, spec = pod.metadata, pod.spec
+    return AgentPod(
+        ObjectMeta(
+            name=meta.name,
+            namespace=meta.namespace,
+            uid=meta.uid,
+            annotations={key: text for key, text in meta.annotations.items() if key.startswith(_NOTED)},
+            deletion_timestamp=meta.deletion_timestamp,
+            deletion_grace_period_seconds=meta.deletion_grace_period_seconds,
+        ),
+        AgentPodSpec(
+            priority=spec.priority,
+            termination_grace_period_seconds=spec.termination_grace_period_seconds,
+            eviction_interceptors=spec.eviction_interceptors,
+        ),
+    )
