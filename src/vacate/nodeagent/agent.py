@@ -39,7 +39,6 @@ from vacate.runtime.tasks import finish
 
 _WORKERS = 8
 _MAX_RETRY = 10.0
-_SHUTDOWN_RETRY = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -130,16 +129,7 @@ class NodeAgent:
 
     def _start_shutdown(self) -> None:
         if self.shutdown is not None:
-            work = self._run_shutdown(self.shutdown)
-            self._shutting = asyncio.get_running_loop().create_task(work, name="shutdown")
-
-    async def _run_shutdown(self, manager: ShutdownManager) -> None:
-        while True:
-            try:
-                await manager.run()
-            except Exception:  # pods run on all the same
-                log.exception("graceful node shutdown failed and starts anew")
-            await self._deps.clock.sleep(_SHUTDOWN_RETRY)
+            self._shutting = asyncio.get_running_loop().create_task(self.shutdown.run(), name="shutdown")
 
     def _shutdown_changed(self, state: ManagerState) -> None:
         marks = marks_of(state, beside_kubelet=False)

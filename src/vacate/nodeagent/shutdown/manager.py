@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 FIRST_RETRY, MAX_RETRY = 1.0, 30.0
 RECHECK_AFTER = 30.0
 """How often logind is asked although it signals nothing: a connection can be dead without being closed."""
-RELEASE_RETRY = 0.5
+RELEASE_RETRY, RESTART_SECONDS = 0.5, 5.0
 KNOWN_SECONDS = 10.0
 """How long an agent that starts waits for the API server where no record says what its pods need."""
 
@@ -79,6 +79,14 @@ class ShutdownManager:
 
     async def run(self) -> None:
         """Run until cancelled. A lock stays held only in the middle of a shutdown."""
+        while True:
+            try:
+                await self._run()
+            except Exception:  # pods run on all the same, and the next shutdown must find an agent
+                log.exception("graceful node shutdown failed and starts anew")
+            await self._clock.sleep(RESTART_SECONDS)
+
+    async def _run(self) -> None:
         self._pods.on_change(self._wake.set)
         await self._wait_known()
         self._recover()

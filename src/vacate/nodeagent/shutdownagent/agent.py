@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 10.0
 """How long an agent that comes up in the middle of a shutdown waits for the list of its pods."""
-RESTART_SECONDS = 5.0
 SIGNAL_SECONDS = 3.0
 """How long logind's signal may come after the kubelet's."""
 
@@ -101,7 +100,7 @@ class ShutdownAgent:
         async with asyncio.TaskGroup() as group:
             parts = [
                 group.create_task(self.manager.run(), name="informers"),
-                group.create_task(self._run_shutdown(), name="shutdown"),
+                group.create_task(self.shutdown.run(), name="shutdown"),
             ]
             await stop.wait()
             await self._finish_shutdown()
@@ -110,14 +109,6 @@ class ShutdownAgent:
                 await asyncio.wait([one])
         await self.pods.aclose()
         await self._requests.aclose()
-
-    async def _run_shutdown(self) -> None:
-        while True:
-            try:
-                await self.shutdown.run()
-            except Exception:  # the next shutdown must find an agent
-                log.exception("graceful node shutdown failed and starts anew")
-            await self._deps.clock.sleep(RESTART_SECONDS)
 
     async def _finish_shutdown(self) -> None:
         """A kubelet that shuts down ends this agent first, maybe before logind's own signal is here."""
