@@ -6,12 +6,14 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import orjson
 from multidict import CIMultiDict
 
 from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, name_of, namespace_of
+from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.auth.authentication import Authenticator, with_authenticated
@@ -35,6 +37,9 @@ from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.webhook.evictionbridge import BRIDGE_GATE, EvictionBridge
 from vacate.wire.message import Request
+
+_ADMITTED: dict[bytes, bytes] = {}
+"""What admission makes of each default object: it differs in UID and time alone, and servers are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ def _stage(storage: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
     call = _call(storage, kind, wanted)
     entry = storage.store.get(key_of(kind, wanted))
     if entry is None:
-        yield create.stage(storage, call, wanted)
+        yield storage.stage_create(kind, _admitted(storage, call, wanted))
         return
     found, existing = storage.current(kind, call.namespace, call.name)
     if must_recreate(existing, wanted):
@@ -115,6 +120,18 @@ def _stage(storage: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
         admitted = update.admit(storage, call, updated, existing)
         if write := storage.stage_update(kind, admitted, found):
             yield write
+
+
+def _admitted(storage: Storage, call: Call, wanted: Obj) -> Obj:
+    """A default object as it is written."""
+    given = orjson.dumps(wanted)
+    if given not in _ADMITTED:
+        admitted = create.admit(storage, call, wanted)
+        _ADMITTED[given] = orjson.dumps(admitted)
+        return admitted
+    obj: Obj = orjson.loads(_ADMITTED[given])
+    obj["metadata"] |= {"uid": storage.entropy.uid(), "creationTimestamp": format_time(call.now)}
+    return obj
 
 
 def _call(storage: Storage, kind: Kind, obj: Obj) -> Call:

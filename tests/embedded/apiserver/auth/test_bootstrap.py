@@ -12,6 +12,9 @@ from vacate.embedded.apiserver.auth.rbaccoverage import covers
 from vacate.embedded.apiserver.auth.rbacpolicy import effective_rules, role_ref_of
 from vacate.embedded.apiserver.auth.rbacrules import rules_of
 from vacate.embedded.bootstrap import bootstrap_objects, must_recreate, reconcile
+from vacate.embedded.cluster import apiserver
+from vacate.sim.cluster import World
+from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.unit
 
@@ -74,6 +77,17 @@ def test_aggregated_roles_show_what_they_mean() -> None:
 def test_the_list_is_fresh_at_every_call() -> None:
     bootstrap_objects()[0][1]["metadata"]["name"] = "spoiled"
     assert "spoiled" not in names(NAMESPACES)
+
+
+def test_a_second_server_of_a_process_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: Sim) -> list[Obj]:
+        async with World(sim) as world:
+            return [obj for kind in (NAMESPACES, CLUSTERROLES) for obj in world.objects(kind)]
+
+    monkeypatch.setattr(apiserver, "_ADMITTED", {})
+    first, second, other = run_sim(main, 1), run_sim(main, 1), run_sim(main, 2)
+    assert second == first
+    assert {obj["metadata"]["uid"] for obj in other}.isdisjoint(obj["metadata"]["uid"] for obj in first)
 
 
 @pytest.mark.parametrize("index", range(0, 60, 7))
