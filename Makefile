@@ -18,7 +18,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz sbom audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz size sbom audit
 
 help: ## List the targets
 	@bold=; plain=; test ! -t 1 || { bold='\033[1m'; plain='\033[0m'; }; \
@@ -104,6 +104,9 @@ SECONDS ?= 30
 fuzz: $(STAMP) ## Fuzz all readers, guided by coverage (F=targets SECONDS=n for each)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/fuzz.lock
 	@$(BIN)/python -m hack.fuzz --seconds $(SECONDS) $(F)
+
+size: $(STAMP) ## Print how much code each package has, without blank lines, imports and comments
+	@$(BIN)/python -m hack.size
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .
