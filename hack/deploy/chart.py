@@ -369,7 +369,7 @@ def _chart() -> str:
     return f"""\
 apiVersion: v2
 name: vacate
-description: A control plane for how Kubernetes pods leave
+description: A control plane for how Kubernetes pods are evicted and terminated
 type: application
 version: {__version__}
 appVersion: {__version__}

@@ -13,7 +13,7 @@ from vacate.api.fielderrors import ErrorType
 
 
 class Effect(enum.Enum):
-    """What a rule does, where it does not find a error."""
+    """What a rule does other than to refuse."""
 
     DEFAULT = "default"
     SET = "set"

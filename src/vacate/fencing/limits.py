@@ -63,7 +63,7 @@ def _too_few_healthy(others: Sequence[Node], limits: FencingLimits, heard: Colle
     if healthy < wanted:
         return (
             f"only {healthy} of the {len(others)} other nodes are ready, and {wanted} must be "
-            f"(minimum {limits.min_healthy}): find out first what ails so many"
+            f"(minimum {limits.min_healthy}): find out first why so many are not ready"
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""Verdicts on pods: those that name no interceptors are annotated by rule; those that do must do it well."""
+"""Reviews of pods: interceptors that a pod names are checked; to a pod that names none, rules add them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class WebhookSettings:
     allowed_interceptors: tuple[str, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
     gates: FeatureGates = field(default_factory=FeatureGates)
-    # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
+    # At SIGTERM it reports that it is not ready and serves for so long: API servers learn of it late.
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
     poll_seconds: float = POLL_SECONDS  # between two looks at certificate and rules

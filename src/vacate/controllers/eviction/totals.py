@@ -1,4 +1,4 @@
-"""Open requests in numbers that name no pod, for readers whom nobody has asked who they are.
+"""Metrics of open requests. They name no pod: whoever reads metrics was not authorized to list pods.
 
 Names of interceptors and requesters are of users' choosing: only the most frequent have a series of their
 own, so that nobody can make a scrape as long as they like.

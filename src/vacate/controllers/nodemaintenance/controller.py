@@ -51,7 +51,7 @@ REFUSED_AGAIN = dt.timedelta(seconds=10)
 policy, a webhook or a missing right is no longer in the way. Requests have a delay of their own."""
 
 CACHE_RECHECK_DELAY = dt.timedelta(seconds=5)
-"""What the server knows otherwise than the cache is looked at again after so long."""
+"""Where an answer of the API server and the cache differ, the node is looked at again after so long."""
 
 STATUS_INTERVAL = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""

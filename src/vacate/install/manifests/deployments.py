@@ -23,7 +23,7 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings
 
-# A Service learns by and by that a pod is going: until then reviews still come, and must be answered.
+# A Service learns with a delay that a pod is terminating: until then it still receives reviews.
 _DELAY_SECONDS = 5
 _GRACE_SECONDS = 30  # of the pod: the delay, what is under way (ten seconds), and room to spare
 _CERTIFICATES, _RULES, _RULES_FILE = "/etc/vacate/tls", "/etc/vacate/rules", "rules.yaml"
