@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from vacate.cli.main import COMMANDS, cli
+from vacate.cli.main import COMMANDS, cli, plain_switches
 
 pytestmark = pytest.mark.unit
 
@@ -103,3 +103,21 @@ def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
 def test_the_help_of_namespace_is_true_for_the_command(command: str, sentence: str) -> None:
     shown = CliRunner().invoke(cli, [command, "--help"])
     assert sentence in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "meant"),
+    [
+        ("delete", "pod db --wait=false", "pod db"),
+        ("delete", "pod db --wait=true --force=False", "pod db --wait"),
+        ("delete", "--wait=maybe --reason=true db", "--wait=maybe --reason=true db"),
+        ("delete", "db -- --wait=false", "db -- --wait=false"),
+        ("up", "--evictions=false --nodes=1", "--no-evictions --nodes=1"),
+    ],
+)  # fmt: skip
+def test_switches_may_be_given_as_kubectl_takes_them(name: str, typed: str, meant: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert list(plain_switches(command, typed.split())) == meant.split()
+    shown = CliRunner().invoke(cli, ["delete", "--wait=false", "--help"])
+    assert shown.exit_code == 0

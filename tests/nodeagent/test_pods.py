@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -206,3 +207,20 @@ async def test_a_pod_ends_when_its_active_deadline_is_over(place: AgentCluster) 
     assert "hook" in await place.logged(made, "hook")
     await place.client.delete(PODS, "web", "default")
     await place.gone("web")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run containers as someone else")
+async def test_a_container_runs_as_its_user_below_a_folder_that_only_root_may_enter(
+    place: AgentCluster,
+) -> None:
+    place.settings.folder.parent.chmod(0o700)
+    script = (
+        "trap 'echo hooked by $(cat hook); exit 0' TERM; touch own && echo runs as $(id -u):$(id -g); "
+        "while :; do sleep 0.02; done"
+    )
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "id -u > hook"]}}}
+    secure = {"runAsUser": 1234, "runAsGroup": 4321}
+    made = await place.create("web", script, container={"securityContext": secure, "lifecycle": hook})
+    assert "runs as 1234:4321" in await place.logged(made, "runs as")
+    _, output = await place.output_until_deleted(made)
+    assert output.endswith("hooked by 1234\n")

@@ -6,7 +6,7 @@ import gc
 import importlib
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -89,6 +89,11 @@ _OTHER_WORDS: Mapping[str, str] = {
 """What others call it."""
 
 
+_BOOLEANS = {"1": True, "t": True, "T": True, "true": True, "True": True, "TRUE": True}
+_BOOLEANS |= {"0": False, "f": False, "F": False, "false": False, "False": False, "FALSE": False}
+"""As Go reads them."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands live in modules that are imported on demand."""
 
@@ -120,12 +125,32 @@ class LazyGroup(click.Group):
             meant = " or ".join(close)
             hint = f" Did you mean {meant}?" if meant else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, rest if command is None else list(plain_switches(command, rest))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of subcommands, of which none is imported for it."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+
+
+def plain_switches(command: click.Command, args: Sequence[str]) -> Iterator[str]:
+    """The arguments, with switches such as --wait=false, as kubectl takes them, in the form of click."""
+    switches = {
+        name: one.secondary_opts
+        for one in command.params
+        if isinstance(one, click.Option) and one.is_flag
+        for name in one.opts
+    }
+    rest = iter(args)
+    for arg in rest:
+        name, given, value = arg.partition("=")
+        if given and name in switches and value in _BOOLEANS:
+            yield from [name] if _BOOLEANS[value] else switches[name][:1]
+            continue
+        yield arg
+        if arg == "--":
+            yield from rest
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

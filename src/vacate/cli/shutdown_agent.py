@@ -132,7 +132,7 @@ def shutdown_agent(
         around = Environment(clock, system_entropy(), Metrics(), gates)
         transport, node = HttpTransport(cluster, clock), HttpTransport(kubelet, clock)
         holder = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
-        logind = DBusLogind(drop_ins=drop_ins)
+        logind = DBusLogind(drop_ins=drop_ins, node=node_name)
         agent = build_shutdown_agent(transport, node, settings, logind, holder, around)
         health = HealthServer(around.metrics, agent.manager.not_ready, "shutdown agent")
         stop = asyncio.Event()

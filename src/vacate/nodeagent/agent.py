@@ -78,6 +78,7 @@ class NodeAgent:
         self.pods.queue = self._pods.queue
         heartbeat = Heartbeat(deps, settings, node)
         self.shutdown: ShutdownManager | None = None
+        self.logind: Logind | None = None  # of which an earlier agent may have raised the limit
         self._shutting: asyncio.Task[None] | None = None
         self._requests: ShutdownRequests | None = None
         self._deps = deps
@@ -92,6 +93,8 @@ class NodeAgent:
         try:
             self.pods.adopt(await self._runtime.open(self.pods.ended))
             self._start_shutdown()  # before the API server is asked: it may be away
+            if self.logind is not None and self.shutdown is None:
+                await self.logind.restore()
             await self._node.claim()
             await self.manager.run()
         finally:

@@ -24,8 +24,9 @@ def build_agent(transport: Transport, settings: AgentSettings, around: Environme
     deps, recorder = component_dependencies(transport, "kubelet", around)
     runtime = ProcessRuntime(settings.runtime_folder, ends_with_agent=settings.throw_away, clock=around.clock)
     agent = NodeAgent(deps, settings, runtime, [recorder])
+    agent.logind = DBusLogind(drop_ins=settings.logind_drop_ins, node=settings.name)
     if settings.shutdown.enabled:
-        manager = agent.add_shutdown(DBusLogind(drop_ins=settings.logind_drop_ins), runtime, boot_id())
+        manager = agent.add_shutdown(agent.logind, runtime, boot_id())
         around.metrics.show("graceful node shutdown", ShutdownCollector(manager))
     return agent
 

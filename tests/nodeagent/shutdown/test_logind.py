@@ -201,6 +201,17 @@ def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
+def test_a_longer_delay_is_taken_back_when_the_feature_is_off(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 40}) as node:
+        assert node.machine.property("InhibitDelayMaxUSec") == "41000000"
+        node.kill()
+        node.config.write_text(node.config.read_text().replace(": 40", ": 0"))
+        node.start()
+        until(lambda: node.machine.property("InhibitDelayMaxUSec") == "5000000")
+        node.machine.run("test", "!", "-e", "/etc/systemd/logind.conf.d/99-vacate.conf")
+
+
+@pytest.mark.thorough
 def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 40, 1000: 20}) as node:
         node.run_pod("low", 0, takes=3600)

@@ -347,6 +347,7 @@ async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
         condition = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="Off")
         assert condition["message"] == "graceful node shutdown is off: neither is set"
         assert here.logind.held() == [False, False]
+        await eventually(lambda: here.logind.restored)
 
 
 async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancelled_is_as_before(

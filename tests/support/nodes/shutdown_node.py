@@ -80,6 +80,7 @@ class ShutdownNode(NodeProcess):
                 "going on with",
                 "the machine goes down",
                 "before this agent started",
+                "nothing here delays a shutdown",
             )
             return any(word in one for one in new for word in words)
 

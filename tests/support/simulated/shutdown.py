@@ -35,6 +35,7 @@ class SimLogind:
         self.locks: set[int] = set()
         self.taken = 0
         self.raised: list[float] = []  # what was written into drop-ins
+        self.restored = 0
         self.away = False  # the bus is down
         self.refusals = 0  # of the next connections
         self.others: list[Inhibitor] = []  # locks of other programs, which only ListInhibitors shows
@@ -51,6 +52,9 @@ class SimLogind:
         session = SimSession(self)
         self.sessions.append(session)
         return session
+
+    async def restore(self) -> None:
+        self.restored += 1
 
     def power_off(self) -> None:
         self.is_preparing = True

@@ -43,6 +43,8 @@ class ContainerSpecs:
             **volume_variables(mounts, container, honoured=honoured),
         }
         env = environment(container, sources, held.fields, base)
+        if (user := user_of(pod, container, os.geteuid())) is not None:
+            os.chown(folder, *user)
         spec = ContainerSpec(
             id=f"{pod.metadata.uid}.{container.name}.{attempt}",
             argv=command_line(container, env),
@@ -51,7 +53,7 @@ class ContainerSpecs:
             log=held.folder.log(container.name, attempt),
             cwd=container.working_dir,
             binds=mounts if honoured else (),
-            user=user_of(pod, container, os.geteuid()),
+            user=user,
             labels=labels_of(pod, container.name, attempt, failures),
         )
         held.record.environments[container.name] = dict(spec.env)

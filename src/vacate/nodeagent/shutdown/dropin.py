@@ -11,17 +11,24 @@ DROP_IN = "99-vacate.conf"
 DEFAULT_FOLDER = Path("/etc/systemd/logind.conf.d")
 
 
-def content(seconds: float) -> str:
-    """The file's text."""
-    return (
-        "# Written by `vacate node`: it needs this long to terminate its pods in order.\n"
-        f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
-    )
-
-
-def write(folder: Path, seconds: float) -> Path:
+def write(folder: Path, seconds: float, node: str) -> Path:
     """Write the file whole; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     path = folder / DROP_IN
-    write_private(path, content(seconds).encode("ascii"), mode=0o644)
+    text = f"{_owner(node)} needs this long to terminate its pods in order.\n"
+    text += f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
+    write_private(path, text.encode("ascii"), mode=0o644)
     return path
+
+
+def remove(folder: Path, node: str) -> Path | None:
+    """Remove the file where it was written for this node; raises OSError."""
+    path = folder / DROP_IN
+    if not path.exists() or not path.read_text("utf-8", "replace").startswith(_owner(node)):
+        return None
+    path.unlink()
+    return path
+
+
+def _owner(node: str) -> str:
+    return f"# Written by Vacate: node {node}"

@@ -34,9 +34,9 @@ _MATCHES = (
 class DBusLogind:
     """The logind of the system bus, or of the bus at another address."""
 
-    def __init__(self, address: str = "", drop_ins: Path = dropin.DEFAULT_FOLDER) -> None:
+    def __init__(self, address: str = "", drop_ins: Path = dropin.DEFAULT_FOLDER, node: str = "") -> None:
         self._address = address
-        self._drop_ins = drop_ins
+        self._drop_ins, self._node = drop_ins, node
 
     async def connect(self) -> DBusSession:
         """A connection on which signals arrive."""
@@ -59,7 +59,7 @@ class DBusLogind:
             ) from error
         except Exception as error:  # of addresses and authentication: dbus-fast has a tree of its own
             raise LogindUnavailable(f"the system bus refuses: {_reason(error)}") from error
-        session = DBusSession(bus, library, self._drop_ins)
+        session = DBusSession(bus, library, self._drop_ins, self._node)
         try:
             await session.open()
         except BaseException:
@@ -67,14 +67,33 @@ class DBusLogind:
             raise
         return session
 
+    async def restore(self) -> None:
+        """Take back what was written for longer delays: the feature is off."""
+        try:
+            path = dropin.remove(self._drop_ins, self._node)
+        except OSError as error:
+            log.warning("%s cannot be removed: %s", self._drop_ins / dropin.DROP_IN, error.strerror)
+            return
+        if path is None:
+            return
+        log.info("removed %s: nothing here delays a shutdown any more", path)
+        try:
+            session = await self.connect()
+            try:
+                await session.reload()
+            finally:
+                await session.aclose()
+        except LogindUnavailable as error:
+            log.warning("logind keeps the longer delay until it is started again: %s", error)
+
 
 class DBusSession:
     """One connection. Any client of the bus may send signals: only logind's own count."""
 
-    def __init__(self, bus: Any, library: Any, drop_ins: Path) -> None:
+    def __init__(self, bus: Any, library: Any, drop_ins: Path, node: str) -> None:
         self._bus = bus
         self._library = library
-        self._drop_ins = drop_ins
+        self._drop_ins, self._node = drop_ins, node
         self._owner = ""
         self._changed = asyncio.Event()
         self._ended = asyncio.get_running_loop().create_task(self._follow())
@@ -100,12 +119,16 @@ class DBusSession:
     async def raise_delay_limit(self, seconds: float) -> None:
         """Write a drop-in, never with less than what is in effect, and have logind read it."""
         try:
-            path = dropin.write(self._drop_ins, max(seconds, await self.delay_limit()))
+            path = dropin.write(self._drop_ins, max(seconds, await self.delay_limit()), self._node)
         except OSError as error:
             raise LogindUnavailable(
                 f"{self._drop_ins / dropin.DROP_IN} cannot be written: {error.strerror}"
             ) from error
         log.info("wrote %s: logind may delay a shutdown by %g s", path, seconds)
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Have logind read its configuration."""
         body = ["systemd-logind.service", "all", int(signal.SIGHUP)]
         await self._call(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "KillUnit", "ssi", body)
 

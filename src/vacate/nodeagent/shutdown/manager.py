@@ -27,6 +27,7 @@ from vacate.nodeagent.shutdown.protocol import (
     LogindSession,
     NodePods,
     RecordStorage,
+    ShutdownOff,
     ShutdownRefused,
 )
 from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
@@ -140,6 +141,8 @@ class ShutdownManager:
             except ShutdownRefused as error:
                 self._report(f"graceful node shutdown is {error.what}: {error}", refused=error.reason)
                 await self._release(stopping=True)
+                if isinstance(error, ShutdownOff):
+                    await self._logind.restore()
                 pause = MAX_RETRY
             except (VacateError, OSError) as error:
                 self._report(f"graceful node shutdown is unavailable: {error}", connected=False)

@@ -82,6 +82,10 @@ class Logind(Protocol):
         """A new connection, or LogindUnavailable."""
         ...
 
+    async def restore(self) -> None:
+        """Take back what was configured for this node's delays. What fails is logged."""
+        ...
+
 
 Arrange = Callable[[LogindSession, bool], Awaitable[ShutdownConfig]]
 """Says what to do in the next shutdown, from what else holds a lock; the flag: it has begun already.

@@ -139,10 +139,10 @@ def _become(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], 
         if cgroup:
             cgroups.enter(cgroup)
         prepare(say)
+        step = "folder"
+        os.chdir(plan["cwd"])  # before: the pod's folder may lie below one that only root may enter
         step = "user"
         _drop_to(plan.get("user"))
-        step = "folder"
-        os.chdir(plan["cwd"])
         os.umask(0o022)
         step = "signals"
         signal.set_wakeup_fd(-1)

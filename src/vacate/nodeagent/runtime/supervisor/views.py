@@ -36,6 +36,7 @@ def enter_new(view: dict[str, Any]) -> None:
     `binds` are pairs of source and target with a third value that says whether it is read-only.
     """
     _check(library().unshare(_NEWNS), "unshare")
+    os.umask(0o022)  # the root of the view and what is mounted in it are for the container's user
     _mount("none", "/", flags=_REC | _PRIVATE)
     root, scratch = view["root"], view["scratch"]
     _overlay(root, scratch)
