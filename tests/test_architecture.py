@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("install",),
     ("embedded",),
     ("sim",),
+    ("plan",),
     ("cli", "testing"),
 )
 """Lowest first. Packages of one layer do not import each other; ARCHITECTURE.md says what each is."""
@@ -57,7 +58,7 @@ TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"
     r"|\buuid\.?uuid[14]\b|\brandom\.(?!Random\b)\w+\("
 )
-_WITH_A_CLUSTER_OF_ITS_OWN = {"up", "demo"}
+_WITH_A_CLUSTER_OF_ITS_OWN = {"up", "demo", "plan"}
 PRODUCT_ENTRY_POINTS = (
     "vacate.wiring.manager",
     "vacate.wiring.webhook",

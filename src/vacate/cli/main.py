@@ -45,6 +45,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.drain.command:drain",
         "Drain nodes: cordon them, and evict their pods through interceptors.",
     ),
+    "plan": (
+        "vacate.cli.plan.command:plan",
+        "Plan a drain: would it finish, how long would it take, and what would block it.",
+    ),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
     "deschedule": (
         "vacate.cli.deschedule:deschedule",

@@ -58,6 +58,12 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("drain --follow drain-node-1", "return to a drain that is under way"),
         ("drain --cancel drain-node-1", "cancel it, and undo what it did"),
     ),
+    "plan": (
+        ("plan node-1 --ignore-daemonsets", "would the drain of a node finish, and when"),
+        ("plan -l pool=old --max-nodes 1,2,5 --ignore-daemonsets", "compare how many nodes at a time"),
+        ("plan --all-nodes --ignore-daemonsets --save before.snapshot", "keep what was read"),
+        ("plan node-1 --from before.snapshot --interceptor backup.example.com=10m", "plan for what was kept"),
+    ),
     "uncordon": (("uncordon node-1", "make the node schedulable again"),),
     "deschedule": (
         ("deschedule", "pods on nodes where they should not be, and which would be evicted"),

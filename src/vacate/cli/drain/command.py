@@ -9,23 +9,15 @@ import click
 
 from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
-from vacate.api.types.nodemaintenance import (
-    EVICT,
-    IGNORE,
-    PARALLEL,
-    PRIORITY,
-    REFUSE,
-    STRICT_PRIORITY,
-)
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.output import JSON
-from vacate.cli.common.parameters import label_name, node_count, node_name, span_between, subdomain
+from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
 from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain.checks import pod_selector as checked_pod_selector
 from vacate.cli.drain.checks import refuse_for_existing
+from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.drain.start import (
     DrainOptions,
     StartedDrain,
@@ -43,16 +35,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
-@click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
-@click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
-@click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
-@click.option(
-    "--pod-selector",
-    callback=checked_pod_selector,
-    metavar="LABELS",
-    help="Evict only pods with these labels.",
-)
+@drain_rule_options
 @click.option(
     "--timeout", type=span_between(1.0), metavar="SPAN", help="Maximum time to follow; the drain continues."
 )
@@ -72,21 +55,6 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
     help="How many nodes to drain at the same time; 1 by default.",
 )
 @click.option(
-    "--topology-key",
-    type=label_name,
-    default="",
-    metavar="LABEL",
-    help="Never drain nodes with two values of this label at once, also beside other drains.",
-)
-@click.option(
-    "--order",
-    type=click.Choice([PRIORITY, STRICT_PRIORITY, PARALLEL]),
-    default=PRIORITY,
-    show_default=True,
-    help="Which pods of a node are evicted first. With Priority those of lower priority, and blocked ones "
-    "hold the others for ten seconds only; with StrictPriority until they are gone.",
-)
-@click.option(
     "--reason",
     default="",
     metavar="TEXT",
@@ -100,17 +68,11 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 def drain(
     nodes: tuple[str, ...],
     selector: str,
-    ignore_daemonsets: bool,
-    evict_daemonsets: bool,
-    delete_emptydir_data: bool,
-    force: bool,
-    pod_selector: list[Obj],
+    rules: Obj,
     timeout: dt.timedelta | None,
     dry_run: str,
     detach: bool,
     max_nodes: int | str | None,
-    topology_key: str,
-    order: str,
     reason: str,
     dialect: Dialect,
     follow: str | None,
@@ -132,19 +94,8 @@ def drain(
         raise click.UsageError(f"name nodes, or use one of -l, --follow and --cancel{several}")
     if follow or cancel:
         refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
-    if ignore_daemonsets and evict_daemonsets:
-        raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
-    spec: Obj = {
-        "pods": {
-            "daemonSetPods": IGNORE if ignore_daemonsets else EVICT if evict_daemonsets else REFUSE,
-            "unmanagedPods": EVICT if force else REFUSE,
-            "localDataPods": EVICT if delete_emptydir_data else REFUSE,
-        }
-    }
-    if pod_selector:
-        spec["pods"]["selector"] = {"matchExpressions": pod_selector}
-    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "order": order, "reason": reason.strip()}
-    spec |= {key: value for key, value in more.items() if value and value != PRIORITY}
+    more = {"maxNodes": max_nodes, "reason": reason.strip()}
+    spec = rules | {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
     options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")

@@ -1,0 +1,185 @@
+"""`vacate plan`: what a drain would come to, found out on a copy of the cluster in virtual time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vacate.api.kinds import NODES
+from vacate.api.objects import Obj
+from vacate.api.selectors.labels import parse_selector
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Connection, cluster_scope_options, connected
+from vacate.cli.common.exitcodes import INTERRUPTED, UNPREPARED, interrupted
+from vacate.cli.common.output import JSON
+from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.drain.options import drain_rule_options
+from vacate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vacate.plan.run import Progress
+    from vacate.plan.snapshot import Snapshot
+
+BLOCKS, LACKS_ROOM = UNPREPARED, 6
+_MAX_NODES = 1000
+
+
+def _counts(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int | str, ...]:
+    return tuple(node_count(one.strip()) for one in value.split(",")) if value else ()
+
+
+def _interceptors(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float | None]:
+    read = span_between(0.0, 7 * 86400.0)
+    found: dict[str, float | None] = {}
+    for value in values:
+        name, equals, span = value.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{value!r:.80}: write NAME=SPAN, such as backup.example.com=5m")
+        found[subdomain(name)] = None if span == "never" else read(span).total_seconds()
+    return found
+
+
+@click.command()
+@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
+@selector_option("Plan the drain of every node with these labels instead.")
+@click.option("--all-nodes", is_flag=True, help="Plan the drain of every node.")
+@drain_rule_options
+@click.option(
+    "--max-nodes",
+    default="",
+    callback=_counts,
+    metavar="N|N%[,…]",
+    help="How many nodes to drain at the same time; several are compared.",
+)
+@click.option(
+    "--interceptor",
+    "interceptors",
+    multiple=True,
+    callback=_interceptors,
+    metavar="NAME=SPAN",
+    help="How long an interceptor takes, or `never` for one that does not answer. Can be repeated.",
+)
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), metavar="FILE", help="Plan for a saved snapshot."
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Save the snapshot: without environment, commands, images and annotations of others.",
+)
+@click.option(
+    "--horizon",
+    type=span_between(60.0, 7 * 86400.0),
+    default="24h",
+    show_default=True,
+    metavar="SPAN",
+    help="How far to look ahead.",
+)
+@click.option("--runs", type=click.IntRange(1, 100), default=2, show_default=True, help="How many runs.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of what is left to chance.")
+@click.option("--no-remedies", is_flag=True, help="Do not try what the remedies would change.")
+@click.option("-A", "--all", "everything", is_flag=True, help="Show all workloads, nodes and pods.")
+@cluster_scope_options
+@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print the plan as JSON.")
+def plan(
+    nodes: tuple[str, ...],
+    selector: str,
+    all_nodes: bool,
+    rules: Obj,
+    max_nodes: tuple[int | str, ...],
+    interceptors: dict[str, float | None],
+    source: Path | None,
+    save: Path | None,
+    horizon: dt.timedelta,
+    runs: int,
+    seed: int,
+    no_remedies: bool,
+    everything: bool,
+    reach: Connection,
+    output: str | None,
+) -> None:
+    """Plan a drain: would it finish, how long would it take, and what would block it.
+
+    The cluster is read once and nothing in it is changed; Vacate need not be installed there. A copy of it
+    then runs forward in this process, in virtual time, with the controllers that would do the drain.
+
+    Exit codes: 0 finishes, 1 failed, 2 usage, 5 blocks or does not finish in time, 6 pods lack room.
+    """
+    if sum(map(bool, (nodes, selector, all_nodes))) != 1:
+        raise click.UsageError("name nodes, or use one of -l and --all-nodes")
+    # Loaded here: the simulated cluster takes as long to load as all other commands together.
+    from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
+    from vacate.plan.forecast import Verdict  # noqa: PLC0415
+    from vacate.plan.report import make_plan  # noqa: PLC0415
+    from vacate.plan.run import PlanOptions  # noqa: PLC0415
+
+    snapshot = _read(source, reach)
+    if save is not None:
+        from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
+
+        save_snapshot(snapshot, save)
+    options = PlanOptions(
+        _chosen(snapshot, nodes, selector), rules, interceptors, horizon.total_seconds(), seed
+    )
+    with terminal.console(err=True).status("") as status:
+
+        def progress(what: str) -> Progress:
+            def report(seconds: float, pods: int) -> None:
+                status.update(f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone")
+
+            return report
+
+        try:
+            made = make_plan(
+                snapshot, options, max_nodes, runs=runs, remedies=not no_remedies, progress=progress
+            )
+        except KeyboardInterrupt:
+            status.stop()
+            terminal.echo("Interrupted; nothing was changed.", err=True)
+            sys.exit(INTERRUPTED)
+    if output == JSON:
+        terminal.echo_document(plan_object(made, snapshot))
+    else:
+        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))
+    codes = {Verdict.FINISHES: 0, Verdict.LACKS_ROOM: LACKS_ROOM}
+    sys.exit(codes.get(made.outcome.verdict, BLOCKS))
+
+
+def _read(source: Path | None, reach: Connection) -> Snapshot:
+    from vacate.plan.snapshot import load, read_snapshot  # noqa: PLC0415
+
+    if source is not None:
+        return load(source)
+    found: list[Snapshot] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            found.append(await read_snapshot(cluster.client, cluster.clock))
+
+    if run_until_signalled(work):
+        interrupted()
+    return found[0]
+
+
+def _chosen(snapshot: Snapshot, names: tuple[str, ...], selector: str) -> tuple[str, ...]:
+    """The nodes of the drain, in the order of the command line or of the cluster."""
+    nodes = {one["metadata"]["name"]: one["metadata"].get("labels", {}) for one in snapshot.of(NODES)}
+    chosen = tuple(dict.fromkeys(names)) or tuple(
+        name for name, labels in nodes.items() if parse_selector(selector).matches(labels)
+    )
+    if not chosen:
+        raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
+    if len(chosen) > _MAX_NODES:
+        raise ConfigError(
+            f"a drain has at most {_MAX_NODES} nodes, and these are {len(chosen)}; choose with -l"
+        )
+    return chosen

@@ -1,0 +1,201 @@
+"""A plan as text: the verdict first, then what it rests on; and as JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import msgspec
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.times import format_time
+from vacate.api.types.nodemaintenance import DRAINED, Blocker
+from vacate.cli.common.output import aligned, json_text
+from vacate.plan.forecast import Homeless, NodePlan, Run, Verdict
+from vacate.plan.report import Outcome, Plan
+from vacate.plan.snapshot import Snapshot
+from vacate.views.maintenance import wrapped
+from vacate.views.phrases import NOTHING, counted, listed, span
+
+_SHOWN = 10
+_DOWN = "down meanwhile"
+
+
+def plan_object(plan: Plan, snapshot: Snapshot) -> str:
+    """The plan for programs."""
+    read = {
+        "taken": format_time(snapshot.taken),
+        "nodes": len(snapshot.of(NODES)),
+        "pods": len(snapshot.of(PODS)),
+    }
+    return json_text({"snapshot": read, **msgspec.to_builtins(plan)})
+
+
+def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
+    """The plan for people."""
+    limit = None if everything else _SHOWN
+    run, nodes, pods = plan.decisive, len(snapshot.of(NODES)), len(snapshot.of(PODS))
+    read = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}, read at {_clock(snapshot.taken)}"
+    lines = [
+        f"{read}; nothing was changed",
+        "",
+        *wrapped(verdict_line(plan.outcome, run), width, 0),
+        *_blockers(run, plan, width, limit),
+        *_homeless(run.homeless, width, limit),
+        *_compared(plan),
+        *_workloads(run, limit),
+        *_budgets(run, limit),
+        *_room(run),
+        *_nodes(plan, limit),
+        "",
+    ]
+    for line in plan.assumptions:
+        lines += wrapped(f"assumed   {line}", width, 0)
+    for what, unknown in plan.unknown.items():
+        lines += wrapped(f"not read  {what}: the plan does not know {unknown}", width, 0)
+    return lines
+
+
+def verdict_line(outcome: Outcome, run: Run) -> str:
+    """What would happen, in one line."""
+    drained = f"{outcome.drained} of {counted(outcome.total, 'node')} drained"
+    took = _between(outcome.fastest, outcome.slowest)
+    match outcome.verdict:
+        case Verdict.FINISHES:
+            return f"WOULD FINISH in {took}: {drained}"
+        case Verdict.LACKS_ROOM:
+            return f"WOULD LACK ROOM: {_needs(run.homeless)}; {drained} in {took}"
+        case Verdict.RUNS_ON:
+            return f"WOULD NOT FINISH in {_span(outcome.slowest)}, and is still moving then: {drained}"
+        case Verdict.BLOCKS:
+            left = [one.name for one in run.nodes if one.phase != DRAINED]
+            more = f", {_needs(run.homeless)}" if run.homeless else ""
+            named = listed([*left[:3], *([f"{len(left) - 3} more"] if len(left) > 3 else [])])
+            return f"WOULD BLOCK after {took}: {drained}, not {named}{more}"
+
+
+def short(outcome: Outcome) -> str:
+    """The same within a line about something else."""
+    match outcome.verdict:
+        case Verdict.FINISHES:
+            return f"finishes in {_between(outcome.fastest, outcome.slowest)}"
+        case Verdict.LACKS_ROOM:
+            return f"finishes, and {counted(outcome.without_room, 'pod has', 'pods have')} no room"
+        case Verdict.RUNS_ON:
+            return f"does not finish in {_span(outcome.slowest)}"
+        case Verdict.BLOCKS:
+            return f"blocks, {outcome.drained} of {counted(outcome.total, 'node')} drained"
+
+
+def _needs(homeless: Sequence[Homeless]) -> str:
+    cpu, memory = sum(one.cpu for one in homeless), sum(one.memory for one in homeless)
+    return (
+        f"{counted(len(homeless), 'pod has', 'pods have')} no room; they request {cpu:g} CPU and "
+        f"{memory / 2**30:.3g} GiB"
+    )
+
+
+def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
+    grouped: dict[tuple[str, str, str, str], list[Blocker]] = {}
+    for one in run.blockers:
+        own = (one.namespace, one.name) if one.name else (one.namespace, one.pod)
+        grouped.setdefault((one.kind, *own, one.remedy), []).append(one)
+    lines = []
+    for number, found in enumerate([*grouped.values()][:limit], 1):
+        first = found[0]
+        what = f"pod {first.namespace}/{first.pod}" if first.pod else f"node {first.node}"
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        where = listed(sorted({one.node for one in found})[:5])
+        lines += ["", *wrapped(f"{number}. {what}{more}, {where}: {first.message}", width, 2)]
+        lines += wrapped(f"→ {first.remedy}", width, 5)
+    if limit is not None and len(grouped) > limit:
+        lines.append(f"  … and {counted(len(grouped) - limit, 'more blocker')} (-A shows them)")
+    for tried in plan.remedies:
+        lines += ["", *(f"  $ {command}" for command in tried.commands), f"    → {short(tried.outcome)}"]
+    return lines
+
+
+def _homeless(homeless: Sequence[Homeless], width: int, limit: int | None) -> list[str]:
+    lines = [""] if homeless else []
+    for one in homeless[:limit]:
+        lines += wrapped(f"no room for pod {one.pod} of {one.workload}: {one.message}", width, 2)
+    if limit is not None and len(homeless) > limit:
+        lines.append(f"  … and {counted(len(homeless) - limit, 'more pod')} (-A shows them)")
+    return lines
+
+
+def _compared(plan: Plan) -> list[str]:
+    if not plan.compared:
+        return []
+    rows = [("AT A TIME", ""), *((str(one.max_nodes), short(one.outcome)) for one in plan.compared)]
+    return ["", *aligned(rows)]
+
+
+def _workloads(run: Run, limit: int | None) -> list[str]:
+    if not run.workloads:
+        return ["", "No workload has fewer healthy pods than now at any moment."]
+    rows = [("WORKLOAD", "HEALTHY NOW", "LOWEST", "BELOW", "")]
+    for one in run.workloads[:limit]:
+        below = "for good" if one.lasting else f"for {_span(one.below_seconds)}"
+        rows.append((one.workload, str(one.healthy), str(one.lowest), below, "" if one.lowest else _DOWN))
+    return ["", *aligned(rows), *_more(len(run.workloads), limit)]
+
+
+def _budgets(run: Run, limit: int | None) -> list[str]:
+    rows = [("BUDGET", "ALLOWS NO EVICTION")]
+    for one in run.budgets[:limit]:
+        rows.append((one.budget, "any more" if one.lasting else f"for {_span(one.seconds)}"))
+    return ["", *aligned(rows), *_more(len(run.budgets), limit)] if run.budgets else []
+
+
+def _more(count: int, limit: int | None) -> list[str]:
+    return [f"… and {count - limit} more (-A shows them)"] if limit is not None and count > limit else []
+
+
+def _room(run: Run) -> list[str]:
+    rows: list[tuple[str, ...]] = [("ZONE", "CPU REQUESTED NOW", "AFTERWARDS", "MEMORY NOW", "AFTERWARDS")]
+    for one in run.room:
+        shares = (one.cpu_before, one.cpu_after, one.memory_before, one.memory_after)
+        if any(shares):
+            rows.append((one.zone or NOTHING, *(f"{share} %" for share in shares)))
+    return ["", *aligned(rows)] if len(rows) > 1 else []
+
+
+def _nodes(plan: Plan, limit: int | None) -> list[str]:
+    by_run = [{one.name: one for one in run.nodes} for run in plan.runs]
+    rows = [("NODE", "BEGINS", "ENDS", "PODS", "LAST POD")]
+    for node in plan.decisive.nodes[:limit]:
+        same = [found[node.name] for found in by_run if node.name in found]
+        begins = _moments([one.begins for one in same])
+        ends = _moments([one.ends for one in same]) if node.phase == DRAINED else node.phase.lower()
+        rows.append((node.name, begins, ends, str(node.pods), node.last_pod or NOTHING))
+    lines = ["", *aligned(rows), *_more(len(plan.decisive.nodes), limit)]
+    timed = [one for one in plan.decisive.nodes if one.begins is not None and one.ends is not None]
+    if len(timed) > 1:
+        longest = max(timed, key=_length)
+        lines.append(
+            f"longest: {longest.name}, {_span(_length(longest))}; last there: {longest.last_pod or NOTHING}"
+        )
+    return lines
+
+
+def _length(node: NodePlan) -> float:
+    return (node.ends or 0.0) - (node.begins or 0.0)
+
+
+def _moments(seconds: Sequence[float | None]) -> str:
+    found = [one for one in seconds if one is not None]
+    return _between(min(found), max(found)) if found else NOTHING
+
+
+def _between(least: float, most: float) -> str:
+    low, high = _span(least), _span(most)
+    return low if low == high else f"{low} to {high}"
+
+
+def _span(seconds: float) -> str:
+    return span(dt.timedelta(seconds=round(seconds)))
+
+
+def _clock(moment: dt.datetime) -> str:
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

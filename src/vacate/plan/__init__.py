@@ -1,0 +1,12 @@
+"""`vacate plan`: a cluster, read once, run forward in virtual time, and what a drain would come to there.
+
+    snapshot   what is read of a cluster, without what a plan does not need; saved to files and read from them
+    timings    how long pods take to start, to become ready and to stop, as the snapshot shows it
+    loading    the snapshot as the stored objects of a simulated cluster
+    observer   what happens there: healthy pods of each workload, budgets at zero, the last change
+    forecast   the verdict, and the facts that it rests on
+    run        one drain in the simulated cluster, to its end or to the point where nothing changes any more
+
+No rule of a drain is written here: order, budgets, blockers and remedies are those of the controllers, which
+run in the simulated cluster as they would in a real one.
+"""

@@ -1,0 +1,236 @@
+"""What a plan says: the verdict, and the facts that it rests on. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+import msgspec
+
+from vacate.api.objects import Obj, dig
+from vacate.api.types import Node, Pod
+from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
+from vacate.client.codec import codec_for
+from vacate.kube.scheduling.requests import amounts, pod_requests
+from vacate.plan.observer import Observer
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+class Verdict(Enum):
+    """What would become of the drain."""
+
+    FINISHES = "Finishes"
+    LACKS_ROOM = "LacksRoom"  # it finishes, and pods have nowhere to go
+    RUNS_ON = "RunsOn"  # not finished at the horizon, and still moving
+    BLOCKS = "Blocks"
+
+
+_FROM_BEST = (Verdict.FINISHES, Verdict.LACKS_ROOM, Verdict.RUNS_ON, Verdict.BLOCKS)
+
+
+class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
+    """One node: when its turn begins and ends, in seconds since the start."""
+
+    name: str
+    phase: str
+    pods: int = 0
+    begins: float | None = None
+    ends: float | None = None
+    last_pod: str = ""  # the one that went last
+    message: str = ""
+
+
+class Homeless(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod for which no node has room."""
+
+    pod: str
+    workload: str
+    message: str  # the scheduler's
+    cpu: float = 0.0  # cores
+    memory: int = 0  # bytes
+
+
+class WorkloadHealth(msgspec.Struct, frozen=True, rename="camel"):
+    """The healthy pods of a workload over the time of the drain."""
+
+    workload: str
+    healthy: int  # at the beginning
+    lowest: int
+    below_seconds: float
+    lasting: bool = False  # still so when nothing changes any more
+
+
+class BudgetAtZero(msgspec.Struct, frozen=True, rename="camel"):
+    """A budget that allowed no eviction, and for how long."""
+
+    budget: str
+    seconds: float
+    lasting: bool = False
+
+
+class Room(msgspec.Struct, frozen=True, rename="camel"):
+    """Requests of pods as part of what nodes offer, in percent, over the nodes of a zone that take pods."""
+
+    zone: str
+    cpu_before: int
+    cpu_after: int
+    memory_before: int
+    memory_after: int
+
+
+class Run(msgspec.Struct, frozen=True, rename="camel"):
+    """One drain in the simulated cluster."""
+
+    pace: str
+    verdict: Verdict
+    seconds: float  # until it was finished, or until the last change
+    nodes: tuple[NodePlan, ...]
+    blockers: tuple[Blocker, ...]
+    blockers_total: int
+    homeless: tuple[Homeless, ...]
+    workloads: tuple[WorkloadHealth, ...]
+    budgets: tuple[BudgetAtZero, ...]
+    room: tuple[Room, ...]
+    message: str = ""  # of the NodeMaintenance
+
+    @property
+    def drained(self) -> int:
+        """How many nodes are drained in the end."""
+        return sum(one.phase == DRAINED for one in self.nodes)
+
+
+def worst(runs: Iterable[Run]) -> Run:
+    """The run that decides: of those with the worst verdict the longest."""
+    return max(runs, key=lambda run: (_FROM_BEST.index(run.verdict), run.seconds))
+
+
+def describe(
+    maintenance: NodeMaintenance,
+    observer: Observer,
+    verdict: Verdict,
+    homeless: tuple[Homeless, ...],
+    room: tuple[Room, ...],
+    started: dt.datetime,
+    pace: str,
+) -> Run:
+    """The facts of a run that has ended."""
+    status = maintenance.status
+
+    def since(moment: dt.datetime | None) -> float | None:
+        return None if moment is None else max(round((moment - started).total_seconds()), 0)
+
+    nodes = tuple(
+        NodePlan(
+            row.name,
+            row.phase,
+            row.pods_total,
+            since(row.start_time),
+            since(row.drained_time),
+            observer.last_pods.get(row.name, (0.0, ""))[1],
+            row.message,
+        )
+        for row in status.nodes
+    )
+    end = observer.time() if verdict is Verdict.RUNS_ON else observer.changed
+    ends = [one.ends for one in nodes if one.ends is not None]
+    finished = verdict in (Verdict.FINISHES, Verdict.LACKS_ROOM)
+    workloads = [
+        WorkloadHealth(name, one.wanted, one.lowest, round(one.below_until(end), 1), one.since is not None)
+        for name, one in observer.counts.items()
+        if one.lowest < one.wanted
+    ]
+    zero = [
+        BudgetAtZero(name, round(one.below_until(end), 1), one.since is not None)
+        for name, one in observer.at_zero.items()
+        if one.below_until(end) >= 1.0 or one.since is not None
+    ]
+    return Run(
+        pace,
+        verdict,
+        max(ends, default=0.0) if finished else max(end - observer.began, 0.0),
+        nodes,
+        () if finished else tuple(status.blockers),
+        0 if finished else status.blockers_total,
+        homeless,
+        tuple(sorted(workloads, key=lambda one: (one.lowest, -one.below_seconds, one.workload))),
+        tuple(sorted(zero, key=lambda one: (-one.seconds, one.budget))),
+        room,
+        status.message,
+    )
+
+
+def without_room(
+    pods: Iterable[Obj], before: frozenset[str], workload: Callable[[Obj], str]
+) -> tuple[Homeless, ...]:
+    """The pods that the scheduler refused, but those that had no node before the drain."""
+    found = []
+    for pod in pods:
+        meta = pod["metadata"]
+        message = _unschedulable(pod)
+        if message is None or str(meta["uid"]) in before or dig(pod, "spec", "nodeName"):
+            continue
+        wanted = pod_requests(codec_for(Pod).convert(pod))
+        found.append(
+            Homeless(
+                f"{meta['namespace']}/{meta['name']}",
+                workload(pod),
+                message,
+                wanted.get("cpu", 0) / 1000,
+                wanted.get("memory", 0),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.pod))
+
+
+def _unschedulable(pod: Obj) -> str | None:
+    for one in dig(pod, "status", "conditions") or ():
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return str(one.get("message", ""))
+    return None
+
+
+def unplaced(pods: Iterable[Obj]) -> frozenset[str]:
+    """The UIDs of pods without a node."""
+    return frozenset(str(one["metadata"]["uid"]) for one in pods if not dig(one, "spec", "nodeName"))
+
+
+def room_of(
+    nodes: Sequence[Obj], before: Sequence[Obj], after: Sequence[Obj], drained: frozenset[str]
+) -> tuple[Room, ...]:
+    """By zone: how full the nodes are at the beginning, and afterwards those that are left."""
+    typed = [codec_for(Node).convert(one) for one in nodes]
+    of_node = {one.metadata.name: one.metadata.labels.get(ZONE, "") for one in typed}
+    left = {name: zone for name, zone in of_node.items() if name not in drained}
+    then, now = _usage(typed, before, of_node), _usage(typed, after, left)
+    return tuple(
+        Room(zone, then[zone][0], now.get(zone, (0, 0))[0], then[zone][1], now.get(zone, (0, 0))[1])
+        for zone in sorted(then)
+    )
+
+
+def _usage(nodes: Sequence[Node], pods: Iterable[Obj], zones: dict[str, str]) -> dict[str, tuple[int, int]]:
+    offered: dict[str, list[int]] = {}
+    used: dict[str, list[int]] = {}
+    for node in nodes:
+        if node.metadata.name in zones and not node.spec.unschedulable:
+            _add(offered, zones[node.metadata.name], amounts(node.status.allocatable))
+    for pod in pods:
+        typed = codec_for(Pod).convert(pod)
+        if typed.spec.node_name in zones and not typed.terminal:
+            _add(used, zones[typed.spec.node_name], pod_requests(typed))
+    return {
+        zone: (_percent(used.get(zone, [0, 0])[0], cpu), _percent(used.get(zone, [0, 0])[1], memory))
+        for zone, (cpu, memory) in offered.items()
+    }
+
+
+def _add(table: dict[str, list[int]], zone: str, more: dict[str, int]) -> None:
+    cell = table.setdefault(zone, [0, 0])
+    cell[0] += more.get("cpu", 0)
+    cell[1] += more.get("memory", 0)
+
+
+def _percent(part: int, whole: int) -> int:
+    return round(100 * part / whole) if whole else 0

@@ -1,0 +1,204 @@
+"""A snapshot as the stored objects of a simulated cluster: same names, same UIDs, no admission. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from vacate.admission.context import Context
+from vacate.api.identity import User
+from vacate.api.kinds import (
+    DAEMONSETS,
+    DEPLOYMENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITYCLASSES,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
+from vacate.api.objects import Obj, dig
+from vacate.api.times import format_time
+from vacate.embedded.apiserver.response.stored import encoder, key_of
+from vacate.embedded.nodes.nodeobjects import NodeShape
+from vacate.embedded.registry.strategies import strategy_for
+from vacate.embedded.store.log import FIRST_REVISION, Record
+from vacate.features import FeatureGates
+from vacate.plan.snapshot import Snapshot
+
+OWNER_LABEL = "plan.vacate.dev/re-creates"
+"""On pods of controllers that are not simulated: what stands for their controller selects them by it."""
+_NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
+_TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What goes into the simulated cluster, and what was assumed to get it there."""
+
+    objects: Sequence[tuple[Kind, Obj]]
+    shapes: Sequence[NodeShape]  # of the nodes that report
+    workloads: dict[str, str]  # by the uid of a controller: the workload, as NAMESPACE Kind/NAME
+    recreated: dict[str, int] = field(default_factory=dict)  # by a kind that is not simulated: its pods
+
+
+def load_objects(snapshot: Snapshot) -> Loaded:
+    """Make the objects with which the simulated cluster begins."""
+    known = {
+        str(one["metadata"]["uid"]): (kind, one)
+        for kind in (DEPLOYMENTS, REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS)
+        for one in snapshot.of(kind)
+    }
+    workloads = {uid: _workload(kind, one, known) for uid, (kind, one) in known.items()}
+    recreated: dict[str, int] = {}
+    pods, stands_in = [], []
+    for pod in snapshot.of(PODS):
+        owner = controller_of(pod)
+        if not owner or owner["uid"] in known or owner["kind"] in _NEVER_RECREATED:
+            pods.append(pod)
+            continue
+        made, controller = _recreated(pod, owner)
+        unknown = f"{owner['kind']} ({owner.get('apiVersion')})"
+        recreated[unknown] = recreated.get(unknown, 0) + 1
+        uid = controller["metadata"]["uid"]
+        workloads[uid] = f"{pod['metadata']['namespace']} {owner['kind']}/{owner['name']}"
+        pods.append(made)
+        if dig(pod, "status", "phase") not in _TERMINAL:
+            stands_in.append(controller)
+    objects: list[tuple[Kind, Obj]] = [(PODS, pod) for pod in pods]
+    objects += [(REPLICASETS, one) for one in stands_in]
+    for kind, found in snapshot.objects.items():
+        if kind is STATEFULSETS or kind is DAEMONSETS:
+            objects += [(kind, _never_rolled_out(one)) for one in found]
+        elif kind is not PODS:
+            objects += [(kind, one) for one in found]
+    objects += _missing_namespaces(snapshot, objects)
+    objects += _missing_priorities(snapshot)
+    nodes = [one for one in snapshot.of(NODES) if _reports(one)]
+    shapes = [NodeShape(one["metadata"]["name"], number) for number, one in enumerate(nodes)]
+    return Loaded(objects, shapes, workloads, recreated)
+
+
+def records_of(objects: Iterable[tuple[Kind, Obj]], now: dt.datetime) -> Iterator[Record]:
+    """The objects as rows of a log, one revision each.
+
+    Defaults fill what the snapshot does not keep: else the first change of an object would change its spec.
+    """
+    context = Context(User(""), now, FeatureGates(), lambda _kind, _namespace, _name: None)
+    for revision, (kind, obj) in enumerate(objects, FIRST_REVISION + 1):
+        copy = orjson.loads(orjson.dumps(obj))
+        strategy_for(kind).default(copy, context)
+        key, value = key_of(kind, copy), encoder(copy)(revision)
+        yield Record(revision, kind.resource, key.namespace, key.name, False, revision, value)
+
+
+def controller_of(obj: Obj) -> Obj:
+    """The owner that controls the object; empty where there is none."""
+    owners = dig(obj, "metadata", "ownerReferences") or ()
+    return next((one for one in owners if one.get("controller")), {})
+
+
+def workload_of(pod: Obj, workloads: dict[str, str]) -> str:
+    """What the pod belongs to, as people name it: NAMESPACE Kind/NAME."""
+    owner, meta = controller_of(pod), pod["metadata"]
+    if not owner:
+        return f"{meta['namespace']} Pod/{meta['name']}"
+    found = workloads.get(str(owner.get("uid")))
+    return found or f"{meta['namespace']} {owner.get('kind')}/{owner.get('name')}"
+
+
+def _workload(kind: Kind, obj: Obj, known: dict[str, tuple[Kind, Obj]]) -> str:
+    owner = known.get(str(controller_of(obj).get("uid")))
+    if owner is not None:
+        return _workload(*owner, known={})
+    meta = obj["metadata"]
+    return f"{meta['namespace']} {kind.kind}/{meta['name']}"
+
+
+def _recreated(pod: Obj, owner: Obj) -> tuple[Obj, Obj]:
+    """The pod of a controller that is not simulated, and a ReplicaSet of one that makes it anew."""
+    meta, spec = pod["metadata"], pod["spec"]
+    uid = f"plan-{meta['uid']}"
+    labels = {**meta.get("labels", {}), OWNER_LABEL: str(meta["uid"])[:63]}
+    reference = {
+        "apiVersion": REPLICASETS.api_version, "kind": REPLICASETS.kind, "name": meta["name"], "uid": uid,
+        "controller": True,
+    }  # fmt: skip
+    made = {**pod, "metadata": {**meta, "labels": labels, "ownerReferences": [reference]}}
+    template_meta = {"labels": labels, "annotations": meta.get("annotations", {})}
+    template_spec = {key: value for key, value in spec.items() if key not in ("nodeName", "priority")}
+    controller = {
+        "kind": REPLICASETS.kind,
+        "apiVersion": REPLICASETS.api_version,
+        "metadata": {
+            "name": meta["name"],
+            "namespace": meta["namespace"],
+            "uid": uid,
+            "creationTimestamp": meta.get("creationTimestamp"),
+            "generation": 1,
+        },
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {OWNER_LABEL: labels[OWNER_LABEL]}},
+            "template": {
+                "metadata": template_meta,
+                "spec": {**template_spec, "restartPolicy": "Always"},
+            },
+        },
+        "status": {"replicas": 1, "observedGeneration": 1},
+    }
+    return made, controller
+
+
+def _never_rolled_out(workload: Obj) -> Obj:
+    """Revisions are not read: without this every pod would look outdated, and be replaced."""
+    return {**workload, "spec": {**workload["spec"], "updateStrategy": {"type": "OnDelete"}}}
+
+
+def _missing_namespaces(snapshot: Snapshot, objects: Sequence[tuple[Kind, Obj]]) -> list[tuple[Kind, Obj]]:
+    there = {one["metadata"]["name"] for one in snapshot.of(NAMESPACES)}
+    named = {one["metadata"]["namespace"] for kind, one in objects if kind.namespaced} - there
+    created = format_time(snapshot.taken)
+    return [
+        (
+            NAMESPACES,
+            {
+                "metadata": {
+                    "name": name,
+                    "uid": f"plan-{name}",
+                    "creationTimestamp": created,
+                    "labels": {"kubernetes.io/metadata.name": name},
+                },
+                "spec": {"finalizers": ["kubernetes"]},
+                "status": {"phase": "Active"},
+            },
+        )
+        for name in sorted(named)
+    ]
+
+
+def _missing_priorities(snapshot: Snapshot) -> list[tuple[Kind, Obj]]:
+    there = {one["metadata"]["name"] for one in snapshot.of(PRIORITYCLASSES)}
+    found: dict[str, int] = {}
+    for pod in snapshot.of(PODS):
+        name = dig(pod, "spec", "priorityClassName")
+        if name and name not in there:
+            found[name] = int(dig(pod, "spec", "priority") or 0)
+    created = format_time(snapshot.taken)
+    return [
+        (
+            PRIORITYCLASSES,
+            {"metadata": {"name": name, "uid": f"plan-{name}", "creationTimestamp": created}, "value": value},
+        )
+        for name, value in sorted(found.items())
+    ]
+
+
+def _reports(node: Obj) -> bool:
+    conditions = dig(node, "status", "conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

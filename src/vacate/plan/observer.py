@@ -1,0 +1,112 @@
+"""Follows what is written in the simulated cluster: the health of workloads, budgets, the last change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from vacate.api.kinds import (
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    Kind,
+)
+from vacate.api.objects import Obj, dig
+from vacate.embedded.store.log import Record
+from vacate.plan.loading import workload_of
+from vacate.sim.history import is_healthy
+
+_REPORTS = {"events", "leases.coordination.k8s.io", EVICTIONREQUESTS.resource, NODEMAINTENANCES.resource}
+"""What is written while nothing happens: attempts, reports and heartbeats."""
+
+
+@dataclass(slots=True)
+class Count:
+    """How many there were, and how many there are."""
+
+    wanted: int = 0  # healthy pods at the beginning
+    now: int = 0
+    lowest: int = 0
+    below: float = 0.0  # seconds with fewer than wanted
+    since: float | None = None
+
+    def change(self, by: int, at: float) -> None:
+        """There are so many more."""
+        self.now += by
+        self.lowest = min(self.lowest, self.now)
+        if self.now < self.wanted and self.since is None:
+            self.since = at
+        elif self.now >= self.wanted and self.since is not None:
+            self.below, self.since = self.below + at - self.since, None
+
+    def below_until(self, end: float) -> float:
+        """Seconds below, counted to a moment."""
+        return self.below + (end - self.since if self.since is not None else 0.0)
+
+
+@dataclass(slots=True)
+class Observer:
+    """What has happened so far, in seconds since the beginning."""
+
+    time: Callable[[], float]
+    workloads: dict[str, str]
+    drained: Collection[str]  # the nodes
+    counts: dict[str, Count] = field(default_factory=dict)
+    at_zero: dict[str, Count] = field(default_factory=dict)  # by budget: below one means that it allows none
+    began: float = 0.0  # when the drain was created
+    changed: float = 0.0  # when anything changed last
+    last_pods: dict[str, tuple[float, str]] = field(default_factory=dict)  # by node: the pod that went last
+    evicted: int = 0
+    _healthy: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # uid and workload by pod
+    _nodes: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def begin(self, objects: Sequence[tuple[Kind, Obj]]) -> None:
+        """Count what is there."""
+        for kind, obj in objects:
+            meta = obj["metadata"]
+            place = (meta.get("namespace", ""), meta["name"])
+            if kind is PODS:
+                self._pod(place, obj)
+            elif kind is PODDISRUPTIONBUDGETS:
+                self._budget(place, obj)
+        for count in self.counts.values():
+            count.wanted = count.lowest = count.now
+            count.below, count.since = 0.0, None
+
+    def written(self, record: Record) -> None:
+        """One more write."""
+        if record.resource in _REPORTS:
+            return
+        self.changed = self.time()
+        place = (record.namespace, record.name)
+        if record.resource == PODS.resource:
+            self._pod(place, None if record.deleted else orjson.loads(record.value))
+        elif record.resource == PODDISRUPTIONBUDGETS.resource and not record.deleted:
+            self._budget(place, orjson.loads(record.value))
+
+    def _pod(self, place: tuple[str, str], pod: Obj | None) -> None:
+        before = self._healthy.pop(place, None)
+        if before is not None:
+            self.counts[before[1]].now -= 1  # undone below where it is still there
+        workload = "" if pod is None else workload_of(pod, self.workloads)
+        healthy = pod is not None and is_healthy(pod)
+        if pod is not None:
+            self.counts.setdefault(workload, Count())
+            if node := dig(pod, "spec", "nodeName"):
+                self._nodes[place] = node
+        if pod is not None and healthy:
+            self._healthy[place] = (str(pod["metadata"]["uid"]), workload)
+            self.counts[workload].now += 1
+        for name in {workload if healthy else "", before[1] if before else ""} - {""}:
+            self.counts[name].change(0, self.time())
+        if pod is None and (node := self._nodes.pop(place, "")) in self.drained:
+            self.evicted += 1
+            self.last_pods[node] = (self.time(), "/".join(place))
+
+    def _budget(self, place: tuple[str, str], budget: Obj) -> None:
+        allowed = dig(budget, "status", "disruptionsAllowed") or 0
+        count = self.at_zero.setdefault("/".join(place), Count(wanted=1, now=1, lowest=1))
+        count.change((1 if allowed else 0) - count.now, self.time())

@@ -1,0 +1,187 @@
+"""A whole plan: the runs, what remedies would change, other numbers of nodes at a time, and assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import dig
+from vacate.errors import ConfigError
+from vacate.plan.forecast import Run, Verdict, worst
+from vacate.plan.loading import load_objects
+from vacate.plan.remedies import commands_of
+from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
+from vacate.plan.snapshot import Snapshot
+from vacate.plan.timings import Pace, observe
+from vacate.views.phrases import counted, listed
+
+_TRIED = 3  # remedies: each costs a run
+
+
+class Outcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What a drain comes to, in short."""
+
+    verdict: Verdict
+    fastest: float  # seconds
+    slowest: float
+    drained: int
+    total: int
+    without_room: int
+
+
+class Remedied(msgspec.Struct, frozen=True, rename="camel"):
+    """A command, and the outcome after it."""
+
+    commands: tuple[str, ...]
+    outcome: Outcome
+
+
+class Compared(msgspec.Struct, frozen=True, rename="camel"):
+    """The outcome with another number of nodes at a time."""
+
+    max_nodes: int | str
+    outcome: Outcome
+
+
+class Plan(msgspec.Struct, frozen=True, rename="camel"):
+    """Everything that a plan says."""
+
+    outcome: Outcome
+    decisive: Run  # the one with the worse verdict
+    runs: tuple[Run, ...]
+    remedies: tuple[Remedied, ...] = ()
+    compared: tuple[Compared, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+def make_plan(
+    snapshot: Snapshot,
+    options: PlanOptions,
+    max_nodes: Sequence[int | str] = (),
+    *,
+    runs: int = 2,
+    remedies: bool = True,
+    progress: Callable[[str], Progress] = lambda _what: lambda _seconds, _pods: None,
+) -> Plan:
+    """Run the drain forward, at the fastest and the slowest that the snapshot lets expect."""
+    check_nodes(snapshot, options.nodes)
+    chosen = [_with_max(options, one) for one in max_nodes] or [options]
+    made = _runs(snapshot, chosen[0], runs, progress("the drain"))
+    plan = Plan(
+        outcome_of(made), worst(made), tuple(made),
+        assumptions=tuple(assumptions(snapshot, options)), unknown=snapshot.missing,
+    )  # fmt: skip
+    if remedies and plan.outcome.verdict is Verdict.BLOCKS:
+        plan = msgspec.structs.replace(
+            plan, remedies=tuple(_remedied(snapshot, chosen[0], plan.decisive, progress))
+        )
+    compared = [
+        Compared(count, plan.outcome if one is chosen[0] else _outcome(snapshot, one, runs, progress, count))
+        for count, one in zip(max_nodes, chosen, strict=False)
+        if len(chosen) > 1
+    ]
+    return msgspec.structs.replace(plan, compared=tuple(compared))
+
+
+def check_nodes(snapshot: Snapshot, nodes: Sequence[str]) -> None:
+    """A ConfigError that names nodes which the snapshot does not have."""
+    there = {one["metadata"]["name"] for one in snapshot.of(NODES)}
+    if missing := [name for name in nodes if name not in there]:
+        raise ConfigError(f"there is no node {', '.join(missing)}; see: kubectl get nodes")
+
+
+def outcome_of(runs: Sequence[Run]) -> Outcome:
+    """The runs in short."""
+    decisive = worst(runs)
+    return Outcome(
+        decisive.verdict,
+        min(one.seconds for one in runs),
+        max(one.seconds for one in runs),
+        decisive.drained,
+        len(decisive.nodes),
+        len(decisive.homeless),
+    )
+
+
+def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
+    """What the plan takes for granted, in sentences."""
+    observed, loaded = observe(snapshot.of(PODS)), load_objects(snapshot)
+    lines = [
+        f"start and readiness as {counted(observed.pods, 'running pod')} took, by owner; "
+        "stop between 1 s and the grace period"
+        if observed.pods
+        else "no pod shows how long it took to start: 10 to 30 s, and 5 to 15 s more until it is ready"
+    ]
+    for name in foreign_interceptors(snapshot, options.nodes):
+        seconds = options.interceptors.get(name, ASSUMED_TURN)
+        known = name in options.interceptors
+        how = "never answers" if seconds is None else f"takes {seconds:g} s"
+        hint = "" if known else f": nothing is known about it (--interceptor {name}=2m)"
+        lines.append(f"interceptor {name} {how}{hint}")
+    if loaded.recreated:
+        kinds = listed(
+            [f"{counted(count, 'pod')} of {kind}" for kind, count in sorted(loaded.recreated.items())]
+        )
+        lines.append(f"{kinds}: not simulated; each is re-created as it was")
+    down = [
+        one["metadata"]["name"]
+        for one in snapshot.of(NODES)
+        if one["metadata"]["name"] not in {shape.name for shape in loaded.shapes}
+    ]
+    if down:
+        lines.append(f"{listed(down[:5])} do not report: their pods do not end")
+    if any(dig(one, "spec", "priorityClassName") for one in snapshot.of(PODS)):
+        lines.append("no pod is preempted for another")
+    lines.append("no node is added, and quotas and webhooks refuse nothing")
+    if snapshot.changed:
+        lines.append("the cluster changed while it was read: lists are moments apart")
+    return lines
+
+
+def _with_max(options: PlanOptions, count: int | str) -> PlanOptions:
+    return replace(options, spec={**options.spec, "maxNodes": count})
+
+
+def _runs(snapshot: Snapshot, options: PlanOptions, runs: int, progress: Progress) -> list[Run]:
+    """The slowest first: where only one is wanted it is the one to go by."""
+    paces = [(Pace.SLOW, 0), (Pace.FAST, 0), *((Pace.SLOW, number) for number in range(1, max(runs - 1, 1)))]
+    return [
+        run_plan(snapshot, replace(options, seed=options.seed + more), pace, progress)
+        for pace, more in paces[:runs]
+    ]
+
+
+def _outcome(
+    snapshot: Snapshot,
+    options: PlanOptions,
+    runs: int,
+    progress: Callable[[str], Progress],
+    count: int | str,
+) -> Outcome:
+    return outcome_of(_runs(snapshot, options, runs, progress(f"the drain with --max-nodes {count}")))
+
+
+def _remedied(
+    snapshot: Snapshot, options: PlanOptions, run: Run, progress: Callable[[str], Progress]
+) -> list[Remedied]:
+    """What the commands of the first blockers would change, each alone, and one for each blocker together."""
+    grouped = {(one.kind, one.namespace, one.name): one for one in reversed(run.blockers)}
+    blockers = [one for one in run.blockers if grouped.get((one.kind, one.namespace, one.name)) is one]
+    tried: list[tuple[tuple[str, ...], Snapshot]] = []
+    together, all_of_them = [], snapshot
+    for blocker in blockers[:_TRIED]:
+        ways = commands_of(blocker, snapshot)
+        tried += [((command,), changed) for command, changed in ways]
+        if ways:
+            together.append(ways[0][0])
+            all_of_them = commands_of(blocker, all_of_them)[0][1]
+    if len(together) > 1:
+        tried.append((tuple(together), all_of_them))
+    return [
+        Remedied(commands, outcome_of(_runs(changed, options, 1, progress(f"it after: {commands[0]}"))))
+        for commands, changed in tried
+    ]

@@ -1,0 +1,209 @@
+"""One drain in a simulated cluster that begins as a snapshot: to its end, or until nothing changes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.objects import Obj, dig
+from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+    STATEFULSET_INTERCEPTOR,
+)
+from vacate.client.transport import Transport
+from vacate.embedded.bootstrap.identities import ADMIN
+from vacate.embedded.cluster.controlplane import CONTROLLERS
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.store.compaction import Retention
+from vacate.embedded.store.log import Record
+from vacate.errors import ApiError, ConfigError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.plan.forecast import Run, Verdict, describe, room_of, unplaced, without_room
+from vacate.plan.loading import Loaded, load_objects, records_of, workload_of
+from vacate.plan.observer import Observer
+from vacate.plan.snapshot import Snapshot
+from vacate.plan.timings import Observed, Pace, observe
+from vacate.runtime.manager import Manager
+from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.run import Sim, run_sim
+from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+
+ASSUMED_TURN = 300.0
+"""Seconds that an interceptor is assumed to take of which nothing is known."""
+MAX_BACKOFF_SECONDS = 1200.0
+"""No eviction that was refused is tried again later than that, with jitter."""
+_STEP = 5.0
+_OWN_INTERCEPTORS = {
+    DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR, AUTOSCALER_INTERCEPTOR,
+}  # fmt: skip
+_LEFT_OUT = {
+    # Owners that were not read would look deleted, and nodes that send no heartbeats lost.
+    "garbage-collector-controller", "node-controller", "pod-garbage-collector", "namespace-controller",
+    "service-account-controller", "event-expiry-controller",
+    # Policies are not read.
+    "fencing-controller", "descheduling-controller", "evictionbridge-controller",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Which drain, and what is assumed."""
+
+    nodes: tuple[str, ...]
+    spec: Obj  # of the NodeMaintenance, without its nodes
+    interceptors: Mapping[str, float | None] = field(default_factory=dict)  # seconds; None never answers
+    horizon: float = 86400.0
+    seed: int = 0
+
+
+Progress = Callable[[float, int], None]
+"""Called now and then with the virtual seconds and the pods that are gone."""
+
+
+def foreign_interceptors(snapshot: Snapshot, nodes: Sequence[str]) -> list[str]:
+    """The interceptors of pods of these nodes that are not Vacate's own."""
+    names = set[str]()
+    for pod in snapshot.of(PODS):
+        if dig(pod, "spec", "nodeName") in nodes:
+            with contextlib.suppress(ApiError, ConfigError, ValueError):
+                names.update(EVICTION_REQUEST.registration(pod).interceptors)
+    return sorted(names - _OWN_INTERCEPTORS)
+
+
+def run_plan(
+    snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress = lambda _seconds, _pods: None
+) -> Run:
+    """Drain the nodes in the simulated cluster, and return what came of it."""
+    loaded, observed = load_objects(snapshot), observe(snapshot.of(PODS))
+
+    async def main(sim: Sim) -> Run:
+        drain = _Drain(sim, snapshot, loaded, observed, options, pace, progress)
+        return await drain.run()
+
+    return run_sim(
+        main, options.seed, limit=options.horizon + 86400.0, epoch=snapshot.taken, allow_left_behind=True
+    )
+
+
+class _Drain:
+    def __init__(
+        self,
+        sim: Sim,
+        snapshot: Snapshot,
+        loaded: Loaded,
+        observed: Observed,
+        options: PlanOptions,
+        pace: Pace,
+        progress: Progress,
+    ) -> None:
+        self._sim, self._snapshot, self._loaded, self._observed = sim, snapshot, loaded, observed
+        self._options, self._pace, self._progress = options, pace, progress
+        taken = {one["metadata"]["name"] for one in snapshot.of(NODEMAINTENANCES)}
+        self._name = next(name for name in map("plan-{}".format, range(len(taken) + 1)) if name not in taken)
+        settings = WorldSettings(
+            shapes=loaded.shapes,
+            node=NodeSettings(quiet=True, timings_of=lambda pod: observed.timings_of(pod, pace)),
+            controllers=[one for one in CONTROLLERS if one.component not in _LEFT_OUT],
+            evictions=[one for one in PRODUCT_CONTROLLERS if one.component not in _LEFT_OUT],
+            retention=Retention(),
+        )
+        self._world = World(sim, settings)
+        for record in records_of(loaded.objects, snapshot.taken):
+            self._world.server.log.records[record.revision] = record
+        self._observer = Observer(sim.loop.time, loaded.workloads, frozenset(options.nodes))
+        self._observer.begin(loaded.objects)
+        self._world.server.written = self._written
+
+    def _written(self, record: Record) -> None:
+        self._world.server.history.clear()  # nothing is checked on it, and it would keep every version
+        self._observer.written(record)
+
+    async def run(self) -> Run:
+        async with self._world:
+            await self._serve_interceptors()
+            spec = {**self._options.spec, "nodes": list(self._options.nodes)}
+            body: Obj = {
+                "apiVersion": NODEMAINTENANCES.api_version,
+                "kind": NODEMAINTENANCES.kind,
+                "metadata": {"name": self._name},
+                "spec": spec,
+            }
+            await self._world.client.create(NODEMAINTENANCES, body)
+            self._observer.changed = self._observer.began = self._sim.loop.time()
+            started = self._sim.clock.now()
+            verdict = await self._follow()
+            maintenance = self._maintenance()
+            pods = self._world.objects(PODS)
+            before = self._snapshot.of(PODS)
+            homeless = without_room(
+                pods, unplaced(before), lambda pod: workload_of(pod, self._loaded.workloads)
+            )
+            if verdict is Verdict.FINISHES and homeless:
+                verdict = Verdict.LACKS_ROOM
+            room = room_of(self._snapshot.of(NODES), before, pods, frozenset(self._options.nodes))
+            return describe(maintenance, self._observer, verdict, homeless, room, started, self._pace.value)
+
+    async def _follow(self) -> Verdict:
+        """Until it is finished and its pods run, or nothing changes for longer than any timer takes."""
+        observer, time = self._observer, self._sim.loop.time
+        while time() - observer.began < self._options.horizon:
+            await self._sim.clock.sleep(_STEP)
+            self._world.check()
+            self._progress(time() - observer.began, observer.evicted)
+            quiet = time() - observer.changed
+            drained = self._maintenance().status.phase == DRAINED
+            if drained and quiet > self._observed.longest() + 2 * _STEP:
+                return Verdict.FINISHES
+            if not drained and quiet > self._longest_timer():
+                return Verdict.BLOCKS
+        return Verdict.FINISHES if self._maintenance().status.phase == DRAINED else Verdict.RUNS_ON
+
+    def _longest_timer(self) -> float:
+        """After so long without a change nothing will change any more.
+
+        What could still come by itself: another attempt of an eviction, the end of an interceptor's turn, the
+        start or the end of a pod.
+        """
+        deadlines = [
+            float(dig(one, "spec", "heartbeatDeadlineSeconds") or 0)
+            for one in self._world.objects(EVICTIONREQUESTS)
+            if dig(one, "status", "activeInterceptorName")
+        ]
+        turns = [one or 0.0 for one in self._options.interceptors.values()] if deadlines else []
+        return max([MAX_BACKOFF_SECONDS, self._observed.longest(), *deadlines, *turns]) * 1.1
+
+    def _maintenance(self) -> NodeMaintenance:
+        found = self._world.find(NODEMAINTENANCES, self._name)
+        assert found is not None, "nothing deletes the maintenance"
+        return msgspec.convert(found, NodeMaintenance)
+
+    async def _serve_interceptors(self) -> None:
+        """Let the interceptors of others have their turns: each takes the time that is assumed of it."""
+        names = foreign_interceptors(self._snapshot, self._options.nodes)
+        assumed = {name: self._options.interceptors.get(name, ASSUMED_TURN) for name in names}
+        serving = [
+            self._interceptor(name, seconds) for name, seconds in assumed.items() if seconds is not None
+        ]
+        if not serving:
+            return
+
+        def build(link: Transport, around: Environment) -> Manager:
+            deps, recorder = component_dependencies(link, "interceptors", around)
+            return Manager(deps.informers, interceptor_controllers(deps, serving), runnables=[recorder])
+
+        await self._world.start("interceptors", build, ADMIN)
+
+    def _interceptor(self, name: str, seconds: float) -> Interceptor:
+        async def take_turn(_context: EvictionContext) -> None:
+            await self._sim.clock.sleep(seconds)
+
+        return Interceptor(name, take_turn, concurrency=10_000, progress_within=None, allowed_names=(name,))

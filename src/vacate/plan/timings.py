@@ -1,0 +1,132 @@
+"""How long pods take to start, to become ready and to stop, from what the pods of a snapshot show. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from typing import Any
+
+from vacate.api.objects import Obj, dig
+from vacate.api.times import parse_time
+from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.embedded.nodes.timings import NEVER, PodTimings
+
+_LASTING = 200 * 365 * 86400.0  # Jobs too: how long their pods run cannot be seen
+_UNKNOWN = (10.0, 5.0)  # seconds until containers run, and then until they are ready, where no pod shows it
+_LONGEST = 3600.0  # what took longer waited for something else, such as an image that was not there
+_QUICK_STOP = 1.0
+_DEFAULT_GRACE = 30.0
+
+
+class Pace(Enum):
+    """Which end of the range a run assumes."""
+
+    FAST = "fast"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Seconds, at the best and at the worst."""
+
+    least: float
+    most: float
+
+    def at(self, pace: Pace) -> float:
+        """The end that a run assumes."""
+        return self.least if pace is Pace.FAST else self.most
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the pods of a snapshot show, by the uid of their controller."""
+
+    start: Mapping[str, Range]
+    ready: Mapping[str, Range]
+    pods: int  # that show it
+    any_start: Range
+    any_ready: Range
+    unready: frozenset[str]  # the uids of pods that run and are not ready: they stay so
+    stops: Mapping[str, float]  # by the uid of a controller, or of a pod without: seconds of `preStop` sleep
+
+    def timings_of(self, pod: SimulatedPod, pace: Pace) -> PodTimings:
+        """The times of one pod in a run."""
+        owner = pod.metadata.controller
+        key = owner.uid if owner is not None else pod.metadata.uid
+        ready = self.ready.get(key, self.any_ready).at(pace)
+        grace = pod.spec.termination_grace_period_seconds
+        slowest = _DEFAULT_GRACE if grace is None else float(grace)
+        quick = min(max(self.stops.get(key, 0.0), _QUICK_STOP), slowest)
+        return PodTimings(
+            start=self.start.get(key, self.any_start).at(pace),
+            ready=NEVER if pod.metadata.uid in self.unready else ready,
+            stop=quick if pace is Pace.FAST else slowest,
+            run=_LASTING,
+        )
+
+    def longest(self) -> float:
+        """No pod takes longer to start and become ready."""
+        ranges = ((*self.start.values(), self.any_start), (*self.ready.values(), self.any_ready))
+        return sum(max(one.most for one in some) for some in ranges)
+
+
+def observe(pods: Sequence[Obj]) -> Observed:
+    """Read the times of pods that run since their start, by their controllers."""
+    starts, readies = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    unready, stops, shown = set[str](), dict[str, float](), 0
+    for pod in pods:
+        key = _controller_uid(pod)
+        stops[key] = max((_sleep(one) for one in dig(pod, "spec", "containers") or ()), default=0.0)
+        conditions = {one.get("type"): one for one in dig(pod, "status", "conditions") or ()}
+        is_ready = dig(conditions, "Ready", "status") == "True"
+        if dig(pod, "status", "phase") == "Running" and not is_ready:
+            unready.add(str(dig(pod, "metadata", "uid")))
+        times = _times(pod, conditions) if is_ready else None
+        if times is not None:
+            shown += 1
+            starts[key].append(times[0])
+            readies[key].append(times[1])
+    everything = [_range(chain.from_iterable(found.values())) for found in (starts, readies)]
+    any_start, any_ready = (
+        found or Range(known, 3 * known) for found, known in zip(everything, _UNKNOWN, strict=True)
+    )
+    return Observed(_ranges(starts), _ranges(readies), shown, any_start, any_ready, frozenset(unready), stops)
+
+
+def _controller_uid(pod: Obj) -> str:
+    owners = dig(pod, "metadata", "ownerReferences") or ()
+    found = next((one.get("uid") for one in owners if one.get("controller")), None)
+    return str(found or dig(pod, "metadata", "uid"))
+
+
+def _sleep(container: Any) -> float:
+    seconds = dig(container, "lifecycle", "preStop", "sleep", "seconds")
+    return float(seconds) if isinstance(seconds, int) and 0 <= seconds < _LONGEST else 0.0
+
+
+def _times(pod: Obj, conditions: Mapping[Any, Obj]) -> tuple[float, float] | None:
+    """Seconds from its node to running containers, and from there until it was ready; None where unknown."""
+    statuses = dig(pod, "status", "containerStatuses") or ()
+    if not statuses or any(one.get("restartCount") for one in statuses):
+        return None
+    try:
+        began = max(parse_time(one["state"]["running"]["startedAt"]) for one in statuses)
+        placed = parse_time(conditions["PodScheduled"]["lastTransitionTime"])
+        ready = parse_time(conditions["Ready"]["lastTransitionTime"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    start, rest = (began - placed).total_seconds(), (ready - began).total_seconds()
+    return (max(start, 0.0), max(rest, 0.0)) if start <= _LONGEST and rest <= _LONGEST else None
+
+
+def _range(seconds: Iterable[float]) -> Range | None:
+    """Without the fastest and the slowest tenth: a single outlier says nothing about the next pod."""
+    found = sorted(seconds)
+    return Range(found[len(found) // 10], found[len(found) * 9 // 10]) if found else None
+
+
+def _ranges(by_owner: Mapping[str, Sequence[float]]) -> dict[str, Range]:
+    return {key: found for key, seconds in by_owner.items() if (found := _range(seconds)) is not None}

@@ -1,0 +1,171 @@
+"""A plan, and then the drain itself in the cluster that was read: verdict, blockers and time agree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS, Kind
+from vacate.api.objects import Obj, dig
+from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
+from vacate.plan.forecast import Run, Verdict
+from vacate.plan.remedies import commands_of
+from vacate.plan.report import Plan, make_plan
+from vacate.plan.run import PlanOptions
+from vacate.plan.snapshot import Snapshot, read_snapshot
+from vacate.sim.cluster import World
+from vacate.sim.run import Sim, run_sim
+from vacate.testing.builders import deployment, pdb, pod, statefulset
+
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
+
+NODES_OF_THE_DRAIN = ("node-1", "node-2")
+MOVING: dict[str, Any] = {"metadata": {"annotations": {"vacate.dev/move-before-eviction": "true"}}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """Objects of a cluster of three nodes, options of the drain, and what it comes to."""
+
+    objects: tuple[tuple[Kind, Obj], ...]
+    verdict: Verdict
+    spec: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    blockers: frozenset[str] = frozenset()
+
+
+def requesting(cpu: str) -> Obj:
+    requests = {"resources": {"requests": {"cpu": cpu}}}
+    return {"containers": [{"name": "main", "image": "registry.example/app:1", **requests}]}
+
+
+def template(app: str, spec: Obj) -> Obj:
+    return {"metadata": {"labels": {"app": app}}, "spec": spec}
+
+
+SCENARIOS = {
+    "room within the budget": Scenario(
+        ((DEPLOYMENTS, deployment("web", replicas=3)), (PODDISRUPTIONBUDGETS, pdb("web", min_available=2))),
+        Verdict.FINISHES,
+    ),
+    "two nodes at a time": Scenario(
+        ((DEPLOYMENTS, deployment("web", replicas=6)), (PODDISRUPTIONBUDGETS, pdb("web", min_available=5))),
+        Verdict.FINISHES,
+        {"maxNodes": 2},
+    ),
+    "a budget that never allows an eviction": Scenario(
+        ((DEPLOYMENTS, deployment("web", replicas=3)), (PODDISRUPTIONBUDGETS, pdb("web", min_available=3))),
+        Verdict.BLOCKS,
+        blockers=frozenset({"DisruptionBudget"}),
+    ),
+    "the same, moved before eviction": Scenario(
+        (
+            (DEPLOYMENTS, deployment("web", replicas=3, **MOVING)),
+            (PODDISRUPTIONBUDGETS, pdb("web", min_available=3)),
+        ),
+        Verdict.FINISHES,
+    ),
+    "members of a StatefulSet": Scenario(
+        ((STATEFULSETS, statefulset("db", replicas=3)), (PODDISRUPTIONBUDGETS, pdb("db", min_available=2))),
+        Verdict.FINISHES,
+    ),
+    "a pod that nothing re-creates": Scenario(
+        ((PODS, pod("lone", spec={"nodeName": "node-1"})),),
+        Verdict.BLOCKS,
+        blockers=frozenset({"UnmanagedPod"}),
+    ),
+    "no room": Scenario(
+        ((DEPLOYMENTS, deployment("big", replicas=3, template=template("big", requesting("5")))),),
+        Verdict.LACKS_ROOM,
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Drain:
+    """What the drain itself came to."""
+
+    drained: bool
+    seconds: float
+    blockers: frozenset[tuple[str, str]]
+    homeless: int
+
+
+async def _read_and_drain(sim: Sim, scenario: Scenario) -> tuple[Snapshot, Drain]:
+    async with World(sim) as world:
+        await world.pool.wait_registered()
+        for kind, obj in scenario.objects:
+            await world.client.create(kind, obj, "default")
+        await world.until(lambda: world.objects(PODS) and all(map(_runs, world.objects(PODS))))
+        await sim.clock.sleep(60)
+        snapshot = await read_snapshot(world.client, sim.clock)
+        began = sim.loop.time()
+        body = {"metadata": {"name": "drain"}, "spec": {"nodes": [*NODES_OF_THE_DRAIN], **scenario.spec}}
+        await world.client.create(NODEMAINTENANCES, body)
+        for _ in range(300):
+            await sim.clock.sleep(1)
+            if _maintenance(world).status.phase == DRAINED:
+                break
+        seconds, status = sim.loop.time() - began, _maintenance(world).status
+        await sim.clock.sleep(30)
+        return snapshot, Drain(
+            status.phase == DRAINED,
+            seconds,
+            frozenset((one.kind, one.name) for one in status.blockers),
+            sum(not dig(one, "spec", "nodeName") for one in world.objects(PODS)),
+        )
+
+
+def _runs(obj: Obj) -> bool:
+    return bool(dig(obj, "status", "phase") == "Running")
+
+
+def _maintenance(world: World) -> NodeMaintenance:
+    return msgspec.convert(world.find(NODEMAINTENANCES, "drain"), NodeMaintenance)
+
+
+def plan_and_drain(scenario: Scenario, **options: Any) -> tuple[Plan, Drain, Snapshot]:
+    snapshot, drain = run_sim(lambda sim: _read_and_drain(sim, scenario), 1)
+    chosen = PlanOptions(NODES_OF_THE_DRAIN, dict(scenario.spec))
+    return make_plan(snapshot, chosen, **options), drain, snapshot
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_drain_comes_to_what_was_planned(name: str) -> None:
+    scenario = SCENARIOS[name]
+    plan, drain, _ = plan_and_drain(scenario, remedies=False)
+    run: Run = plan.decisive
+    assert plan.outcome.verdict is scenario.verdict
+    assert (plan.outcome.verdict is not Verdict.BLOCKS) == drain.drained
+    assert {(one.kind, one.name) for one in run.blockers} == drain.blockers
+    assert {one.kind for one in run.blockers} == scenario.blockers
+    assert len(run.homeless) == drain.homeless
+    if drain.drained:
+        assert plan.outcome.fastest - 2 <= drain.seconds <= plan.outcome.slowest + 2
+
+
+def test_a_command_of_a_remedy_does_what_the_plan_says_of_it() -> None:
+    """The plan names the opt-in, says that it helps; and with it, the drain in the cluster does finish."""
+    plan, drain, snapshot = plan_and_drain(SCENARIOS["a budget that never allows an eviction"], runs=1)
+    assert not drain.drained
+    assert len(plan.decisive.workloads) == 0
+    assert [one.budget for one in plan.decisive.budgets if one.lasting] == ["default/web"]
+    opt_in, relaxed = plan.remedies
+    assert opt_in.commands == (
+        "kubectl annotate deployment web vacate.dev/move-before-eviction=true -n default",
+    )
+    assert relaxed.commands[0].startswith("kubectl patch pdb web -n default --type merge -p ")
+    assert [one.outcome.verdict for one in plan.remedies] == [Verdict.FINISHES] * 2
+    _, moved, _ = plan_and_drain(SCENARIOS["the same, moved before eviction"], runs=1)
+    assert moved.drained
+    assert not commands_of(plan.decisive.blockers[0], dataclasses.replace(snapshot, objects={}))
+
+
+def test_several_numbers_of_nodes_are_compared() -> None:
+    plan, _, _ = plan_and_drain(SCENARIOS["room within the budget"], max_nodes=(1, 2), runs=1)
+    one, two = plan.compared
+    assert (one.max_nodes, two.max_nodes) == (1, 2)
+    assert two.outcome.slowest <= one.outcome.slowest

@@ -1,0 +1,228 @@
+"""What a plan reads, keeps and saves; and files that others have written or damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import gzip
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.objects import Obj
+from vacate.client.codec import Listing
+from vacate.clock import SystemClock
+from vacate.errors import ConfigError, Forbidden, NotFound
+from vacate.plan import snapshot as snapshots
+from vacate.plan.loading import load_objects
+from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
+from vacate.plan.timings import Pace, Range, observe
+from vacate.testing.builders import deployment, node, pod
+
+pytestmark = pytest.mark.unit
+
+TAKEN = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+SECRET = "hunter2"
+WEB = pod(
+    "web-1",
+    node="node-1",
+    ready=True,
+    metadata={"annotations": {"example.com/token": SECRET, "vacate.dev/reason": "kernel"}, "uid": "u1"},
+    spec={
+        "containers": [
+            {
+                "name": "main",
+                "image": f"registry.example/{SECRET}:1",
+                "command": ["run", SECRET],
+                "env": [{"name": "PASSWORD", "value": SECRET}],
+                "envFrom": [{"secretRef": {"name": SECRET}}],
+                "resources": {"requests": {"cpu": "1"}},
+                "lifecycle": {"preStop": {"exec": {"command": [SECRET]}, "sleep": {"seconds": 7}}},
+            }
+        ],
+        "volumes": [{"name": "keys", "secret": {"secretName": SECRET}}, {"name": "tmp", "emptyDir": {}}],
+    },
+)
+
+
+class Lists:
+    """Answers lists as a server would whose user may not list everything."""
+
+    def __init__(self, objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> None:
+        self.objects, self.refused = objects, refused
+        self.asked: list[Kind] = []
+
+    async def list(self, kind: Kind) -> Listing[Obj]:
+        self.asked.append(kind)
+        if kind in self.refused:
+            raise self.refused[kind]("no")
+        return Listing(self.objects.get(kind, []), "1")
+
+
+def read(objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> tuple[Snapshot, Lists]:
+    lists = Lists(objects, refused)
+    client: Any = lists
+    return asyncio.run(read_snapshot(client, SystemClock())), lists
+
+
+def test_each_kind_is_listed_once_and_secrets_and_configmaps_are_not() -> None:
+    _, lists = read({}, {})
+    assert lists.asked == list(KINDS)
+    assert not {"secrets", "configmaps"} & {kind.plural for kind in KINDS}
+
+
+def test_a_missing_right_leaves_the_kind_out_and_says_what_is_unknown() -> None:
+    found, _ = read({NODES: [node("node-1", metadata={"uid": "n1"})]}, {PODDISRUPTIONBUDGETS: Forbidden})
+    assert "which budgets" in found.missing["poddisruptionbudgets.policy"]
+    assert len(found.of(NODES)) == 1
+
+
+def test_nodes_and_pods_must_be_readable_and_vacate_need_not_be_installed() -> None:
+    own: dict[Kind, type[Exception]] = {kind: NotFound for kind in KINDS if kind.custom}
+    assert not read({}, own)[0].missing
+    with pytest.raises(Forbidden):
+        read({}, {PODS: Forbidden})
+
+
+def test_an_object_that_cannot_be_read_is_counted() -> None:
+    odd = {**WEB, "spec": {"terminationGracePeriodSeconds": "soon"}}
+    found, _ = read({PODS: [WEB, odd]}, {})
+    assert len(found.of(PODS)) == 1
+    assert any(key.startswith("1 of 2 pods") for key in found.missing)
+
+
+def test_nothing_of_the_containers_is_kept_but_what_a_drain_depends_on() -> None:
+    kept = reduced(PODS, WEB)
+    assert SECRET not in str(kept)
+    assert kept["metadata"]["annotations"] == {"vacate.dev/reason": "kernel"}
+    (container,) = kept["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "1"}}
+    assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 7}}}
+    assert kept["spec"]["volumes"] == [{"name": "tmp", "emptyDir": {}}]
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": WEB["spec"]}
+    workload = deployment("web", template=template, metadata={"uid": "d1"})
+    assert SECRET not in str(reduced(DEPLOYMENTS, workload))
+
+
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "a.snapshot"
+    pods = [reduced(PODS, WEB)]
+    save(Snapshot(TAKEN, {PODS: pods}, {"jobs.batch": "Jobs"}, changed=True), path)
+    return path
+
+
+def test_a_snapshot_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    assert load(path) == Snapshot(TAKEN, {PODS: [reduced(PODS, WEB)]}, {"jobs.batch": "Jobs"}, changed=True)
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def document(**changes: Any) -> bytes:
+    base = {"format": FORMAT, "version": VERSION, "taken": "2026-03-01T12:00:00Z", "objects": {}}
+    return orjson.dumps({**base, **changes})
+
+
+NAMELESS = {"metadata": {"name": "web\x1b[2J", "namespace": "default", "uid": "u"}}
+TWICE = [reduced(PODS, WEB)] * 2
+
+
+ODD_FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "no snapshot"),
+    "nested": (b"[" * 100_000, "no snapshot"),
+    "foreign": (b'{"kind": "List"}', "no snapshot"),
+    "cut off": (gzip.compress(document())[:-9], "cannot be read|damaged"),
+    "not gzip": (b"\x1f\x8bnot gzip at all", "cannot be read|damaged"),
+    "newer": (document(version=2), "version 2.*reads version 1"),
+    "no time": (document(taken="yesterday"), "damaged"),
+    "no objects": (document(objects=[]), "damaged"),
+    "other kind": (document(objects={"secrets": []}), "another kind: 'secrets'"),
+    "a number": (document(objects={"pods": [7]}), r"damaged: pods\[0\]"),
+    "steers a terminal": (document(objects={"pods": [NAMELESS]}), r"damaged: pods\[0\]"),
+    "twice": (document(objects={"pods": TWICE}), "two objects of one name"),
+    "no name": (document(objects={"pods": [{"metadata": {"name": 3}}]}), r"damaged: pods\[0\]"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_a_file_that_is_no_snapshot_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    content, why = ODD_FILES[name]
+    path = tmp_path / "odd.snapshot"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=why):
+        load(path)
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path)
+    monkeypatch.setattr(snapshots, "MAX_OBJECTS", 0)
+    with pytest.raises(ConfigError, match="more than 0 objects"):
+        load(path)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", 100)
+    with pytest.raises(ConfigError, match="larger than"):
+        load(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load(tmp_path / "none")
+
+
+def test_a_pod_of_a_controller_that_is_not_simulated_is_recreated_as_it_is() -> None:
+    rollout = {"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": "db", "uid": "c1"}}
+    members = [
+        reduced(PODS, pod(f"db-{n}", node="node-1", ready=True, owner=rollout, metadata={"uid": f"p{n}"}))
+        for n in range(2)
+    ]
+    loaded = load_objects(Snapshot(TAKEN, {PODS: members}))
+    assert loaded.recreated == {"Cluster (example.com/v1)": 2}
+    made = [obj for kind, obj in loaded.objects if kind.plural == "replicasets"]
+    assert [(one["spec"]["replicas"], loaded.workloads[one["metadata"]["uid"]]) for one in made] == [
+        (1, "default Cluster/db")
+    ] * 2
+
+
+def timed(name: str, start: int, ready: int, *, restarts: int = 0, is_ready: bool = True) -> Obj:
+    began = TAKEN + dt.timedelta(seconds=start)
+    at = {"PodScheduled": TAKEN, "Ready": began + dt.timedelta(seconds=ready)}
+    return {
+        "metadata": {"uid": name, "ownerReferences": [{"uid": "owner", "controller": True}]},
+        "spec": {},
+        "status": {
+            "phase": "Running",
+            "conditions": [
+                {
+                    "type": type_,
+                    "status": "True" if is_ready else "False",
+                    "lastTransitionTime": moment.isoformat(),
+                }
+                for type_, moment in at.items()
+            ],
+            "containerStatuses": [
+                {"restartCount": restarts, "state": {"running": {"startedAt": began.isoformat()}}}
+            ],
+        },
+    }
+
+
+def test_times_are_read_from_pods_that_run_since_their_start() -> None:
+    found = observe(
+        [
+            timed("a", 5, 10),
+            timed("b", 9, 20),
+            timed("restarted", 500, 500, restarts=2),
+            timed("broken", 5, 5, is_ready=False),
+        ]
+    )
+    assert found.pods == 2
+    assert found.start["owner"] == Range(5, 9)
+    assert found.ready["owner"] == Range(10, 20)
+    assert found.unready == {"broken"}
+    assert found.longest() == 29
+
+
+def test_without_any_pod_that_shows_it_a_range_is_assumed() -> None:
+    found = observe([])
+    assert (found.any_start.at(Pace.FAST), found.any_start.at(Pace.SLOW)) == (10, 30)
