@@ -31,7 +31,8 @@ from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
-from vacate.embedded.cluster.local import PROCESS, RUNTIMES, SIMULATED, LocalCluster, LocalSettings
+from vacate.embedded.cluster import PROCESS, RUNTIMES, SIMULATED
+from vacate.embedded.cluster.local import LocalCluster, LocalSettings
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy

@@ -9,8 +9,9 @@ from rich.panel import Panel
 from rich.table import Table
 
 from vacate.cli.common import terminal
+from vacate.embedded.cluster import PROCESS, SIMULATED
 from vacate.embedded.cluster.controlplane import CONTROLLERS
-from vacate.embedded.cluster.local import PROCESS, SIMULATED, LocalCluster
+from vacate.embedded.cluster.local import LocalCluster
 from vacate.wiring.controllers import enabled
 
 _NODES = {

@@ -7,7 +7,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,13 +21,13 @@ from vacate.cli.common.serveroptions import (
     interceptor_accounts_option,
     log_to_stderr,
 )
-from vacate.cli.up.banner import show_up
-from vacate.embedded.cluster.local import RUNTIMES, SIMULATED, LocalCluster, LocalSettings
-from vacate.embedded.nodes.settings import NodeSettings
-from vacate.embedded.nodes.timings import PodTimings
+from vacate.embedded.cluster import RUNTIMES, SIMULATED
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
+
+if TYPE_CHECKING:
+    from vacate.embedded.cluster.local import LocalCluster
 
 DEFAULT_FOLDER = "~/.vacate"
 
@@ -147,6 +147,11 @@ def up(
     process. For laptops, tests and demonstrations: there are no containers and no network between pods.
     With --runtime process, pods are processes of this machine, which end with it.
     """
+    # Help and refused options need none of it, and it takes most of a second to load.
+    from vacate.embedded.cluster.local import LocalCluster, LocalSettings  # noqa: PLC0415
+    from vacate.embedded.nodes.settings import NodeSettings  # noqa: PLC0415
+    from vacate.embedded.nodes.timings import PodTimings  # noqa: PLC0415
+
     log_to_stderr(verbose=verbose)
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
     settings = LocalSettings(
@@ -169,6 +174,8 @@ def up(
 
 
 async def _serve(cluster: LocalCluster) -> None:
+    from vacate.cli.up.banner import show_up  # noqa: PLC0415
+
     await cluster.start()
     try:
         async with asyncio.TaskGroup() as group:

@@ -19,6 +19,7 @@ from vacate.embedded.apiserver.auth.authentication import read_token_file
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.bootstrap.identities import ADMIN, node
+from vacate.embedded.cluster import PROCESS, SIMULATED
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.cluster.certificates import Pki
 from vacate.embedded.cluster.controlplane import HOOKS, ControlPlane
@@ -48,8 +49,6 @@ from vacate.wiring.hooks import hook_controllers
 from vacate.wiring.nodeagent import build_agent, container_environment
 
 HOST = "127.0.0.1"
-SIMULATED, PROCESS = "simulated", "process"
-RUNTIMES = (SIMULATED, PROCESS)
 FENCING_JOB_NAMESPACE = "kube-system"
 """Where PodTemplates of FencingPolicies are, and their Jobs: only administrators may write there."""
 HOLDER = "vacate-up"
