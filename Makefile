@@ -6,6 +6,8 @@ STAMP  := $(VENV)/.installed
 
 # One for each of two cores, and three whose tests start processes, and wait a lot.
 WORKERS ?= 5
+# Each of these has a control plane of its own for most of its time, and waits for that.
+KUBE_WORKERS ?= 4
 # make test T=tests/embedded/store K=compaction SEED=7
 T    ?= tests
 K    ?=
@@ -77,7 +79,7 @@ kube-down: $(STAMP) ## Remove what kube-up started
 test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real control plane (T, K)
 	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
 		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
-		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/realcluster tests/e2e/kubectl tests/e2e/eviction,$(T))
+		$(BIN)/python -m pytest -q -n $(KUBE_WORKERS) --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/realcluster tests/e2e/kubectl tests/e2e/eviction,$(T))
 
 # As root on Debian or a relative of it; says what is missing elsewhere.
 # Those of traffic have two nodes. With K, a folder in which it selects nothing is no failure (code 5).

@@ -69,11 +69,15 @@ class EmbeddedCluster:
 
 
 def cluster_params(*, real_only: bool = False) -> list[object]:
-    """The clusters of this run: the real one only beside `make test-kube`."""
+    """The clusters of this run: the real one only beside `make test-kube`.
+
+    Tests of what only a real one has are half of the time, so that another worker has another one for them.
+    """
     embedded = [] if real_only else [pytest.param(EMBEDDED, marks=pytest.mark.process)]
     if not os.environ.get(KUBECONFIG):
         return list(embedded)
-    marks = [pytest.mark.kube, pytest.mark.xdist_group("evictions")]
+    group = "real evictions" if real_only else "evictions"
+    marks = [pytest.mark.kube, pytest.mark.xdist_group(group)]
     return [*embedded, pytest.param(REAL, marks=marks)]
 
 

@@ -22,7 +22,7 @@ from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("evictions"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
 OLD = Path(__file__).parents[3] / "install/schemas-0.1.0/evictionrequests.yaml"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
