@@ -18,6 +18,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "Fencing": True,
     # Volumes that are marked exclusive are attached to one node at a time; no mark, no change.
     "ExclusiveVolumes": True,
+    # Pods of nodes that do not report have the condition vacate.dev/NodeDown: a write for each of them.
+    "NodeDownCondition": True,
     # The DeschedulingPolicy API and its controller, which evicts misplaced pods by EvictionRequests.
     "Descheduling": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.

@@ -33,7 +33,8 @@ from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 pytestmark = pytest.mark.sim
 
 CLOSED = parse_feature_gates(
-    "EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false,TopologySpreadScaleDown=false"
+    "EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false,TopologySpreadScaleDown=false,"
+    "NodeDownCondition=false"
 )
 
 

@@ -40,7 +40,8 @@ def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connec
 
     The volume is free for the next pod at once, on another node. What still runs on the old node may
     continue to write to it; the old node gets the volume again only when its pods are known to have
-    terminated. Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
+    terminated. A kubelet does not ask for that: cordon its node first. Fencing the node does the same
+    safely. VOLUME is NAME or pv/NAME.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """

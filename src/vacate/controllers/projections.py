@@ -35,6 +35,7 @@ from vacate.api.types import (
     ReplicaSet,
     StatefulSet,
     Toleration,
+    condition,
 )
 from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
 from vacate.api.types.core import (
@@ -70,6 +71,7 @@ from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
 from vacate.eviction.succession import HANDED_OVER, kinds_handed_over
 from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.nodes import NODE_DOWN
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
@@ -110,7 +112,7 @@ def project_pod(pod: Pod) -> Pod:
             tuple(one.name for one in pod.spec.eviction_interceptors),
             tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
         ),
-        status=_status(pod.status.phase, kinds_handed_over(pod)),
+        status=_status(pod.status.phase, kinds_handed_over(pod), _says_node_down(pod)),
     )
 
 
@@ -180,9 +182,15 @@ def _spec(
 
 
 @lru_cache
-def _status(phase: str, handed_over: tuple[Kind, ...]) -> PodStatus:
-    records = [Condition(type=HANDED_OVER[one], status="True") for one in handed_over]
-    return PodStatus(phase=phase, conditions=records or _NO_CONDITIONS)
+def _status(phase: str, handed_over: tuple[Kind, ...], node_down: bool) -> PodStatus:
+    kept = [HANDED_OVER[one] for one in handed_over] + ([NODE_DOWN] if node_down else [])
+    conditions = [Condition(type=one, status="True") for one in kept]
+    return PodStatus(phase=phase, conditions=conditions or _NO_CONDITIONS)
+
+
+def _says_node_down(pod: Pod) -> bool:
+    found = condition(pod.status.conditions, NODE_DOWN) if pod.status.conditions else None
+    return found is not None and found.status == "True"
 
 
 def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from vacate.controllers.evictionbridge.controller import build as eviction_bridg
 from vacate.controllers.evictionbridge.controller import build_evacuation as eviction_bridge_evacuation
 from vacate.controllers.exclusivevolumes.controller import build as exclusive_volumes
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
+from vacate.controllers.nodedown.controller import build as node_down
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.controllers.scaledown.controller import build as scale_down
@@ -164,6 +165,16 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             # Which pods wait for a volume of a lost node.
             rule("list watch", CORE, "persistentvolumes persistentvolumeclaims"),
             rule("list watch", "storage.k8s.io", "storageclasses"),
+        ),
+    ),
+    ControllerDescriptor(
+        "nodedown-controller",
+        node_down,
+        gate="NodeDownCondition",
+        rules=(
+            rule("list watch", CORE, "nodes pods"),
+            # One condition of pods, as confinement checks.
+            rule("patch", CORE, "pods/status"),
         ),
     ),
     ControllerDescriptor(

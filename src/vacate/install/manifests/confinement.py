@@ -60,7 +60,7 @@ from vacate.install.manifests.policyobjects import bound, by_user, forbidding, m
 from vacate.install.settings import Confinement, Settings
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, GATE
-from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.nodes import NODE_DOWN, OUT_OF_SERVICE
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED, SURGE
 from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
@@ -243,7 +243,7 @@ WRITES: tuple[Write, ...] = (
         items=Items("schedulingGates", "name", (GATE,), only_removed=True),
         annotations=(DELETION_COST, SPREAD_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
     ),
-    Write(MANAGER, PODS, "status", items=Items("conditions", "type", tuple(HANDED_OVER.values()))),
+    Write(MANAGER, PODS, "status", items=Items("conditions", "type", (*HANDED_OVER.values(), NODE_DOWN))),
     Write(
         MANAGER,
         NODES,

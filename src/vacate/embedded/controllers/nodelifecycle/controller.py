@@ -16,7 +16,6 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
 from vacate.embedded.controllers.nodelifecycle.heartbeats import LEASES_NAMESPACE, HeartbeatTimes
-from vacate.embedded.controllers.nodelifecycle.partition import partition_condition
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import readiness
 from vacate.kube.patches import condition_differences, guarded
@@ -102,7 +101,6 @@ class NodeLifecycleController:
         await self._set_taints(node, now)
         if readiness(node) in ("Unknown", "False"):
             await self._mark_pods(node, now)
-        await self._mark_partition(node, now)
         return Done() if now > deadline else Later(after(deadline, 0.001))
 
     async def _found_silent(self, node: Node, now: dt.datetime) -> Outcome:
@@ -143,18 +141,9 @@ class NodeLifecycleController:
         ready = [pod for pod in self._pods.by_index(NODE, node.metadata.name) if pod.ready]
         await asyncio.gather(*(self._mark_pod(pod, now) for pod in ready))
 
-    async def _mark_partition(self, node: Node, now: dt.datetime) -> None:
-        """Say on each pod whether its node is down, so that a deletion that never completes has a cause."""
-        pods = self._pods.by_index(NODE, node.metadata.name)
-        patches = [(pod, change) for pod in pods if (change := partition_condition(pod, node, now))]
-        await asyncio.gather(*(self._patch_condition(pod, change) for pod, change in patches))
-
     async def _mark_pod(self, pod: Pod, now: dt.datetime) -> None:
         condition = {"type": "Ready", "status": "False", "lastTransitionTime": format_time(now)}
         self._deps.recorder.record(events.pod_not_ready(pod))
-        await self._patch_condition(pod, condition)
-
-    async def _patch_condition(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:

@@ -1,4 +1,4 @@
-"""What the pods of a node that does not report say about it, to distinguish partitions."""
+"""PURE. What the pods of a node that does not report say about it, to distinguish partitions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from vacate.kube.nodes import NODE_DOWN, readiness
 PARTITIONED, REPORTING = "NodePartitioned", "NodeReporting"
 
 
-def partition_condition(pod: Pod, node: Node, now: dt.datetime) -> Obj | None:
-    """The condition that the pod must get, None where it has it already or never needed it."""
+def needs_change(pod: Pod, node: Node) -> bool:
+    """Whether the pod does not say what is true of its node; one that has terminated says nothing."""
     known = condition(pod.status.conditions, NODE_DOWN)
     was_down = known is not None and known.status == "True"
+    return was_down != (readiness(node) == "Unknown") and not pod.terminal
+
+
+def partition_condition(node: Node, now: dt.datetime) -> Obj:
+    """The condition that pods of the node must have."""
     is_down = readiness(node) == "Unknown"
-    if is_down == was_down or pod.terminal:
-        return None
     return {
         "type": NODE_DOWN,
         "status": "True" if is_down else "False",

@@ -1,0 +1,65 @@
+"""Pods of a node that does not report say so: few writes, whatever happens to the manager meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.simulated.clusters import Requests, in_world
+from support.simulated.workloads import condition_of
+from vacate.api.kinds import NODES, PODS
+from vacate.sim.cluster import World
+from vacate.testing import pod
+from vacate.wiring.controllers import CONTROLLERS
+
+pytestmark = pytest.mark.sim
+
+CONTROLLER = [one for one in CONTROLLERS if one.component == "nodedown-controller"]
+MANY = 100
+FEW = 5  # that a cache does not show yet when another change of the pod comes
+
+
+def down(world: World) -> list[str]:
+    """What the pods of the first node say; nothing of those that say nothing."""
+    pods = [one for one in world.objects(PODS) if one["spec"].get("nodeName") == "node-1"]
+    return [condition_of(one, "vacate.dev/NodeDown") for one in pods]
+
+
+async def lost(world: World, count: int) -> None:
+    for number in range(count):
+        spec = {"nodeName": "node-1", "tolerations": [{"operator": "Exists"}]}
+        await world.client.create(PODS, pod(f"p{number}", spec=spec), "default")
+    await world.until(lambda: len(world.healthy_pods()) == count, 300, "they run")
+    world.pool.isolate("node-1")
+
+
+def test_each_pod_is_written_once_when_its_node_is_lost_and_once_when_it_is_back() -> None:
+    async def body(world: World) -> None:
+        await lost(world, MANY)
+        sent = Requests(world)
+        await world.until(lambda: down(world) == ["True"] * MANY, 120, "all say so")
+        await world.sim.clock.sleep(600)
+        assert sent.count <= MANY + FEW
+        world.pool.rejoin("node-1")
+        await world.until(lambda: down(world) == ["False"] * MANY, 120, "none does any more")
+        await world.sim.clock.sleep(600)
+        assert sent.count <= 2 * (MANY + FEW)
+
+    in_world(body, evictions=CONTROLLER)
+
+
+def test_a_manager_that_was_away_when_the_node_came_back_or_was_lost_makes_up_for_it() -> None:
+    async def body(world: World) -> None:
+        await world.evictions.crash()
+        await lost(world, 2)
+        await world.until(lambda: condition_of(world.find(NODES, "node-1") or {}, "Ready") == "Unknown", 120)
+        assert down(world) == ["", ""]
+        await world.evictions.start()
+        await world.until(lambda: down(world) == ["True"] * 2, 60, "they say so late")
+        await world.evictions.crash()
+        world.pool.rejoin("node-1")
+        await world.until(lambda: condition_of(world.find(NODES, "node-1") or {}, "Ready") == "True", 120)
+        assert down(world) == ["True"] * 2
+        await world.evictions.start()
+        await world.until(lambda: down(world) == ["False"] * 2, 60, "and take it back late")
+
+    in_world(body, evictions=CONTROLLER)
