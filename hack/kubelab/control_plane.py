@@ -45,6 +45,7 @@ class ControlPlane:
         address: str = "",  # of a node whose pods really run, and reach the API server there
         hosts: Sequence[str] = (),  # addresses of further nodes, whose kubelets have the same certificate
         fairness: bool = False,
+        lost_after: int = 0,  # seconds without a report after which a node is lost; 0 is the default
     ) -> None:
         self.layout = Layout(folder)
         self.ports = Ports(*reserve_ports(5))
@@ -52,6 +53,7 @@ class ControlPlane:
         self._controllers = controllers
         self._audit = audit
         self._fairness = fairness
+        self._lost_after = lost_after
         self._node_address = address
         self._hosts = hosts
         self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -140,7 +142,9 @@ class ControlPlane:
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
         self._run(API_SERVER, self._api_server(), self._probe(ports.api, "readyz"))
         everything, containers = self._controllers, bool(there)
-        manager = flags.controller_manager(layout, ports, everything=everything, containers=containers)
+        manager = flags.controller_manager(
+            layout, ports, everything=everything, containers=containers, lost_after=self._lost_after
+        )
         self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
         if self._controllers:
             scheduler = flags.scheduler(layout, ports)

@@ -168,7 +168,7 @@ def _for_containers(layout: Layout, address: str) -> list[str]:
 
 
 def controller_manager(
-    layout: Layout, ports: Ports, *, everything: bool = True, containers: bool = False
+    layout: Layout, ports: Ports, *, everything: bool = True, containers: bool = False, lost_after: int = 0
 ) -> list[str]:
     """All default controllers that make sense on one machine, or those of the API alone.
 
@@ -183,6 +183,7 @@ def controller_manager(
         "--horizontal-pod-autoscaler-sync-period=3s",
         f"--service-account-private-key-file={layout.service_account_key}",
         f"--root-ca-file={layout.authority}",
+        *([f"--node-monitor-grace-period={lost_after}s"] if lost_after else ()),
     ]
 
 

@@ -22,6 +22,7 @@ from hack.nodelab.chroot import Chroot, mount
 from hack.nodelab.image import IMAGE as VACATE_IMAGE
 from hack.nodelab.network import NodeNetwork, set_up_network
 from hack.nodelab.node import Node
+from hack.nodelab.power import OFF, POWER, done, wished
 from hack.nodelab.settings import NODE_ADDRESS, Identity
 from hack.nodelab.small_images import write_small_images
 from hack.nodelab.supervisor import PROCESS
@@ -33,6 +34,8 @@ BUS = "VACATE_NODE_BUS"
 """Names the folder of the bus on which the node has a logind, and where `off` is when it would go down."""
 _DELAY_SECONDS = 120
 _POLL_SECONDS = 0.2
+_LOST_AFTER = 20
+"""Seconds without a report after which a node is lost, instead of 50: it reports every two."""
 
 
 def be_first() -> None:
@@ -58,28 +61,32 @@ def work(
     bus = place / "bus"
     login = _start_logind(place, logind, bus)
     hosts = [node.address for node in further]
-    plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS, hosts=hosts)
+    plane = ControlPlane(
+        programs, place / "plane", audit=True, address=NODE_ADDRESS, hosts=hosts, lost_after=_LOST_AFTER
+    )
     try:
         plane.start()
-        chroots = {
-            node: _further_chroot(place / node.name, tools, node, [first, *further]) for node in further
-        }
-        nodes = [Node(first, chroot, programs, plane, bus)]
-        nodes += [Node(node, chroot, programs, plane) for node, chroot in chroots.items()]
+        nodes = [Node(first, chroot, programs, plane, bus=bus)]
+        for one in further:
+            network = NodeNetwork(one)
+            network.connect(one, [first, *further])
+            own = _further_chroot(place / one.name, tools, network)
+            nodes.append(Node(one, own, programs, plane, network=network))
         images = _images(plane.layout.root / "images", tools, archive)
         for node in nodes:
             node.start(images)
         for node in nodes:
             node.wait_ready()
-        return _attend(plane, nodes, login, command, _environment(plane, programs) | {BUS: str(bus)})
+        power = place / "power"
+        power.mkdir()
+        there = _environment(plane, programs) | {BUS: str(bus), POWER: str(power)}
+        return _attend(plane, nodes, login, power, command, there)
     finally:
         if logs and plane.layout.logs.exists():
             shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
 
 
-def _further_chroot(place: Path, tools: Path, node: Identity, nodes: list[Identity]) -> Chroot:
-    network = NodeNetwork(node)
-    network.connect(node, nodes)
+def _further_chroot(place: Path, tools: Path, network: NodeNetwork) -> Chroot:
     place.mkdir()
     chroot = Chroot(place)
     chroot.populate(tools, network.command)
@@ -103,8 +110,9 @@ def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
 
 
 def _attend(
-    plane: ControlPlane, nodes: list[Node], login: Elogind, command: list[str], environment: dict[str, str]
-) -> int:
+    plane: ControlPlane, nodes: list[Node], login: Elogind, power: Path, command: list[str],
+    environment: dict[str, str],
+) -> int:  # fmt: skip
     """Run the command, or wait for ever; KubeError where a program of the cluster ends meanwhile."""
     child: subprocess.Popen[bytes] | None = None
     if command:
@@ -115,6 +123,9 @@ def _attend(
         if broken := plane.ended():
             raise KubeError(f"{broken} has ended by itself:\n{plane.log_tail(broken)}")
         for node in nodes:
+            if wanted := wished(power, node.identity.name):
+                node.switch_off() if wanted == OFF else node.switch_on()
+                done(power, node.identity.name, wanted)
             if broken := node.ended():
                 raise KubeError(f"{broken} has ended by itself:\n{node.log_tail(broken)}")
         login.restart_ended()

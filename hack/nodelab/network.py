@@ -28,6 +28,11 @@ def set_up_network() -> None:
         Path("/proc/sys", name).write_text(value)
 
 
+def link_to(node: Identity) -> str:
+    """The end of the cable to a further node that is on this side."""
+    return f"{NODE_INTERFACE}-{node.number}"
+
+
 class NodeNetwork:
     """A network namespace for a further node, joined to the bridge; gone with this process."""
 
@@ -44,6 +49,16 @@ class NodeNetwork:
         """A command as it is run in the namespace."""
         return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net", *words]
 
+    @property
+    def identity(self) -> str:
+        """What /proc/PID/ns/net of all that runs in it leads to."""
+        return str(Path(f"/proc/{self._holder.pid}/ns/net").readlink())
+
+    @property
+    def keeper(self) -> int:
+        """The process that keeps the namespace."""
+        return self._holder.pid
+
     def connect(self, node: Identity, others: Sequence[Identity]) -> None:
         """Routes to the pods of other nodes."""
         for other in others:
@@ -51,7 +66,7 @@ class NodeNetwork:
                 self._run("ip", "route", "add", other.pod_network, "via", other.address)
 
     def _join(self, node: Identity) -> None:
-        ours = f"{NODE_INTERFACE}-{node.number}"
+        ours = link_to(node)
         there = str(self._holder.pid)
         run("ip", "link", "add", ours, "type", "veth", "peer", "name", _OWN_INTERFACE, "netns", there)
         run("ip", "link", "set", ours, "master", NODE_INTERFACE, "up")

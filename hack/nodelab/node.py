@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from hack.kubelab.health import Probe
 from hack.kubelab.release import KubeError
 from hack.nodelab import settings
 from hack.nodelab.chroot import Chroot, mount
+from hack.nodelab.network import NodeNetwork
+from hack.nodelab.power import end_all
 from hack.nodelab.settings import NODE_ADDRESS, Identity
 
 from vacate.embedded.bootstrap import identities
@@ -33,19 +36,43 @@ class Node:
     """The programs run in the chroot; they are children of the process that starts them."""
 
     def __init__(
-        self, identity: Identity, chroot: Chroot, programs: Path, plane: ControlPlane, bus: Path | None = None
+        self,
+        identity: Identity,
+        chroot: Chroot,
+        programs: Path,
+        plane: ControlPlane,
+        *,
+        bus: Path | None = None,
+        network: NodeNetwork | None = None,
     ) -> None:
         self.identity = identity
         self._chroot = chroot
         self._programs = programs
         self._plane = plane
         self._bus = bus
+        self._network = network
         self._credentials = self._own_credentials()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, images: Sequence[Path]) -> None:
         """Start its programs; KubeError with the end of a log where one does not run."""
         self._prepare()
+        self._run(images)
+
+    def switch_off(self) -> None:
+        """As a power cut: of a further node nothing goes on, containers included. Its disk stays."""
+        assert self._network is not None
+        end_all(self._network.identity, self._network.keeper)
+        for child in self._children.values():
+            child.wait(_START_SECONDS)
+        self._children.clear()
+
+    def switch_on(self) -> None:
+        """Start its programs again, after a boot."""
+        self._boot()
+        self._run([])
+
+    def _run(self, images: Sequence[Path]) -> None:
         self._begin("containerd", ["containerd"])
         self._wait("containerd", self._containerd_failure)
         for image in images:
@@ -98,7 +125,12 @@ class Node:
         for name, value in settings.KERNEL_SETTINGS.items():
             setting = self._write(f"kernel-settings/{name}", f"{value}\n")
             mount("--bind", chroot.inside(setting), chroot.root / "proc/sys" / name)
+        mount("--bind", self._boot(), chroot.root / "proc/sys/kernel/random/boot_id")
         chroot.close()
+
+    def _boot(self) -> Path:
+        """Each machine has boots of its own."""
+        return self._chroot.inside(self._write("kernel-settings/boot_id", f"{uuid.uuid4()}\n"))
 
     def _write(self, name: str, text: str) -> Path:
         path = Path("/") / name

@@ -126,6 +126,7 @@ def kubelet(credentials: NodeCredentials, node: Identity = FIRST) -> dict[str, A
         # A change of a pod is written at once, and a mounted object is read again soon.
         "syncFrequency": "10s",
         "nodeStatusUpdateFrequency": "4s",
+        "nodeLeaseDurationSeconds": 8,  # renewed every 2 s
     }
 
 
