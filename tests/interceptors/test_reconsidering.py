@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 
 import pytest
@@ -18,8 +19,10 @@ from vacate.api.kinds import (
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
+    Kind,
 )
 from vacate.api.objects import Obj
+from vacate.interceptors.surge.reconsidering import MAX_PAUSE
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
@@ -128,5 +131,49 @@ def test_a_surge_without_room_ends_when_the_budget_opens(spec: Obj) -> None:
         await surge_without_room(world, hours=0.1)
         await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": spec}, "default")
         await world.until(lambda: phase(world) == "Drained", 30.0)
+
+    in_world(body)
+
+
+class Resetter:
+    """A program that keeps a field at 1, as a GitOps agent or an autoscaler of another kind does."""
+
+    def __init__(self, world: World, kind: Kind, field: str) -> None:
+        self._world, self._kind, self._field = world, kind, field
+        self.resets: list[float] = []
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        client = self._world.client_of("gitops")
+        while True:
+            found = await client.get(self._kind, "web", "default")
+            if found["spec"][self._field] != 1:
+                await client.patch(self._kind, "web", {"spec": {self._field: 1}}, "default")
+                self.resets.append(self._world.sim.loop.time())
+            await self._world.sim.clock.sleep(1.0)
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [(DEPLOYMENTS, "replicas"), (HORIZONTALPODAUTOSCALERS, "minReplicas")]
+)
+def test_a_count_that_is_set_back_each_time_is_tried_ever_more_rarely(kind: Kind, field: str) -> None:
+    async def body(world: World) -> None:
+        slow = {"metadata": {"annotations": {"sim.vacate.dev/ready-seconds": "5"}}}
+        (old,) = await (moving(world, template=slow) if kind is DEPLOYMENTS else autoscaled(world, 1, most=3))
+        program = Resetter(world, kind, field)
+        node = await blocked_drain(world, old)
+        await world.sim.clock.sleep(1200.0)
+        pauses = [now - before for before, now in pairwise(program.resets)]
+        assert len(pauses) < 20, pauses
+        assert max(pauses) > MAX_PAUSE
+        (held,) = (await world.client.get(NODEMAINTENANCES, "kernel"))["status"]["blockers"]
+        assert f"{field} of {kind.kind} web is set back by another program" in held["message"]
+        assert f"kubectl get {kind.singular} web -n default -o yaml --show-managed-fields" in held["message"]
+        assert f"vacate retry {old['metadata']['name']} -n default" in held["remedy"]
+        program.stop()
+        await drained(world, node, MAX_PAUSE + 60.0)
 
     in_world(body)

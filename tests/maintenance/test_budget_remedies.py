@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import msgspec
 import pytest
 
-from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.maintenance.blockers import budget_remedy
+from vacate.api.types import ObjectMeta, Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.policy import PodDisruptionBudgetSpec
+from vacate.eviction.records.history import PastTurn, TurnResult, write_history
+from vacate.maintenance.blockers import blocking, budget_remedy
 
 pytestmark = pytest.mark.unit
 
@@ -62,3 +67,53 @@ def test_what_the_workload_can_opt_in_to_comes_first(
     meta = {"namespace": "shop", "labels": labels, "annotations": annotations, "ownerReferences": [by]}
     pod = msgspec.convert({"metadata": meta}, Pod)
     assert remedy in budget_remedy(pod, _budget(pods, pods, pods))
+
+
+@pytest.mark.parametrize(
+    ("result", "shown", "remedy"),
+    [
+        ("failed", "backup.example.com failed: no disk.", "vacate retry db-0 -n shop; or disruption budget"),
+        ("never-responded", "backup.example.com timed out: no disk.", "vacate retry db-0 -n shop; or"),
+        ("completed", "", PREPARED),
+    ],
+)
+def test_an_opt_in_for_prepared_pods_is_proposed_for_prepared_pods_only(
+    result: str, shown: str, remedy: str
+) -> None:
+    """It may be set already, and would not help."""
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    owner = {"kind": "StatefulSet", "name": "db", "controller": True}
+    meta = {
+        "name": "db-0", "namespace": "shop", "labels": {"app": "db"}, "annotations": HOOK,
+        "ownerReferences": [owner],
+    }  # fmt: skip
+    history = write_history([PastTurn("backup.example.com", now, TurnResult(result), now, "no disk")])
+    conditions = [
+        {"type": "InterceptorAssigned", "status": "True", "message": history},
+        {"type": "Progressing", "status": "True", "reason": "Blocked"},
+    ]
+    status = {
+        "activeInterceptorName": "backup.example.com",
+        "activeInterceptorCompleted": True,
+        "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+        "conditions": conditions,
+        "podEvictionStatus": {"failedAPIEvictionCounter": 3},
+    }
+    request = {
+        "metadata": {"name": "u", "namespace": "shop"},
+        "spec": {"interceptors": [{"name": "backup.example.com"}]},
+        "status": status,
+    }
+    selecting = {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}}
+    budget = msgspec.structs.replace(
+        _budget(1, 1, 1),
+        metadata=ObjectMeta(name="web", namespace="shop"),
+        spec=msgspec.convert(selecting, PodDisruptionBudgetSpec),
+    )
+    held = blocking(
+        msgspec.convert({"metadata": meta}, Pod), msgspec.convert(request, EvictionRequest), [budget], now
+    )
+    assert held is not None
+    assert shown in held.message
+    assert remedy in held.remedy
+    assert (PREPARED in held.remedy) == (result == "completed")

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import click
@@ -22,11 +23,12 @@ from vacate.cli.common.connection import (
     is_unknown_path,
 )
 from vacate.cli.common.events import note_node
-from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.exitcodes import end, interrupted
 from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
+from vacate.cli.push import json_option, pushed
 from vacate.controllers.fencing.manual import ManualFence
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
@@ -115,11 +117,12 @@ def _share(text: str) -> int | str:
 @click.option(
     "--request", metavar="REASON", help="Ask the node's FencingPolicy to fence it, whatever pods it has."
 )
+@json_option
 @cluster_scope_options
 def fence(
     node: str, agent: str | None, file: Path | None, secret: str | None, mechanism: str | None,
     min_healthy: int | str, max_fenced: int, agent_timeout: dt.timedelta, retry: bool, undo: bool,
-    dry_run: bool, approve: bool, request: str | None, reach: Connection,
+    dry_run: bool, approve: bool, request: str | None, output: str | None, reach: Connection,
 ) -> None:  # fmt: skip
     """Power an unreachable node off, and release its pods when it is off.
 
@@ -141,7 +144,7 @@ def fence(
             "--request go by the FencingPolicy."
         )
     if approve or request is not None:
-        _mark(node, agent, approve, request, reach)
+        _mark(node, agent, approve, request, output, reach)
         return
     if agent is None and not undo:
         raise click.UsageError("Name the fence agent with --agent, such as fence_redfish.")
@@ -150,46 +153,56 @@ def fence(
     program = find_program(agent) if agent is not None else ""
     limits, seconds = FencingLimits(min_healthy, max_fenced), agent_timeout.total_seconds()
 
-    async def work() -> None:
+    async def work(cluster: Cluster) -> str:
+        machine = await _agent(cluster, program, file, secret, seconds) if program else None
+        await read_node(cluster, node)  # the agent is asked only about a node that exists
+        user = await cluster_user(cluster) or "a user"
+        owner = f"vacate fence {system_entropy().uid()[:8]} of {user}"
+        fencing = ManualFence(
+            cluster.client, cluster.clock, machine, limits, owner, mechanism or POWER, math.ceil(seconds),
+            lambda line: terminal.echo(line, err=True),
+        )  # fmt: skip
+        if dry_run and machine is not None:
+            return await _try(fencing, machine, node)
+        if undo:
+            return await _undo(cluster, fencing, node, user)
+        return await _fence(cluster, fencing, node, user, retry=retry)
+
+    _run(node, work, output, reach)
+
+
+def _run(node: str, work: Callable[[Cluster], Awaitable[str]], output: str | None, reach: Connection) -> None:
+    """Do it, and print what was done, or why not."""
+    codes: list[int] = []
+
+    async def main() -> None:
         async with connected(reach) as cluster:
-            machine = await _agent(cluster, program, file, secret, seconds) if program else None
-            await read_node(cluster, node)  # the agent is asked only about a node that exists
-            user = await cluster_user(cluster) or "a user"
-            owner = f"vacate fence {system_entropy().uid()[:8]} of {user}"
-            fencing = ManualFence(
-                cluster.client, cluster.clock, machine, limits, owner, mechanism or POWER, math.ceil(seconds),
-                lambda line: terminal.echo(line, err=True),
-            )  # fmt: skip
-            if dry_run and machine is not None:
-                await _try(fencing, machine, node)
-            elif undo:
-                await _undo(cluster, fencing, node, user)
-            else:
-                await _fence(cluster, fencing, node, user, retry=retry)
+            codes.extend(await pushed((node,), lambda _: work(cluster), output))
 
-    if run_until_signalled(work):
+    if run_until_signalled(main):
         interrupted()
+    end(codes)
 
 
-def _mark(node: str, agent: str | None, approve: bool, request: str | None, reach: Connection) -> None:
+def _mark(
+    node: str, agent: str | None, approve: bool, request: str | None, output: str | None, reach: Connection
+) -> None:
     if agent is not None or (approve and request is not None):
         raise click.UsageError(
             "--approve and --request are for FencingPolicies: give one of them, and no --agent."
         )
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            found = await read_node(cluster, node)
-            await _check_policy(cluster, found)
-            patch, message = approval_patch(found) if approve else request_patch(found, request or "")
-            await cluster.client.patch(NODES, node, patch)
-            user = await cluster_user(cluster) or "a user of vacate fence"
-            reason = "FenceApproved" if approve else "FenceRequested"
-            await _note(cluster, node, reason, f"{user}: {message}", warning=True)
-            terminal.echo(f"node/{node}: {message}")
+    async def work(cluster: Cluster) -> str:
+        found = await read_node(cluster, node)
+        await _check_policy(cluster, found)
+        patch, message = approval_patch(found) if approve else request_patch(found, request or "")
+        await cluster.client.patch(NODES, node, patch)
+        user = await cluster_user(cluster) or "a user of vacate fence"
+        reason = "FenceApproved" if approve else "FenceRequested"
+        await _note(cluster, node, reason, f"{user}: {message}", warning=True)
+        return f"node/{node}: {message}"
 
-    if run_until_signalled(work):
-        interrupted()
+    _run(node, work, output, reach)
 
 
 async def _check_policy(cluster: Cluster, node: Node) -> None:
@@ -207,7 +220,7 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
         )
 
 
-async def _fence(cluster: Cluster, fencing: ManualFence, node: str, user: str, *, retry: bool) -> None:
+async def _fence(cluster: Cluster, fencing: ManualFence, node: str, user: str, *, retry: bool) -> str:
     try:
         await fencing.fence(node, retry=retry)
     except FencingFailed as error:
@@ -218,14 +231,14 @@ async def _fence(cluster: Cluster, fencing: ManualFence, node: str, user: str, *
     else:
         did, state = "switched the node off", "is off"
     await _note(cluster, node, "Fenced", f"{user} {did}; its pods are released.")
-    terminal.echo(f"node/{node} {state} and out of service: its pods are released")
+    return f"node/{node} {state} and out of service: its pods are released"
 
 
-async def _undo(cluster: Cluster, fencing: ManualFence, node: str, user: str) -> None:
+async def _undo(cluster: Cluster, fencing: ManualFence, node: str, user: str) -> str:
     done = await fencing.unfence(node)
     await _note(cluster, node, "Unfenced", f"{user} {done.did}.")
     found = await cluster.client.get(NODES, node, into=Node)
-    terminal.echo(f"node/{node} {done.state} and {scheduling(found)}")
+    return f"node/{node} {done.state} and {scheduling(found)}"
 
 
 def scheduling(node: Node) -> str:
@@ -235,13 +248,13 @@ def scheduling(node: Node) -> str:
     return "takes pods" if readiness(node) == "True" else "takes pods once it is Ready"
 
 
-async def _try(fencing: ManualFence, machine: FenceAgent, node: str) -> None:
+async def _try(fencing: ManualFence, machine: FenceAgent, node: str) -> str:
     await fencing.check(node)
     status = await machine.status()
     if status.state is PowerState.UNKNOWN:
         raise FencingFailed(f"the agent cannot read the status of the machine: {status.message}")
     what = "storage" if fencing.by_storage else "machine"
-    terminal.echo(f"node/{node} may be fenced; the agent says that its {what} is {status.state} (dry run)")
+    return f"node/{node} may be fenced; the agent says that its {what} is {status.state} (dry run)"
 
 
 async def _agent(

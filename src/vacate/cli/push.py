@@ -45,7 +45,7 @@ _DRAINS = ("nodemaintenance/", "nodemaintenances/", "drain/")
 _PODS = ("pod/", "pods/", "po/")
 
 
-_json_option = click.option(
+json_option = click.option(
     "-o", "--output", type=click.Choice([JSON]), default=None, help="Print a JSON object for each target."
 )
 
@@ -96,7 +96,7 @@ def retried(text: str) -> str:
     "targets", type=retried, shell_complete=complete_pods, nargs=-1, required=True, metavar="POD|NODE|DRAIN…"
 )
 @cluster_options
-@_json_option
+@json_option
 def retry(targets: tuple[str, ...], reach: Connection, output: str | None) -> None:
     """Try blocked evictions again at once.
 
@@ -124,7 +124,7 @@ def retry(targets: tuple[str, ...], reach: Connection, output: str | None) -> No
 @click.argument("pod", type=pod_name, shell_complete=complete_pods)
 @click.argument("interceptor", type=subdomain)
 @cluster_options
-@_json_option
+@json_option
 def skip(pod: str, interceptor: str, reach: Connection, output: str | None) -> None:
     """End the turn of an interceptor that does not respond.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
@@ -51,6 +52,29 @@ class SharedHandlers(Generic[H]):
 
 REFUSALS = SharedHandlers(WriteRefusals)
 """What the controllers that write for turns cannot write: the turns report it."""
+
+
+class GiveWays:
+    """How often each object was changed by others during a surge, by its UID.
+
+    The controllers that write count it, and the turns read it: a turn that only looked now and then would not
+    see a surge that was set back and begun again in between.
+    """
+
+    def __init__(self, deps: Deps) -> None:
+        self.informers = deps.informers
+        self._counts = Counter[str]()
+
+    def note(self, uid: str) -> None:
+        """Another program has changed what we had set, and the surge has ended."""
+        self._counts[uid] += 1
+
+    def of(self, uid: str) -> int:
+        """How often, since this process began."""
+        return self._counts[uid]
+
+
+GIVE_WAYS = SharedHandlers(GiveWays)
 
 
 def steady_moment(clock: PassiveClock) -> dt.datetime:

@@ -17,7 +17,7 @@ from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, has_responded, shown_stage
 from vacate.maintenance.pods import Verdict
 from vacate.maintenance.turns import Turns
-from vacate.views.budgets import allowance_of, covering, never_allows, opt_in
+from vacate.views.budgets import allowance_of, covering, never_allows, opt_in, unprepared_by
 from vacate.views.phrases import counted, listed
 from vacate.views.refusals import refusal_of
 
@@ -260,11 +260,18 @@ def _refused(
     awaited = [
         one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
     ]
-    remedy = budget_remedy(pod, found[0], awaited)
-    return blocker(pod, "DisruptionBudget", allowance_of(found[0]), remedy, names[0])
+    message, remedy = allowance_of(found[0]), budget_remedy(pod, found[0], awaited, request)
+    if (turn := unprepared_by(pod, request)) is not None:
+        message, remedy = f"{message} {turn[0]}", f"{turn[1]}; or {remedy}"
+    return blocker(pod, "DisruptionBudget", message, remedy, names[0])
 
 
-def budget_remedy(pod: Pod, budget: PodDisruptionBudget, unscheduled: Sequence[str] = ()) -> str:
+def budget_remedy(
+    pod: Pod,
+    budget: PodDisruptionBudget,
+    unscheduled: Sequence[str] = (),
+    request: EvictionRequest | None = None,
+) -> str:
     """What would let the pod go that a budget holds, some of whose pods may have no node."""
     status, name = budget.status, budget.metadata.name
     if budget.spec.min_available is None and budget.spec.max_unavailable is None:
@@ -275,7 +282,7 @@ def budget_remedy(pod: Pod, budget: PodDisruptionBudget, unscheduled: Sequence[s
     if never_allows(budget):
         count = status.expected_pods
         pods = "its only pod" if count == 1 else f"all of its {count} pods"
-        way = opt_in(pod, budget)
+        way = opt_in(pod, budget, request)
         first = f"{way[0]}: {way[1]}; or " if way else ""
         return (
             f"disruption budget {name} needs {pods} healthy and never allows an eviction: {first}"

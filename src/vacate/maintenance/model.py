@@ -56,7 +56,7 @@ class Environment:
     others: Sequence[Turn] = ()  # the nodes that other maintenances drain now
     limits: Limits = field(default_factory=Limits)  # of the installation
     node_count: int = 0  # of the cluster
-    forced: Mapping[str, int] = field(default_factory=dict)  # by node: removed so, and not in the status yet
+    forced: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by node: pods that no status has yet
     since: Mapping[BlockerKey, dt.datetime] = field(default_factory=dict)  # of what was reported last
 
     def dated(self, blocker: Blocker, now: dt.datetime) -> Blocker:

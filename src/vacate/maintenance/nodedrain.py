@@ -104,6 +104,7 @@ def drain_node(
     # only what is left after the cordon counts, and the controller asks the API server for it.
     closed = row.phase == DRAINED or (claimed and row.name not in plan.starts)
     phase = BLOCKED if found else DRAINING if left or not closed else DRAINED
+    forced = around.forced.get(row.name, ())
     return NodeProgress(
         name=row.name,
         uid=row.uid,
@@ -111,7 +112,8 @@ def drain_node(
         pods_total=total,
         pods_evicted=gone,
         pods_ignored=len(staying),
-        pods_forced=row.pods_forced + around.forced.get(row.name, 0),
+        pods_forced=row.pods_forced + len(forced),
+        forced_pods=[*row.forced_pods, *forced],
         percent=percent_of(gone, total),
         start_time=row.start_time,
         deadline_time=deadline,

@@ -125,6 +125,7 @@ def _row(row: NodeProgress, phase: str, *, message: str, drained: dt.datetime | 
         pods_total=row.pods_total,
         pods_evicted=row.pods_evicted,
         pods_forced=row.pods_forced,
+        forced_pods=row.forced_pods,
         percent=row.percent,
         drained_time=drained,
         message=message,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from vacate.api.times import after
-from vacate.api.types.nodemaintenance import DRAINED, NOT_FOUND, REPLACED, NodeProgress
+from vacate.api.types.nodemaintenance import DRAINED, MAX_FORCED, NOT_FOUND, REPLACED, NodeProgress
 
 MIN_ESTIMATE_CHANGE = 0.1
 """Estimates that moved by less than this part of the time left are not worth a write."""
@@ -37,6 +37,7 @@ def plausible(row: NodeProgress, created: dt.datetime | None, now: dt.datetime) 
         pods_total=_within(row.pods_total, MAX_PODS),
         pods_evicted=_within(row.pods_evicted, MAX_PODS),
         pods_forced=_within(row.pods_forced, MAX_PODS),
+        forced_pods=row.forced_pods[:MAX_FORCED],
         percent=_within(row.percent, 100),
         start_time=start,
     )

@@ -18,6 +18,7 @@ from vacate.api.types.nodemaintenance import (
     DRAINING,
     MAX_BLOCKERS,
     MAX_CONDITIONS,
+    MAX_FORCED,
     MAX_NODES,
     PENDING,
     UNDOING,
@@ -35,7 +36,7 @@ CONDITIONS = (DRAINING, DRAINED, BLOCKED)
 
 def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> NodeMaintenanceStatus:
     """The status to write."""
-    rows = plan.rows[:MAX_NODES]
+    rows = _within_names(plan.rows[:MAX_NODES])
     phase = _phase(rows, blocked=bool(plan.blockers))
     done = sum(1 for row in rows if is_done(row))
     finishes = [row.estimated_finish_time for row in rows if row.estimated_finish_time is not None]
@@ -56,6 +57,17 @@ def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> Nod
         blockers_total=len(plan.blockers),
         conditions=_conditions(maintenance, phase, message, bool(plan.blockers), now),
     )
+
+
+def _within_names(rows: Sequence[NodeProgress]) -> list[NodeProgress]:
+    """The rows with as many names of pods as a status may have; the counts tell of the others."""
+    left, found = MAX_FORCED, []
+    for row in rows:
+        kept = row.forced_pods[:left]
+        left -= len(kept)
+        same = len(kept) == len(row.forced_pods)
+        found.append(row if same else msgspec.structs.replace(row, forced_pods=kept))
+    return found
 
 
 def newly_drained(maintenance: NodeMaintenance, plan: Plan) -> list[str]:

@@ -10,14 +10,17 @@ from enum import Enum
 import msgspec
 
 from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OPT_IN
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
+from vacate.eviction.dialects.turn_conditions import is_prepared, unsuccessful_turns
+from vacate.eviction.records.history import PastTurn, TurnResult
 from vacate.eviction.registration import registered_names, registering_part
 from vacate.kube.budgets import selects
 from vacate.kube.eviction import check_eviction
-from vacate.views.phrases import command_line, counted
+from vacate.views.phrases import command_line, counted, listed
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
 
@@ -67,10 +70,13 @@ def never_allows(budget: PodDisruptionBudget) -> bool:
     return budget.status.expected_pods <= budget.status.desired_healthy
 
 
-def opt_in(pod: Pod, budget: PodDisruptionBudget) -> tuple[str, str] | None:
+def opt_in(
+    pod: Pod, budget: PodDisruptionBudget, request: EvictionRequest | None = None
+) -> tuple[str, str] | None:
     """What the workload of a pod can opt in to, where its budget never allows an eviction.
 
-    That is a phrase and the command; None for other workloads, and for pods that are registered already.
+    That is a phrase and the command; None for other workloads, for pods that are registered already, and for
+    pods that their interceptors have not prepared: to let prepared pods go would change nothing.
     """
     owner, meta = pod.metadata.controller, pod.metadata
     if owner is None or not never_allows(budget):
@@ -83,11 +89,34 @@ def opt_in(pod: Pod, budget: PodDisruptionBudget) -> tuple[str, str] | None:
             return None
         words = "deployment", stem, f"{OPT_IN}=true"
         return "start a replacement first", command_line("kubectl", "annotate", *words, "-n", meta.namespace)
-    if owner.kind == "StatefulSet" and registered and budget.status.expected_pods == 1:
+    prepared = request is None or is_prepared(request)
+    if owner.kind == "StatefulSet" and registered and prepared and budget.status.expected_pods == 1:
         words = "statefulset", owner.name, f"{DELETE_PREPARED}=true"
         command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
         return "let it be deleted once its interceptors have prepared it", command
     return None
+
+
+def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, str] | None:
+    """Which interceptors have not prepared a pod that a budget holds, and what helps; None where each has.
+
+    That is a text and a phrase.
+    """
+    turns, meta = unsuccessful_turns(request), pod.metadata
+    if not turns:
+        return None
+    retry = command_line("vacate", "retry", meta.name, "-n", meta.namespace)
+    names = listed([turn.interceptor for turn in turns])
+    return (
+        " ".join(map(_ended, turns)),
+        f"remove what kept {names} from preparing the pod, for another turn at once: {retry}",
+    )
+
+
+def _ended(turn: PastTurn) -> str:
+    how = turn.result.value if turn.result in (TurnResult.DECLINED, TurnResult.FAILED) else "timed out"
+    because = f": {turn.message.rstrip('.')}" if turn.message else ""
+    return f"{turn.interceptor} {how}{because}."
 
 
 def covering(

@@ -121,7 +121,7 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     )
     if len(names) > 1:
         return Remedy("Change the budgets so that only one of them selects the pod.", look), past
-    way = opt_in(inputs.pod, inputs.budgets[0]) if inputs.pod is not None else None
+    way = opt_in(inputs.pod, inputs.budgets[0], inputs.request) if inputs.pod is not None else None
     return (
         *((Remedy(advice(way[0]), way[1]),) if way else ()),
         Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look),

@@ -293,6 +293,7 @@ def test_pods_left_at_the_deadline_are_deleted_where_that_is_wanted() -> None:
         assert world.find(PODS, "p", "default") is None
         await world.until(lambda: events_of(world, target["metadata"]["name"], "DeletedAtDeadline"))
         assert (status(world)["podsForced"], status(world)["nodes"][0]["podsForced"]) == (1, 1)
+        assert status(world)["nodes"][0]["forcedPods"] == ["default/p"]
         assert world.server.metrics.registry.get_sample_value(*DELETED) == 1
 
     in_world(body)

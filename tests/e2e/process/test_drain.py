@@ -88,6 +88,30 @@ def test_events_for_programs(lab: Lab) -> None:
     assert events[-2]["phase"] == "Drained"
 
 
+def test_a_pod_that_is_deleted_at_the_deadline_is_not_called_evicted(lab: Lab) -> None:
+    lab.pod("forced", BACKUP, nodeName="node-5")
+    body = {
+        "apiVersion": "vacate.dev/v1alpha1",
+        "kind": "NodeMaintenance",
+        "metadata": {"name": "firm"},
+        "spec": {
+            "nodes": ["node-5"],
+            "deadlineSeconds": 1,
+            "onDeadline": "Delete",
+            "pods": {"unmanagedPods": "Evict"},
+        },
+    }
+    lab.https.create("/apis/vacate.dev/v1alpha1/nodemaintenances", body)
+    done = lab.vacate("drain", "--follow", "firm", "--timeout", "100s", "-o", "json")
+    assert done.code == 0, done.err
+    end = json.loads(done.out.splitlines()[-1])
+    removed = "removed past its disruption budgets or interceptors"
+    assert end["pods"] == [{"pod": "default/forced", "outcome": removed}]
+    again = lab.vacate("drain", "--follow", "firm")
+    assert f"pod/default/forced {removed}" in again.out.splitlines()
+    assert lab.vacate("drain", "--cancel", "firm").code == 0
+
+
 def test_json_output_names_the_drain_that_was_begun_or_cancelled(lab: Lab) -> None:
     begun = lab.vacate("drain", "node-4", "--force", "--detach", "-o", "json")
     ended = lab.vacate("drain", "--cancel", "drain-node-4", "-o", "json")

@@ -96,6 +96,11 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     assert (tried.code, tried.out) == (
         0, "node/lost may be fenced; the agent says that its machine is on (dry run)\n",
     )  # fmt: skip
+    shown = lab.vacate(*fence, "--dry-run", "-o", "json")
+    assert json.loads(shown.out) == {"target": "lost", "done": True, "message": tried.out.strip()}
+    refused = lab.vacate("fence", "lost", "--approve", "-o", "json")
+    assert (refused.code, json.loads(refused.out)["done"]) == (1, False)
+    assert "no FencingPolicy selects node lost" in json.loads(refused.out)["message"]
     failed = lab.vacate(*fence)
     assert failed.code == 1
     assert "is not known to be off" in failed.err

@@ -39,6 +39,7 @@ REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind)
 
 MAX_NODES = 1000
 MAX_BLOCKERS = 50
+MAX_FORCED = 1000
 MAX_CONDITIONS = 20
 MAX_NAME = 200
 MAX_REASON = 1024
@@ -226,6 +227,13 @@ class NodeProgress(Projection, frozen=True):
             "deadline, or evicted without a request that a finalizer holds."
         ),
     ] = 0
+    forced_pods: Annotated[
+        list[Annotated[str, described("", maxLength=507)]],
+        described(
+            "Those pods, as NAMESPACE/NAME: the first 1000 of a maintenance.",
+            maxItems=MAX_FORCED,
+        ),
+    ] = msgspec.field(default_factory=list)
     percent: Annotated[Int32, described("Progress in percent, 0 to 100.")] = 0
     start_time: Annotated[dt.datetime | None, described("When the node's turn came.")] = None
     deadline_time: Annotated[dt.datetime | None, described("When the deadline of the node expires.")] = None

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _TICK_SECONDS = 1.0
 _PREPARING = 8
 _EVICTED, _UNDER_WAY = "evicted", "is being evicted"  # outcomes of pods
+_FORCED = "removed past its disruption budgets or interceptors"
 _STEP = 10  # percent between two lines of a pipe
 
 
@@ -201,7 +202,10 @@ class Follower:
             self._ends = {
                 pod: _EVICTED if outcome == _UNDER_WAY else outcome for pod, outcome in self._ends.items()
             }
-        pods = [{"pod": pod, "outcome": outcome} for pod, outcome in sorted(self._ends.items())]
+        rows = last.status.nodes if last is not None else []
+        # A pod whose request is pinned, or was never accepted, may have no request of its own in this drain.
+        ends = self._ends | {pod: _FORCED for row in rows for pod in row.forced_pods}
+        pods = [{"pod": pod, "outcome": outcome} for pod, outcome in sorted(ends.items())]
         if self._output == JSON:
             self._write_event("end", result=end, pods=pods)
             return

@@ -20,8 +20,8 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts, failures
-from vacate.controllers.eviction.ownbudget import is_prepared
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.kube.budgets import allowed
 from vacate.runtime.reconcile import Key

@@ -8,13 +8,13 @@ from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASET
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.metrics import OpenRequests
-from vacate.controllers.eviction.ownbudget import is_prepared
 from vacate.controllers.eviction.reconciler import EvictionRequests
 from vacate.controllers.eviction.totals import RequestTotals
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import served_dialects
+from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.registration import registering
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps

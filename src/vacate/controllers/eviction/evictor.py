@@ -13,11 +13,12 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
-from vacate.controllers.eviction.ownbudget import is_allowed, is_alone, is_prepared
+from vacate.controllers.eviction.ownbudget import is_allowed, is_alone
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, is_by_budget, why_refused
 from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.records import events
 from vacate.eviction.records.patches import refusal_patch
 from vacate.metrics import BYPASSES

@@ -17,25 +17,13 @@ from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import OwnerReference
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.client.client import Client
 from vacate.errors import ApiError
-from vacate.eviction.dialects.turn_conditions import past_turns
-from vacate.eviction.records.history import TurnResult
 
 _KINDS = {one.kind: one for one in (STATEFULSETS, REPLICASETS, DEPLOYMENTS)}
-
-
-def is_prepared(request: EvictionRequest) -> bool:
-    """Whether every interceptor had its turn, none failed or timed out, and one at least prepared the pod."""
-    ended = {turn.interceptor: turn.result for turn in past_turns(request)}
-    names = [one.name for one in request.spec.interceptors]
-    results = [ended.get(name) for name in names]
-    good = (TurnResult.COMPLETED, TurnResult.DECLINED)
-    return TurnResult.COMPLETED in results and all(one in good for one in results)
 
 
 def is_alone(pod: Pod, pods: Reader[Pod], budgets: Reader[PodDisruptionBudget]) -> bool:

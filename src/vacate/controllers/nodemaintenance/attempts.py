@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -42,7 +41,7 @@ class Attempts:
     evictions: dict[str, Attempt] = field(default_factory=dict)  # past a request that cannot be replaced
     withdrawals: dict[str, str] = field(default_factory=dict)  # by namespace/pod
     nodes: dict[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
-    forced: Counter[str] = field(default_factory=Counter)  # by node: pods that no status counts yet
+    forced: dict[str, list[str]] = field(default_factory=dict)  # by node: pods that no status has yet
     blockers: list[Blocker] | None = None  # all that were reported last; a status has only the first
     claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
     empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left

@@ -218,7 +218,7 @@ class NodeMaintenances:
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
-            forced=dict(attempts.forced),
+            forced={node: tuple(pods) for node, pods in attempts.forced.items()},
             since=known_since(
                 attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
             ),
@@ -256,7 +256,8 @@ class NodeMaintenances:
 
     def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
         """A pod was removed past what protects it: on record, in the status and in a metric."""
-        attempts.forced[pod.spec.node_name] += 1
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        attempts.forced.setdefault(pod.spec.node_name, []).append(name)
         self._deps.metrics.bypasses.labels(cause).inc()
         self._deps.recorder.record(note)
 

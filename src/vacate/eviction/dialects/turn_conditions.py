@@ -21,6 +21,12 @@ from vacate.eviction.records.reader import assigned, has_responded, process_of
 MESSAGE_LENGTH = 256
 """How much of an interceptor's last message the history keeps."""
 
+_UNSUCCESSFUL = (
+    TurnResult.DECLINED,
+    TurnResult.FAILED,
+    TurnResult.TIMED_OUT,
+    TurnResult.NEVER_RESPONDED,
+)
 _ATTEMPT = re.compile(r"Attempt (\d{1,6}) of (\d{1,6}) failed\b")
 
 
@@ -102,6 +108,19 @@ def past_turns(request: EvictionRequest) -> list[PastTurn]:
     """The recorded turns that have ended, oldest first."""
     found = assigned(request)
     return read_history(found.message) if found else []
+
+
+def is_prepared(request: EvictionRequest) -> bool:
+    """Whether every interceptor had its turn, none failed or timed out, and one at least prepared the pod."""
+    ended = {turn.interceptor: turn.result for turn in past_turns(request)}
+    results = [ended.get(one.name) for one in request.spec.interceptors]
+    good = (TurnResult.COMPLETED, TurnResult.DECLINED)
+    return TurnResult.COMPLETED in results and all(one in good for one in results)
+
+
+def unsuccessful_turns(request: EvictionRequest) -> list[PastTurn]:
+    """The turns that have not prepared the pod, oldest first."""
+    return [turn for turn in past_turns(request) if turn.result in _UNSUCCESSFUL]
 
 
 def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None:

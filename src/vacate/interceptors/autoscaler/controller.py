@@ -19,11 +19,11 @@ from vacate.interceptors.autoscaler import events
 from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step, WriteFloor, plan
 from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
-from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record
+from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record, writers
 from vacate.interceptors.surge.view import pod_uid
-from vacate.interceptors.turns import REFUSALS
+from vacate.interceptors.turns import GIVE_WAYS, REFUSALS
 from vacate.kube.deletionorder import is_active
-from vacate.kube.floors import FloorRecord, floor_record_of
+from vacate.kube.floors import FloorRecord, floor_record_of, is_raised
 from vacate.kube.patches import guarded
 from vacate.kube.surge import SURGE, is_covered, is_settled
 from vacate.kube.surgepods import naming_earlier, surplus_pods
@@ -60,6 +60,7 @@ class FloorController:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = REFUSALS.of(deps)
+        self._give_ways = GIVE_WAYS.of(deps)
         self._records: dict[Key, FloorRecord] = {}  # of autoscalers that are raised, should one be deleted
         self._open: dict[Key, None] = {}
         self.view = AutoscalerView(deps)
@@ -115,6 +116,7 @@ class FloorController:
         step: Step = plan(autoscaler, deployment, requested, running, now, covered=covered)
         if isinstance(step, WriteFloor) and record is not None and not await self._is_ours(autoscaler):
             step = Remove(gave_way=True)
+        changed = record is not None and bool(record.surge.pods) and not is_raised(autoscaler, record)
         match step:
             case WriteFloor():
                 await self._write(autoscaler, deployment, step, pods, now)
@@ -124,6 +126,8 @@ class FloorController:
                 await self._remove(autoscaler, deployment, gave_way=gave_way)
             case BringBack() | Nothing():
                 return
+        if changed and not isinstance(step, BringBack):
+            self._give_ways.note(autoscaler.metadata.uid)
 
     async def _is_ours(self, autoscaler: HorizontalPodAutoscaler) -> bool:
         client, kind = self._deps.client, HORIZONTALPODAUTOSCALERS
@@ -176,9 +180,10 @@ class FloorController:
         """Remove the record, last of all. The user's next server-side apply meets no conflict, on either."""
         if deployment is not None:
             await remove_manager(self._deps.client, DEPLOYMENTS, deployment.metadata)
-        await remove_record(self._deps.client, HORIZONTALPODAUTOSCALERS, autoscaler.metadata)
+        found = await remove_record(self._deps.client, HORIZONTALPODAUTOSCALERS, autoscaler.metadata)
         if gave_way:
-            self._note(autoscaler, WARNING, "SurgeGaveWay", events.gave_way(autoscaler))
+            by = writers(found, "minReplicas")
+            self._note(autoscaler, WARNING, "SurgeGaveWay", events.gave_way(autoscaler, by))
 
     async def _after_deletion(self, key: Key) -> None:
         """The record went with the autoscaler: bring back the count that only its floor had caused."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.kinds import HORIZONTALPODAUTOSCALERS
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.decision import (
-    MAX_GIVE_WAYS,
     UNPLACED_LIMIT,
     WaitState,
     is_overdue,
     is_unplaced,
     missing_replacement,
+    set_back,
     unless_held,
 )
 from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
@@ -67,8 +68,8 @@ def decide(
     subject = f"HorizontalPodAutoscaler {autoscaler.metadata.name}"
     if why := unsupported_floor(autoscaler, deployment):
         return Declined(f"{subject}: {why}")
-    if waited.gave_way >= MAX_GIVE_WAYS:
-        return Declined(f"{subject}: minReplicas is changed by others during the surge")
+    if why := set_back(HORIZONTALPODAUTOSCALERS, autoscaler.metadata, "minReplicas", waited, again=again):
+        return Declined(why)
     record = floor_record_of(autoscaler)
     if record is None or not is_raised(autoscaler, record) or uid not in record.surge.pods:
         return _outside(subject, autoscaler, deployment, waited, now)

@@ -25,9 +25,9 @@ def floor_changed(autoscaler: HorizontalPodAutoscaler, step: WriteFloor) -> tupl
     )
 
 
-def gave_way(autoscaler: HorizontalPodAutoscaler) -> str:
-    """Someone else has changed the floor, or the record is not of this surge."""
+def gave_way(autoscaler: HorizontalPodAutoscaler, by: str) -> str:
+    """Someone else has changed the floor, or the record is not of this surge. `by`: ` by NAME`, or empty."""
     return (
-        f"minReplicas was changed to {autoscaler.spec.min_replicas} during a surge, or the record of another "
-        "surge came with a manifest: the value stays, and the surge is over."
+        f"minReplicas was changed to {autoscaler.spec.min_replicas}{by} during a surge, or the record "
+        "of another surge came with a manifest: the value stays, and the surge is over."
     )

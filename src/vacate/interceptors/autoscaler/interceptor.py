@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
 
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.api.types.evictionrequest import SUPERSEDES
@@ -14,14 +13,13 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.decision import UNREADY, WaitState, is_unready, unless_refused
+from vacate.interceptors.deployment.decision import UNREADY, WaitState, is_unready, seen, unless_refused
 from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
-from vacate.interceptors.turns import REFUSALS, decided, interceptor_for
+from vacate.interceptors.turns import GIVE_WAYS, REFUSALS, decided, interceptor_for
 from vacate.kube.floors import floor_record_of, is_raised
-from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -48,6 +46,7 @@ class AutoscalerTurns:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = REFUSALS.of(deps)
+        self._give_ways = GIVE_WAYS.of(deps)
         self._holding = Holding(deps)
 
     async def handle(self, context: EvictionContext) -> Outcome:
@@ -71,7 +70,7 @@ class AutoscalerTurns:
         autoscalers = self._view.autoscalers_of(deployment) if deployment is not None else []
         pods: list[Pod] | None = None
         if deployment is not None and autoscalers:
-            turn.see(deployment, autoscalers[0], now)
+            turn.see(deployment, autoscalers[0], self._give_ways.of(autoscalers[0].metadata.uid), now)
             pods = await turn.pods.look(deployment, now) if turn.in_surge else None
         unready = is_unready(turn.pod, turn.began) or any(
             pod.metadata.uid == turn.uid and is_unready(pod, now) for pod in pods or ()
@@ -116,13 +115,10 @@ class _Turn:
         self.in_surge = False
         self.again = False  # whether this is another turn, in a request that took over
 
-    def see(self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, now: dt.datetime) -> None:
-        """Note a rollout that begins or ends, and a surge that others have ended."""
+    def see(
+        self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, gave_way: int, now: dt.datetime
+    ) -> None:
+        """Note a rollout that begins or ends, and how often others have ended a surge."""
         record = floor_record_of(autoscaler)
-        inside = record is not None and is_raised(autoscaler, record) and self.uid in record.surge.pods
-        if self.in_surge and not inside:
-            self.waited = replace(self.waited, gave_way=self.waited.gave_way + 1)
-        self.in_surge = inside
-        rolling = is_rolling_out(deployment) or not is_settled(deployment)
-        since = self.waited.rolling_since or now if rolling and not inside else None
-        self.waited = replace(self.waited, rolling_since=since)
+        self.in_surge = record is not None and is_raised(autoscaler, record) and self.uid in record.surge.pods
+        self.waited = seen(self.waited, deployment, gave_way, now, inside=self.in_surge)

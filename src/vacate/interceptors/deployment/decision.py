@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api.integers import MAX_INT32
+from vacate.api.kinds import DEPLOYMENTS, Kind
 from vacate.api.times import after
-from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, condition
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, condition
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import floor_record_of, is_raised
-from vacate.kube.surge import is_covered, is_rolling_out, record_of, stands, surge_limit, unsupported
+from vacate.kube.surge import (
+    is_covered,
+    is_rolling_out,
+    is_settled,
+    record_of,
+    stands,
+    surge_limit,
+    unsupported,
+)
 from vacate.runtime.refusals import WriteRefusal
 from vacate.sdk.values import Declined, Finished
-from vacate.views.phrases import counted
+from vacate.views.phrases import command_line, counted
 from vacate.views.refusals import refusal_of
 
 DEFAULT_LIMIT = 600
@@ -26,7 +35,7 @@ UNREADY_LIMIT = 30
 UNREADY = "the pod is not ready: a replacement before it goes would gain nothing"
 UNPLACED_LIMIT = 60
 """Seconds that a replacement may be without a node, or not created, where that was tried in vain before."""
-MAX_GIVE_WAYS = 2
+_MAX_GIVE_WAYS = 2
 """So often may someone else change replicas during the surge for one pod; then the pod is evicted without."""
 
 
@@ -36,7 +45,18 @@ class WaitState:
 
     rolling_since: dt.datetime | None = None
     gave_way: int = 0
+    gave_way_before: int | None = None  # as often before the turn
     unchanged_since: dt.datetime | None = None  # the number of pods that hold up the next batch
+
+
+def seen(
+    waited: WaitState, deployment: Deployment, gave_way: int, now: dt.datetime, *, inside: bool
+) -> WaitState:
+    """After one more look: a rollout that begins or ends, and how often others have ended a surge so far."""
+    before = waited.gave_way_before if waited.gave_way_before is not None else gave_way
+    rolling = is_rolling_out(deployment) or not is_settled(deployment)
+    since = waited.rolling_since or now if rolling and not inside else None
+    return replace(waited, gave_way=gave_way - before, gave_way_before=before, rolling_since=since)
 
 
 def decide(
@@ -58,11 +78,8 @@ def decide(
         return Declined("the pod belongs to no Deployment")
     if why := unsupported(deployment):
         return Declined(f"Deployment {deployment.metadata.name}: {why}")
-    if waited.gave_way >= MAX_GIVE_WAYS:
-        return Declined(
-            f"replicas of Deployment {deployment.metadata.name} are changed by others during the surge, "
-            "by an autoscaler perhaps"
-        )
+    if why := set_back(DEPLOYMENTS, deployment.metadata, "replicas", waited, again=again):
+        return Declined(why)
     record = record_of(deployment)
     if record is None or not stands(record, deployment) or uid not in record.pods:
         return _outside(deployment, waited, now)
@@ -73,6 +90,21 @@ def decide(
     if in_vain or is_overdue(record.pods[uid], deployment, now):
         return unless_held(missing, held)
     return Wait(f"Waiting for the replacement: {missing}")
+
+
+def set_back(kind: Kind, meta: ObjectMeta, field: str, waited: WaitState, *, again: bool) -> str:
+    """Why the surge is given up: another program sets the field back each time; empty where it does not.
+
+    After a turn that was declined, once is enough to know that the program still does.
+    """
+    if waited.gave_way < (1 if again else _MAX_GIVE_WAYS):
+        return ""
+    words = "get", kind.singular, meta.name, "-n", meta.namespace, "-o", "yaml", "--show-managed-fields"
+    show = command_line("kubectl", *words)
+    return (
+        f"{field} of {kind.kind} {meta.name} is set back by another program during the surge: have it leave "
+        f"spec.{field} alone; {show} names it"
+    )
 
 
 def unless_held(missing: str, held: str) -> Decision:

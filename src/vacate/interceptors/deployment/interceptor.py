@@ -20,15 +20,16 @@ from vacate.interceptors.deployment.decision import (
     decide,
     is_unready,
     left_to_autoscaler,
+    seen,
     unless_refused,
 )
 from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
-from vacate.interceptors.turns import REFUSALS, SharedHandlers, decided, interceptor_for
+from vacate.interceptors.turns import GIVE_WAYS, REFUSALS, SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
-from vacate.kube.surge import is_in_surge, is_rolling_out, is_settled, record_of
+from vacate.kube.surge import is_in_surge, record_of
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -55,6 +56,7 @@ class DeploymentTurns:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = REFUSALS.of(deps)
+        self._give_ways = GIVE_WAYS.of(deps)
         self._holding = Holding(deps)
         self._given: dict[str, str] = {}  # pods that were handed over in batches, and their Deployments
 
@@ -77,7 +79,7 @@ class DeploymentTurns:
                 return left_to_autoscaler(deployment, autoscaler, turn.uid, turn.interceptors)
         if is_unready(turn.pod, turn.began):
             return Declined(UNREADY)
-        turn.see(deployment, now)
+        turn.see(deployment, self._give_ways.of(deployment.metadata.uid), now)
         if goes_in_batches(deployment):
             return await self._batch(turn, deployment, now)
         pods = await turn.pods.look(deployment, now) if turn.in_surge else None
@@ -152,12 +154,7 @@ class _Turn:
         if message != self.held_up:
             self.held_up, self.waited = message, replace(self.waited, unchanged_since=now)
 
-    def see(self, deployment: Deployment, now: dt.datetime) -> None:
-        """Note a rollout that begins or ends, and a surge that others have ended."""
-        inside = is_in_surge(deployment, self.uid)
-        if self.in_surge and not inside:
-            self.waited = replace(self.waited, gave_way=self.waited.gave_way + 1)
-        self.in_surge = inside
-        rolling = is_rolling_out(deployment) or not is_settled(deployment)
-        since = self.waited.rolling_since or now if rolling and not inside else None
-        self.waited = replace(self.waited, rolling_since=since)
+    def see(self, deployment: Deployment, gave_way: int, now: dt.datetime) -> None:
+        """Note a rollout that begins or ends, and how often others have ended a surge."""
+        self.in_surge = is_in_surge(deployment, self.uid)
+        self.waited = seen(self.waited, deployment, gave_way, now, inside=self.in_surge)

@@ -21,9 +21,9 @@ from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
-from vacate.interceptors.surge.record import is_last_writer, remove_record
+from vacate.interceptors.surge.record import is_last_writer, remove_record, writers
 from vacate.interceptors.surge.view import SurgeView, pod_uid
-from vacate.interceptors.turns import REFUSALS
+from vacate.interceptors.turns import GIVE_WAYS, REFUSALS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.patches import guarded
 from vacate.kube.surge import (
@@ -74,6 +74,7 @@ class SurgeController:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = REFUSALS.of(deps)
+        self._give_ways = GIVE_WAYS.of(deps)
         self._open: dict[Key, None] = {}  # Deployments with pods to be moved
         self.view = SurgeView(deps)
 
@@ -146,9 +147,11 @@ class SurgeController:
         record = record_of(deployment)
         change = report_change(deployment.metadata.annotations, self.view.open_requests(deployment))
         done = [name for name, value in change.items() if value is None]
-        await remove_record(self._deps.client, DEPLOYMENTS, deployment.metadata, done)
+        found = await remove_record(self._deps.client, DEPLOYMENTS, deployment.metadata, done)
         if gave_way and record is not None and record.deployment == deployment.metadata.uid:
-            self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
+            self._give_ways.note(deployment.metadata.uid)
+            by = writers(found, "replicas")
+            self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record, by))
 
     async def _scale(self, deployment: Deployment, step: Scale, pods: list[Pod], now: dt.datetime) -> None:
         """Mark first and await the answers: a mark that comes after the new count has no effect."""

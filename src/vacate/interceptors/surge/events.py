@@ -29,14 +29,17 @@ def scaled(deployment: Deployment, step: Scale) -> tuple[str, str]:
     )
 
 
-def gave_way(deployment: Deployment, record: SurgeRecord) -> str:
-    """Someone else has changed what we had set, or the record is not of this surge."""
+def gave_way(deployment: Deployment, record: SurgeRecord, by: str) -> str:
+    """Someone else has changed what we had set, or the record is not of this surge.
+
+    `by` is as ` by NAME`, or empty.
+    """
     if record.to_replicas == deployment.spec.replicas:
         return (
             f"The record of an earlier surge to {record.to_replicas} replicas is back, by a rollout undo "
             "perhaps: it is removed, and the count stays."
         )
     return (
-        f"Replicas were changed from {record.to_replicas} to {deployment.spec.replicas} during a surge: "
+        f"Replicas were changed from {record.to_replicas} to {deployment.spec.replicas} during a surge{by}: "
         "the change stays, and the surge is over."
     )

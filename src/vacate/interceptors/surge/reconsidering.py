@@ -4,13 +4,15 @@ An interceptor of workloads declines where it cannot have the pod replaced: no r
 strategy without a surge, a replacement that does not come, a scale-down that removed the replacement. If a
 budget blocks the eviction then, this controller looks every few seconds whether the interceptor would decline
 again. Where it would not, it sets the interceptor's condition Declined to False, and the eviction request
-controller does the rest.
+controller does the rest. Some causes are seen in another turn only, such as a program that sets the count
+back: if the same is declined soon again, the next turn comes ever later, up to five minutes.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
@@ -38,6 +40,9 @@ LOOK_AGAIN = dt.timedelta(seconds=5)
 PAUSE = 15
 """Seconds for which a refusal stands at least: the next one may have the same cause."""
 
+MAX_PAUSE = 300
+"""The same for one that was taken back in vain again and again."""
+
 _NAMES = (AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
@@ -48,11 +53,21 @@ def build(deps: Deps) -> Controller:
     return Controller("declined-turns", found, tuple(sources), deps, workers=2)
 
 
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """Another turn for what was declined so, after how many in a row that were declined again soon."""
+
+    at: dt.datetime
+    message: str
+    earlier: int
+
+
 class Reconsidering:
     """Looks at the declined turns of one Deployment."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
+        self._tries: dict[Key, dict[tuple[str, str], _Try]] = {}  # by the pod's UID and the interceptor
         self.view = SurgeView(deps)
 
     def key_of(self, request: EvictionRequest) -> Iterable[Key]:
@@ -64,8 +79,12 @@ class Reconsidering:
         deployment = self.view.deployments.reader.get(*key)
         requests = self.view.open_requests(deployment) if deployment is not None else []
         declined = [one for one in requests if _is_declined(one)]
-        if deployment is None or not declined:
+        if deployment is None:
+            self._tries.pop(key, None)
             return Done()
+        if not declined:
+            return Done()
+        tries = self._known_tries(key, deployment)
         now = self._deps.clock.now()
         for request in declined:
             mover = self._mover(deployment, request)
@@ -75,11 +94,21 @@ class Reconsidering:
             refused = condition(request.status.conditions, declined_type(name))
             if refused is None or refused.status != "True" or refused.last_transition_time is None:
                 continue
-            if now >= after(refused.last_transition_time, PAUSE) and await self._can_help(
+            which, since = (pod_uid(request), name), refused.last_transition_time
+            in_vain = _in_vain(tries.get(which), refused.message, since)
+            if now >= after(since, min(PAUSE * 2**in_vain, MAX_PAUSE)) and await self._can_help(
                 deployment, request, mover, now
             ):
+                tries[which] = _Try(now, refused.message, in_vain)
                 await self._take_back(request, name, now)
         return Later(now + LOOK_AGAIN)
+
+    def _known_tries(self, key: Key, deployment: Deployment) -> dict[tuple[str, str], _Try]:
+        """The tries for pods that are still there; a manager that starts knows of none, and begins anew."""
+        there = {pod.metadata.uid for pod in self.view.cached_pods(deployment)}
+        kept = {which: one for which, one in self._tries.get(key, {}).items() if which[0] in there}
+        self._tries[key] = kept
+        return kept
 
     def _mover(self, deployment: Deployment, request: EvictionRequest) -> str:
         """The interceptor that would have the pod replaced."""
@@ -119,6 +148,12 @@ class Reconsidering:
             )
         except NotFound:
             return  # the request is gone, and its informer will say so
+
+
+def _in_vain(last: _Try | None, message: str, since: dt.datetime) -> int:
+    """How many tries in a row were declined again for the same, each of them soon."""
+    soon = last is not None and last.message == message and since < after(last.at, MAX_PAUSE)
+    return min(last.earlier + 1, 10) if last is not None and soon else 0
 
 
 def _is_declined(request: EvictionRequest) -> bool:

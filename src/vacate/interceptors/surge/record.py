@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from vacate.api.kinds import Kind
 from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
+from vacate.api.text import plain
 from vacate.api.types import ObjectMeta
 from vacate.client.client import Client
 from vacate.client.requests import JSON_PATCH
 from vacate.errors import Conflict, Invalid
 from vacate.kube.surge import SURGE
+from vacate.views.phrases import listed
 
 FIELD_MANAGER = "vacate"
 """Our name in managed fields: what stands before the slash of the user agent."""
@@ -31,8 +33,10 @@ async def is_last_writer(client: Client, kind: Kind, meta: ObjectMeta, field: st
     )
 
 
-async def remove_record(client: Client, kind: Kind, meta: ObjectMeta, others: Sequence[str] = ()) -> None:
+async def remove_record(client: Client, kind: Kind, meta: ObjectMeta, others: Sequence[str] = ()) -> Obj:
     """One patch takes away the annotation, others of ours, and our entry in the managed fields.
+
+    Returns the object as it was found.
 
     Without the entry the user's next server-side apply of the field has nobody to conflict with. The record
     stays until this is done, so a crash before it loses nothing.
@@ -42,6 +46,15 @@ async def remove_record(client: Client, kind: Kind, meta: ObjectMeta, others: Se
     if dig(found, "metadata", "uid") != meta.uid or text != meta.annotations.get(SURGE):
         raise Conflict(f"the {kind.kind} has changed meanwhile")
     await _patch(client, kind, found, removal_patch(found, others))
+    return found
+
+
+def writers(found: Obj, field: str) -> str:
+    """Who else has written a field of the spec, by the list of the server, in words; empty where none is."""
+    entries = maps(dig(found, "metadata", "managedFields"))
+    wrote = [one for one in entries if dig(one, "fieldsV1", "f:spec", f"f:{field}") is not None]
+    names = [plain(str(name), 128) for one in wrote if (name := one.get("manager")) != FIELD_MANAGER]
+    return f" by {listed(names)}" if names else ""
 
 
 async def remove_manager(client: Client, kind: Kind, meta: ObjectMeta) -> None:
