@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from support import groups
 from support.effort import examples, left_out, without_thorough
 from support.ordering import dealt
+from support.rewriting import rewrite_share
 
 # How long an example takes depends on what else the machine does, and is no property of the code.
 settings.register_profile(
@@ -33,9 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="run seeded tests with this seed only")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What is collected is no garbage: to look for some in it meanwhile is a tenth of the time it takes."""
     gc.disable()
+    rewrite_share(config)
 
 
 @pytest.fixture
