@@ -13,7 +13,7 @@ from multidict import MultiDict
 
 from support.simulated.clusters import Body, in_world
 from support.simulated.evictions import A, active, completed, heard, requested, status
-from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
+from vacate.api.identity import EVICTION_CONTROLLER, MASTERS, service_account_user
 from vacate.api.kinds import CLUSTERROLES, LEASES, PODS, ROLES, Kind
 from vacate.api.objectnames import TROUBLE
 from vacate.api.objects import dig
@@ -48,12 +48,13 @@ class Beside:
         settings: ManagerSettings,
         skew: float = 0.0,
         groups: tuple[str, ...] = (MASTERS,),
+        user: str = EVICTION_CONTROLLER,
     ) -> None:
         self.name = name
         clock = world.sim.skewed_clock(skew)
         around = Environment(clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
-            Dating(world, world.network.link(name, Peer(EVICTION_CONTROLLER, groups))), around, settings
+            Dating(world, world.network.link(name, Peer(user, groups))), around, settings
         )
         self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
 
@@ -70,11 +71,17 @@ async def beside(
     leader_elect: bool = True,
     skew: float = 0.0,
     groups: tuple[str, ...] = (MASTERS,),
+    user: str = EVICTION_CONTROLLER,
 ) -> AsyncIterator[Sequence[Beside]]:
     """Managers for as long as the block runs."""
     managers = [
         Beside(
-            world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name), skew, groups
+            world,
+            name,
+            ManagerSettings(gates or FeatureGates(), leader_elect, identity=name),
+            skew,
+            groups,
+            user,
         )
         for name in names
     ]
@@ -314,6 +321,24 @@ def test_a_manager_whose_changes_do_not_arrive_is_not_ready() -> None:
             world.network.mend("m")
             await world.sim.clock.sleep(120)
             assert (await readyz())[0] == 200
+
+    apart(body)
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "moved"])
+def test_a_manager_whose_namespace_was_changed_after_rendering_does_not_work_and_says_so(
+    namespace: str,
+) -> None:
+    """Policies that confine its account would apply to none; kustomize changes the one and not the other."""
+
+    async def body(world: World) -> None:
+        user = service_account_user(namespace, LEASE)
+        async with beside(world, "m", user=user) as [manager]:
+            await world.sim.clock.sleep(30)
+            why = manager.parts.not_ready()
+            assert manager.parts.leading == (namespace == "kube-system")
+            assert ("runs as service account vacate-manager of namespace moved" in why) == bool(why)
+            assert ("vacate install --namespace moved --print" in trouble(world)) == bool(why)
 
     apart(body)
 

@@ -8,7 +8,9 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from vacate.api.kinds import Kind
+from vacate.api.identity import split_service_account
+from vacate.api.kinds import SELFSUBJECTREVIEWS, Kind
+from vacate.api.objects import dig
 from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
@@ -74,6 +76,7 @@ class ManagerParts:
     ) -> None:
         """Of these controllers; without any given, of all whose gates are open."""
         self._component = component
+        self._namespace = settings.lease_namespace
         self._clock = around.clock
         server_clock = ServerClock(around.clock, around.metrics)
         self._rows = enabled(settings.gates) if controllers is None else tuple(controllers)
@@ -168,7 +171,28 @@ class ManagerParts:
                 await self._client.list(kind, options=ListOptions(limit=1))
             except (ApiError, TransportError) as error:
                 return _in_the_way(kind, error)
-        return None
+        return await self._misplaced()
+
+    async def _misplaced(self) -> str | None:
+        """That the account is of another namespace than the rest of the installation expects.
+
+        Tools that change the namespace of rendered objects do not change the accounts that admission policies
+        name: these would confine nobody, and nothing would say so.
+        """
+        try:
+            review = await self._client.create(SELFSUBJECTREVIEWS, {})
+        except ApiError:
+            return None  # an older API server, which does not say who calls
+        except TransportError as error:
+            return str(error)
+        account = split_service_account(str(dig(review, "status", "userInfo", "username") or ""))
+        if account is None or account[1] != self._component or account[0] == self._namespace:
+            return None
+        return (
+            f"this process runs as service account {account[1]} of namespace {account[0]}, and was rendered "
+            f"for namespace {self._namespace}, whose accounts the policies name: they do not apply. "
+            f"Render the objects for that namespace: vacate install --namespace {account[0]} --print"
+        )
 
 
 def _in_the_way(kind: Kind, error: VacateError) -> str:
