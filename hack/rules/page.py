@@ -45,6 +45,7 @@ _TITLES = {
     "hooks": "Hooks",
     "fencing": "Fencing with Jobs",
     "shutdown": "Nodes that shut down",
+    "volumes": "Exclusive volumes and pod safety",
 }
 
 

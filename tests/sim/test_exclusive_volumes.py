@@ -4,6 +4,9 @@ Three pods of a Deployment use one volume, each on a node of its own: its contro
 old ones have ended, and only the volume's record holds the new ones back. With one of the rules below taken
 out, some seed shows two nodes at the volume. That the record is swapped and not overwritten is held by
 tests/controllers/exclusivevolumes/test_decision.py.
+
+On stock nodes, which neither wait nor list what they use, the pods have the scheduling gate. There the
+managers are also away from the moment in which a gate opens, and people remove records.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from support.effort import seeds
 from support.simulated.clusters import in_world
-from support.simulated.volumes import claim, volume
+from support.simulated.volumes import attached, claim, stock_nodes, volume
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj, dig
@@ -25,13 +29,15 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
-from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes import gates
+from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.exclusivevolumes.view import View
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.embedded.nodes import kubelet
 from vacate.entropy import Entropy, seeded_entropy
-from vacate.errors import NotFound, VacateError
+from vacate.errors import NotFound, OutOfTime, VacateError
+from vacate.kube.exclusivevolumes import ATTACHMENT, CLOSED, DETACHED, GATE, Attachment, Holder
 from vacate.kube.nodes import readiness
 from vacate.runtime.manager import Manager
 from vacate.sim.cluster import World
@@ -56,7 +62,7 @@ SEEDS = range(seeds("VACATE_VOLUME_SEEDS", 6))
 OURS = tuple(one for one in CONTROLLERS if one.component.startswith("exclusivevolume"))
 
 
-def run(seed: int) -> list[str]:
+def run(seed: int, *, stock: bool = False) -> list[str]:
     """A seeded history of faults; what went against the rule."""
     found: list[str] = []
     plans: list[FaultPlan] = []
@@ -76,15 +82,17 @@ def run(seed: int) -> list[str]:
         try:
             await world.client.create(PERSISTENTVOLUMES, volume(nodeAffinity=None))
             await world.client.create(PERSISTENTVOLUMECLAIMS, claim(), "default")
-            await world.client.create(DEPLOYMENTS, _users(), "default")
+            await world.client.create(DEPLOYMENTS, _users(gated=stock), "default")
             await world.until(lambda: _running(world) > 0, 900, "a pod runs")
             entropy = world.sim.stream("faults")
             for _ in range(STEPS):
-                await _fault(world, entropy, second)
+                await (_stock_fault if stock else _fault)(world, entropy, second)
             for one in plans:
                 one.active = False
             for name in NODE_NAMES:
                 await _heal(world, name)
+            if stock:
+                await _confirm(world)
             await world.until(lambda: _running(world) > 0, 1800, "a pod runs when the faults have stopped")
         finally:
             looking.cancel()
@@ -106,10 +114,11 @@ async def _watch(world: World, processes: PodProcesses, use: VolumeUse, found: l
         await world.server.changed()
 
 
-def _users() -> Obj:
+def _users(*, gated: bool) -> Obj:
     spec = {
         "tolerations": SOON,
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        **({"schedulingGates": [{"name": GATE}]} if gated else {}),
     }
     return deployment("db", replicas=3, template={"spec": spec})
 
@@ -140,6 +149,77 @@ async def _fault(world: World, entropy: Entropy, second: Any) -> None:
         case _:
             await world.restart(world.evictions, entropy.uniform(0.1, 60))
     await world.sim.clock.sleep(entropy.uniform(5, 90))
+
+
+async def _stock_fault(world: World, entropy: Entropy, second: Any) -> None:
+    """Where the one before has left nobody at the volume, a person comes first, who knows the machines."""
+    if _running(world) == 0:
+        await _confirm(world)
+        with contextlib.suppress(OutOfTime):
+            await world.until(lambda: _running(world) > 0, 300, "a pod runs again")
+    match int(entropy.uniform(0, 6)):
+        case 0 | 1:
+            await _away_at_binding(world, entropy, second)
+        case 2:
+            await _remove_the_record(world)
+        case 3:
+            await _lose_and_force(world, entropy)
+        case _:
+            await _fault(world, entropy, second)
+    await world.sim.clock.sleep(entropy.uniform(5, 90))
+
+
+async def _away_at_binding(world: World, entropy: Entropy, second: Any) -> None:
+    """From the moment in which a gate opens until its pod has run and was removed by force."""
+    for pod in world.objects(PODS):
+        with contextlib.suppress(VacateError):
+            await world.client.delete(PODS, pod["metadata"]["name"], "default")
+
+    def opened() -> list[Obj]:
+        pods = [one for one in world.objects(PODS) if not dig(one, "metadata", "deletionTimestamp")]
+        return [one for one in pods if not one["spec"].get("schedulingGates")]
+
+    with contextlib.suppress(OutOfTime):
+        await world.until(opened, 120, "a gate opens")
+    for manager in (world.evictions, second):
+        await manager.crash()
+    with contextlib.suppress(OutOfTime):
+        await world.until(lambda: _running(world) > 0, 30, "its pod runs")
+    for pod in opened():
+        if name := str(dig(pod, "spec", "nodeName") or ""):
+            world.pool.isolate(name)
+        with contextlib.suppress(VacateError):
+            options = DeleteOptions(grace_period_seconds=0)
+            await world.client.delete(PODS, pod["metadata"]["name"], "default", options)
+    await world.sim.clock.sleep(entropy.uniform(1, 30))
+    for manager in (world.evictions, second):
+        await manager.start()
+
+
+async def _remove_the_record(world: World) -> None:
+    """Where all of its pods are seen to run: of a pod that is gone nothing else knows."""
+    found = attached(world)
+    phases = {one["metadata"]["uid"]: dig(one, "status", "phase") for one in world.objects(PODS)}
+    if found is None or any(phases.get(one.uid) != "Running" for one in found.pods):
+        return
+    await _clear_the_record(world)
+    with contextlib.suppress(OutOfTime):
+        await world.until(lambda: attached(world) is not None, 300, "it is written again")
+
+
+async def _confirm(world: World) -> None:
+    """A person has restarted every machine, and says that nothing writes to the volume."""
+    for name in NODE_NAMES:
+        if world.pool.machines[name].up:
+            world.pool.crash(name)
+        await _heal(world, name)
+    await _clear_the_record(world)
+
+
+async def _clear_the_record(world: World) -> None:
+    cleared = {"metadata": {"annotations": {ATTACHMENT: None, DETACHED: None}}}
+    with contextlib.suppress(VacateError):
+        await world.client.patch(PERSISTENTVOLUMES, "disk", cleared)
 
 
 async def _lose_and_force(world: World, entropy: Entropy) -> None:
@@ -182,6 +262,12 @@ async def _heal(world: World, name: str) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_node_at_a_time(seed: int) -> None:
     assert run(seed) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_node_at_a_time_with_gates_on_stock_nodes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock_nodes(monkeypatch)
+    assert run(seed, stock=True) == []
 
 
 # Each rule, taken out.
@@ -246,3 +332,64 @@ def test_without_any_one_rule_some_seed_finds_two_nodes(
     # What nodes list holds a volume where another rule is missing: that one is to be seen by itself.
     monkeypatch.setattr(View, "listing", lambda self, volume: set())
     assert any(run(seed) for seed in range(8))
+
+
+# Rules of the gate and of confirmations on stock nodes, taken out.
+
+
+def _no_gate_is_demanded(patch: pytest.MonkeyPatch) -> None:
+    given = _users(gated=False)
+
+    def ungated(*, gated: bool) -> Obj:
+        return given
+
+    patch.setitem(run.__globals__, "_users", ungated)
+
+
+def _a_record_without_a_node_is_proof(patch: pytest.MonkeyPatch) -> None:
+    def gone(volume: Any, record: Attachment, holder: Any, node: Any, *, seen_to_end: bool) -> str:
+        found = why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
+        return found if record.node else ""
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
+def _the_gate_opens_unrecorded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gates, "OPENED", CLOSED)
+
+
+def _a_node_that_lists_nothing_confirms(patch: pytest.MonkeyPatch) -> None:
+    def gone(volume: Any, record: Attachment, holder: Any, node: Any, *, seen_to_end: bool) -> str:
+        listed = replace(record, listed=True)
+        return why_gone_unconfirmed(volume, listed, holder, node, seen_to_end=seen_to_end)
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
+def _any_boot_confirms(patch: pytest.MonkeyPatch) -> None:
+    """Not only one after the pod was gone."""
+
+    def gone(volume: Any, record: Any, holder: Holder, node: Any, *, seen_to_end: bool) -> str:
+        earlier = replace(holder, boot="an earlier one")
+        return why_gone_unconfirmed(volume, record, earlier, node, seen_to_end=seen_to_end)
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        _no_gate_is_demanded,
+        _a_record_without_a_node_is_proof,
+        _the_gate_opens_unrecorded,
+        _a_node_that_lists_nothing_confirms,
+        _any_boot_confirms,
+    ],
+)
+@pytest.mark.thorough
+def test_without_any_one_rule_of_the_gate_some_seed_finds_two_nodes(
+    planted: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock_nodes(monkeypatch)
+    planted(monkeypatch)
+    assert any(run(seed, stock=True) for seed in range(8))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from support.simulated.clusters import in_world
@@ -17,6 +15,7 @@ from support.simulated.volumes import (
     label_nodes,
     node_of,
     phase,
+    stock_nodes,
     user,
     volume,
 )
@@ -28,8 +27,6 @@ from vacate.api.types import PersistentVolume
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment
 from vacate.cli.explain.command import _with_volumes_and_node
-from vacate.client.client import Client
-from vacate.embedded.nodes import kubelet, simulatednode
 from vacate.kube.exclusivevolumes import CLOSED, DETACHED, OPENED, names_in_use
 from vacate.sim.cluster import World
 from vacate.views.model import Explanation
@@ -44,19 +41,7 @@ IN_USE = "kubernetes.io/iscsi/10.0.0.9:3260:iqn.2026-11.dev.vacate:disk:0"
 def stock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes that neither wait for volumes nor list them, as kubelets do with NFS."""
 
-    async def ready(client: Client, namespace: str, claim: str, uid: str, node: str) -> PersistentVolume:
-        found = await client.get(PERSISTENTVOLUMECLAIMS, claim, namespace)
-        return await client.get(PERSISTENTVOLUMES, found["spec"]["volumeName"], into=PersistentVolume)
-
-    def nothing(_: Iterable[str]) -> list[str]:
-        return []
-
-    async def unreported(*_: object) -> None:
-        return None
-
-    monkeypatch.setattr(kubelet, "ready_volume", ready)
-    monkeypatch.setattr(kubelet, "report_volumes", unreported)
-    monkeypatch.setattr(simulatednode, "listing", nothing)
+    stock_nodes(monkeypatch)
 
 
 async def given(world: World) -> None:

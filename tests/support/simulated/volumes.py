@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import pytest
 
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types import PersistentVolume
+from vacate.client.client import Client
+from vacate.embedded.nodes import kubelet, simulatednode
 from vacate.kube.exclusivevolumes import EXCLUSIVE, Attachment, attachment_of
 from vacate.sim.cluster import World
 
@@ -48,6 +52,24 @@ def user(name: str, *claims: str, node: str = "", gated: bool = False, **spec: A
     if gated:
         spec["schedulingGates"] = [{"name": "vacate.dev/exclusive-volumes"}]
     return {"metadata": {"name": name}, "spec": spec}
+
+
+def stock_nodes(patch: pytest.MonkeyPatch) -> None:
+    """Nodes that neither wait for volumes nor list them, as kubelets do with NFS."""
+
+    async def ready(client: Client, namespace: str, claim: str, uid: str, node: str) -> PersistentVolume:
+        found = await client.get(PERSISTENTVOLUMECLAIMS, claim, namespace)
+        return await client.get(PERSISTENTVOLUMES, found["spec"]["volumeName"], into=PersistentVolume)
+
+    def nothing(_: Iterable[str]) -> list[str]:
+        return []
+
+    async def unreported(*_: object) -> None:
+        return None
+
+    patch.setattr(kubelet, "ready_volume", ready)
+    patch.setattr(kubelet, "report_volumes", unreported)
+    patch.setattr(simulatednode, "listing", nothing)
 
 
 async def label_nodes(world: World, *names: str) -> None:
