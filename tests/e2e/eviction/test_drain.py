@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
+import yaml
 
 from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
+from support.processes.cluster import vacate
+from support.realcluster.evictions import RealCluster
+from support.realcluster.users import done_by
+from support.yaml_text import yaml_document
 from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,
@@ -20,6 +26,8 @@ from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.plan.snapshot import KINDS
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import daemonset, deployment, pdb
 from vacate.testing import pod as pod_of
@@ -65,6 +73,28 @@ async def undone(place: EvictionNamespace, node: str) -> None:
     assert not any(one["type"] in ("Draining", "Drained") for one in found["status"]["conditions"])
 
 
+async def planned_blockers(place: EvictionNamespace, node: str, app: str) -> list[Obj]:
+    """What would block the drain by `vacate plan`, which lists and does nothing else."""
+    planner, real = f"planner-{app}", place.cluster.kubeconfig
+    config = yaml_document(real.read_text())
+    config["users"][0]["user"] |= {"as": planner, "as-groups": ["system:masters"]}
+    own = real.parent / f"{planner}.kubeconfig"
+    own.write_text(yaml.safe_dump(config))
+    options = ("--pod-selector", f"app={app}", "--force", "--ignore-daemonsets", "--runs", "1")
+    done = await asyncio.to_thread(vacate, "plan", node, *options, "--kubeconfig", str(own), "-o", "json")
+    assert done.returncode == 5, (done.stdout, done.stderr)
+    found: Obj = json.loads(done.stdout)
+    commands = [one["commands"][0] for one in found["remedies"] if one["outcome"]["verdict"] == "Finishes"]
+    assert any("move-before-eviction" in one for one in commands), found["remedies"]
+    if isinstance(place.cluster, RealCluster):
+        asked = {(call.verb, call.resource) for call in done_by(place.cluster, planner)}
+        assert asked == {("list", kind.plural) for kind in KINDS}
+    return [
+        {key: value for key, value in one.items() if value and key != "since"}
+        for one in found["decisive"]["blockers"]
+    ]
+
+
 @pytest.mark.both_dialects
 async def test_a_drain_waits_for_interceptors_and_is_undone(place: EvictionNamespace) -> None:
     async def prepare(context: EvictionContext) -> None:
@@ -106,6 +136,7 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
 
     pod = await place.until(running, "the pod runs")
     node = pod["spec"]["nodeName"]
+    planned = await planned_blockers(place, node, app) if place.dialect is EVICTION_REQUEST else None
     await place.client.create(NODEMAINTENANCES, a_maintenance(place, node, app))
 
     async def blocked() -> Any:
@@ -115,6 +146,7 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
     held = await place.until(blocked, "the budget is named")
     assert (held["kind"], held["name"], held["pod"]) == ("DisruptionBudget", app, pod["metadata"]["name"])
     assert "add replicas" in held["remedy"]
+    assert planned in (None, [{key: value for key, value in held.items() if key != "since"}])
     await undone(place, node)
     assert (await place.find_pod(pod["metadata"]["name"])) is not None
 
