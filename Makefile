@@ -121,7 +121,7 @@ format: $(STAMP) ## Format the sources
 
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements/dev.lock
-	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements/runtime.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra speed --extra node pyproject.toml -o requirements/runtime.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/build.in -o requirements/build.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/redfish.in -o requirements/redfish.lock

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from eviction.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, ahead, chain, process
-from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of, may_hand_over, next_turn, overdue_at
+from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of, next_turn, overdue_at
 from vacate.eviction.model import Process, Stage
 
 pytestmark = pytest.mark.unit
@@ -70,24 +70,6 @@ def test_a_heartbeat_from_the_future_counts_for_ten_seconds_ahead_at_most() -> N
 )
 def test_the_next_turn_is_the_next_of_the_list(a_process: Process, expected: str | None) -> None:
     assert next_turn(a_process) == expected
-
-
-@pytest.mark.parametrize(
-    ("a_process", "expected"),
-    [
-        (process(FIRST), True),
-        (chain(active_completed=True, heartbeat=NOW), True),
-        (chain(heartbeat=NOW), False),
-        (chain(heartbeat=NOW - DEADLINE), True),
-        (chain(heartbeat=NOW - DEADLINE + CLOCK_TOLERANCE), True),
-        (chain(heartbeat=NOW - DEADLINE + CLOCK_TOLERANCE + SECOND_LONG), False),
-    ],
-    ids=["none active", "completed", "at work", "overdue", "within the tolerance", "before the tolerance"],
-)
-def test_a_server_lets_the_turn_pass_from_ten_seconds_before_the_deadline(
-    a_process: Process, expected: bool
-) -> None:
-    assert may_hand_over(a_process, NOW) is expected
 
 
 def test_honest_clocks_are_at_most_ten_seconds_apart() -> None:

@@ -6,6 +6,8 @@ import copy
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -13,16 +15,22 @@ import pytest_asyncio
 from support.arms.arm import MERGE_PATCH, Answer, Obj
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_open import DOCUMENTED, NO_RIGHT, OPEN, Open, documented
-from support.realcluster.crd_steps import CREATIONS, IMPORTED, SPECS, STATUSES, Case, request
+from support.realcluster.crd_steps import (
+    CREATIONS,
+    SPECS,
+    STATUSES,
+    Case,
+    at,
+    condition,
+    merged,
+    named,
+    request,
+)
 from support.realcluster.definitions import asking, installed
-from vacate.admission.context import Context
-from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import Kind
 from vacate.crds.catalogue import declaration_of
 from vacate.crds.definition import definition
-from vacate.embedded.registry.strategies import strategy_for
-from vacate.features import FeatureGates
+from vacate.embedded.registry.customresources import rules_of
 
 pytestmark = [
     pytest.mark.kube,
@@ -64,17 +72,14 @@ async def test_new_requests(alone: KubeArm, case: Case) -> None:
     wanted["metadata"] |= case.step.get("metadata", {})
     answer = await alone.call("POST", COLLECTION, body=wanted)
     check_answer(answer, case, 201)
-    if case.field_errors:
-        assert fields_of_admission(wanted, None, "") >= set(fields_as_admission(case))
+    assert embedded_errors(wanted, None) == sorted(answer.field_errors)
 
 
 @pytest.mark.parametrize("case", [*SPECS, *STATUSES], ids=lambda case: case.title)
 async def test_steps(alone: KubeArm, case: Case) -> None:
     answer, before = await take(alone, case)
     check_answer(answer, case, 200)
-    subresource = "status" if "status" in case.step else ""
-    found = fields_of_admission(merged(before, case.step), before, subresource)
-    assert found == set(fields_as_admission(case))
+    assert embedded_errors(merged(before, case.step), before) == sorted(answer.field_errors)
 
 
 def check_answer(answer: Answer, case: Case, code: int) -> None:
@@ -85,59 +90,56 @@ def check_answer(answer: Answer, case: Case, code: int) -> None:
     assert case.agrees(answer.field_errors), answer.field_errors
 
 
-def fields_as_admission(case: Case) -> list[str]:
-    """Admission names the field more closely than a rule about a whole list can."""
-    closer = {"spec.interceptors: Forbidden": "spec.interceptors[0].name",
-              "status.conditions: Forbidden": "status.conditions[0].reason"}  # fmt: skip
-    return [
-        next(
-            (place for start, place in closer.items() if field_error.startswith(start)),
-            field_error.partition(": ")[0],
-        )
-        for field_error in case.field_errors
-    ]
+A_STATUS: dict[str, tuple[Any, ...]] = {
+    "message": ("", "hello"),
+    "activeInterceptorName": (None, "a.example.com", "b.example.com", "c.example.com", "x.example.com"),
+    "activeInterceptorCompleted": (None, False, True),
+    "heartbeatTime": (None, *(at(seconds) for seconds in (-3600, -1791, -1789, -60, 0))),
+    "evictionRequestCancellationPolicy": (None, "Allow", "Forbid"),
+    "podEvictionStatus": (None, *({"failedAPIEvictionCounter": count} for count in range(3))),
+    "conditions": (
+        None,
+        [condition("Admitted"), condition("Mine")],
+        [condition("Mine", "False", "No way")],
+        [condition("not a name")],
+        *([condition("Complete", reason=reason)] for reason in ("Cancelled", "PodDeleted", "Because")),
+        [condition("Complete", "False", "Cancelled")],
+    ),
+}
+A_SPEC: dict[str, tuple[Any, ...]] = {
+    "requesters": (None, [], named("a.b"), named("a.b", "c.d"), named("Not_A_Name", "a.b")),
+    "interceptors": (None, named("b.example.com", "a.example.com"), named("a.example.com")),
+    "heartbeatDeadlineSeconds": (600, 1800),
+    "target": ({"podRef": {"name": "other"}},),
+}
 
 
-def fields_of_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
-    """The fields in which the webhook's strategy, the same as the embedded server's, sees errors."""
+async def test_random_steps(alone: KubeArm) -> None:
+    """Requests on random ways: at each step both servers name the same errors, or none."""
+    random = Random(1)
+    refused = 0
+    for _ in range(25):
+        listed = named(*("a.example.com", "b.example.com", "c.example.com")[: random.randrange(4)])
+        made = (await alone.call("POST", COLLECTION, body=request(interceptors=listed))).ok(201)
+        path = KIND.object_path(made["metadata"]["name"], "default")
+        for _ in range(12):
+            part, values = ("status", A_STATUS) if random.random() < 0.8 else ("spec", A_SPEC)
+            fields = random.sample(sorted(values), random.randrange(1, 4))
+            step = {part: {field: random.choice(values[field]) for field in fields}}
+            answer = await patch(alone, path, step)
+            assert embedded_errors(merged(made, step), made) == sorted(answer.field_errors), (made, step)
+            refused += answer.failed
+            made = made if answer.failed else answer.ok()
+    assert 50 < refused < 275, "steps of both sorts"
+
+
+def embedded_errors(new: Obj, old: Obj | None) -> list[str]:
+    """What the embedded server says."""
     new = copy.deepcopy(new)
     declaration_of(KIND).structure.prune(new)
     declaration_of(KIND).structure.fill_defaults(new)
-    strategy, ctx = strategy_for(KIND), everything_allowed(subresource)
-    if old is None:
-        return {field_error.path for field_error in strategy.validate(new, ctx)}
-    strategy.prepare_update(new, old, ctx)
-    return {field_error.path for field_error in strategy.validate_update(new, old, ctx)}
-
-
-def everything_allowed(subresource: str) -> Context:
-    def nothing(_kind: Kind, _namespace: str, _name: str) -> Obj | None:
-        return None
-
-    user = User("admin", groups=("system:masters",))
-    return Context(
-        user,
-        IMPORTED,
-        FeatureGates(),
-        nothing,
-        subresource,
-        may=lambda _: True,
-        authority=StatusAuthority(("admin",)),
-    )
-
-
-def merged(before: Obj, step: Obj) -> Obj:
-    """RFC 7396, as the server does it."""
-    made = copy.deepcopy(before)
-    for key, value in step.items():
-        if value is None:
-            made.pop(key, None)
-        elif isinstance(value, dict):
-            inner = made.get(key)
-            made[key] = merged(inner if isinstance(inner, dict) else {}, value)
-        else:
-            made[key] = copy.deepcopy(value)
-    return made
+    found = declaration_of(KIND).structure.field_errors({**new, "metadata": {}})
+    return sorted(map(str, found or rules_of(KIND).field_errors(new, old)))
 
 
 @pytest.mark.parametrize("row", OPEN, ids=lambda row: row.title)

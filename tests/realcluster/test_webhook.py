@@ -95,7 +95,6 @@ async def test_up(plane: Plane) -> None:
         assert [one["field"] for one in answer.details["causes"]] == [
             "spec.type",
             "spec.heartbeatDeadlineSeconds",
-            "spec.requesters[0].name",
             "spec.target.podRef.name",
         ]
 

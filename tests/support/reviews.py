@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.crds.catalogue import declaration_of
+from vacate.crds.definition import definition_for
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
@@ -144,3 +145,17 @@ def seen(obj: Obj | None, kind: Kind) -> Obj | None:
         declaration_of(kind).structure.prune(made)
         declaration_of(kind).structure.fill_defaults(made)
     return made
+
+
+def refused_by_definition(kind: Kind, status: Obj) -> bool:
+    """Whether API servers refuse this by the rules of the definition, without asking a webhook."""
+    (version,) = definition_for(kind)["spec"]["versions"]
+    messages = tuple(_messages(version["schema"]["openAPIV3Schema"]))
+    causes = status.get("details", {}).get("causes") or []
+    return bool(causes) and all(one["message"].endswith(messages) for one in causes)
+
+
+def _messages(schema: Obj) -> Iterator[str]:
+    yield from (one["message"] for one in schema.get("x-kubernetes-validations", ()))
+    for inner in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from _messages(inner)

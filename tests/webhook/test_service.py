@@ -245,9 +245,9 @@ def test_anything_else(path: str, sent: Any) -> None:
 
 
 def of_many(count: int) -> Obj:
-    """A request with so many requesters, all of whose names are wrong."""
+    """A request with so many requesters, all of whose names are too long."""
     obj = the_request()
-    obj["spec"]["requesters"] = [{"name": f"R{number}"} for number in range(count)]
+    obj["spec"]["requesters"] = [{"name": f"r{number}".ljust(254, "x")} for number in range(count)]
     return obj
 
 
@@ -282,7 +282,7 @@ async def test_twenty_errors_are_enough() -> None:
     assert len(answer.refusal["details"]["causes"]) == 20
     message = answer.refusal["message"]
     assert message.startswith('EvictionRequest.evictionrequest.coordination.k8s.io "')
-    assert '[spec.requesters[0].name: Invalid value: "R0"' in message
+    assert "[spec.requesters[0].name: Too long" in message
     assert message.endswith(", and 80 more errors]")
 
 

@@ -12,8 +12,7 @@ from vacate import errors
 from vacate.admission.checks import IMMUTABLE, labels_errors, not_negative
 from vacate.admission.nameformats import NameFormat, annotation_key, dns_label, label_key
 from vacate.admission.ownerreferences import owner_errors
-from vacate.admission.rules import Effect, Rule, table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required, too_long
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required, too_long
 from vacate.api.lenient import mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 
@@ -25,46 +24,6 @@ _FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "deletionTimestamp", "deletionGracePeri
 _FIXED = (
     "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "reason",
-)  # fmt: skip
-
-RULES: tuple[Rule, ...] = table(
-    "all kinds",
-    ("metadata.selfLink", Effect.DROPPED, "not kept"),
-    ("metadata.managedFields", Effect.DROPPED, "not kept"),
-    ("metadata.deletionTimestamp", Effect.DROPPED, "not settable on create"),
-    ("metadata.deletionGracePeriodSeconds", Effect.DROPPED, "not settable on create"),
-    ("metadata.reason", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else as it was sent"),
-    ("metadata.resourceVersion", Effect.REFUSED, "500 where it is set on create"),
-    ("metadata.resourceVersion", Effect.KEPT, "an update without one takes the newest"),
-    ("metadata.resourceVersion", ErrorType.INVALID, "required to update PodDisruptionBudgets and Leases"),
-    ("metadata.uid", Effect.KEPT, "an update without one takes the old one"),
-    ("metadata.creationTimestamp", Effect.KEPT, "an update never changes it"),
-    ("metadata.deletionTimestamp", Effect.KEPT, "an update never removes or changes it"),
-    ("metadata.deletionGracePeriodSeconds", Effect.KEPT, "an update never removes it"),
-    ("metadata.reason", Effect.KEPT, "an update never removes it"),
-    ("metadata.generateName", ErrorType.INVALID, "format of the kind's names, a trailing dash allowed"),
-    ("metadata.name", ErrorType.REQUIRED, "name or generateName is required"),
-    ("metadata.name", ErrorType.INVALID, "format of the kind's names"),
-    ("metadata.namespace", ErrorType.REQUIRED, "kinds with a namespace have one"),
-    ("metadata.namespace", ErrorType.INVALID, "DNS label"),
-    ("metadata.namespace", ErrorType.FORBIDDEN, "kinds without a namespace have none"),
-    ("metadata.generation", ErrorType.INVALID, "not negative"),
-    ("metadata.labels#key", ErrorType.INVALID, "keys are qualified names"),
-    ("metadata.labels#value", ErrorType.INVALID, "values are empty or of letters, digits, -, _ and ."),
-    ("metadata.annotations", ErrorType.INVALID, "keys are qualified names in any case"),
-    ("metadata.annotations", ErrorType.TOO_LONG, "keys and values together at most 256 KiB"),
-    ("metadata.finalizers", ErrorType.INVALID, "qualified names"),
-    ("metadata.finalizers#conflict", ErrorType.INVALID, "orphan and foregroundDeletion not both"),
-    ("metadata.finalizers[]", ErrorType.INVALID,
-     "without a prefix: kubernetes, orphan or foregroundDeletion"),
-    ("metadata.finalizers", ErrorType.FORBIDDEN, "none are added while the object is being deleted"),
-    ("metadata.name#fixed", ErrorType.INVALID, "an update never changes it"),
-    ("metadata.namespace#fixed", ErrorType.INVALID, "an update never changes it"),
-    ("metadata.uid", ErrorType.INVALID, "an update never changes it"),
-    ("metadata.deletionTimestamp", ErrorType.INVALID, "only deletion sets it"),
-    ("metadata.deletionGracePeriodSeconds", ErrorType.INVALID, "only deletion sets or changes it"),
-    ("metadata.reason", ErrorType.INVALID, "only the beginning of a pod's deletion sets it"),
 )  # fmt: skip
 
 

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.rules import Rule, table
-from vacate.api.fielderrors import ErrorType, FieldError, invalid
+from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
 
 _PATH = "metadata.ownerReferences"
-
-RULES: tuple[Rule, ...] = table(
-    "all kinds",
-    ("metadata.ownerReferences.apiVersion", ErrorType.INVALID, "names a version"),
-    ("metadata.ownerReferences.kind", ErrorType.INVALID, "not empty"),
-    ("metadata.ownerReferences.name", ErrorType.INVALID, "not empty"),
-    ("metadata.ownerReferences.uid", ErrorType.INVALID, "not empty"),
-    ("metadata.ownerReferences#event", ErrorType.INVALID, "Events own nothing"),
-    ("metadata.ownerReferences#controller", ErrorType.INVALID, "at most one is the controller"),
-)
 
 
 def owner_errors(references: list[Any]) -> list[FieldError]:

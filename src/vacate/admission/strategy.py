@@ -8,7 +8,6 @@ from typing import ClassVar
 from vacate.admission import metadata as meta
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_path_segment, name_is_subdomain
-from vacate.admission.rules import Rule
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, metadata
@@ -19,7 +18,6 @@ _COMMON_TRAITS = Traits()
 class KindStrategy:
     """Base of all strategies; a kind overrides what stands under `what a kind answers`."""
 
-    rules: ClassVar[Sequence[Rule]] = ()
     # Whether spec changes are counted in metadata.generation.
     counts_generations: ClassVar[bool] = False
     # Whether the kind itself looks at metadata, or leaves it to what is common to all.

@@ -32,6 +32,8 @@ _QUOTED = {
     '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
     "\v": "\\v",
 }  # fmt: skip
+OMITTED = object()
+"""In place of a value that is not shown: of an object or a list that breaks a rule."""
 _WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
 
 
@@ -54,7 +56,7 @@ class FieldError:
     def body(self) -> str:
         """The message without the path."""
         text = self.field_error.value[1]
-        if self.field_error not in _WITHOUT_VALUE:
+        if self.field_error not in _WITHOUT_VALUE and self.value is not OMITTED:
             # What can be unsupported has a type of its own in Go, and is shown as other than plain texts.
             typed = self.field_error is ErrorType.NOT_SUPPORTED or isinstance(self.value, Typed)
             text += f": {_json(self.value) if typed else _show(self.value)}"

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.schema import Structure, structure
@@ -37,16 +36,15 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class CelRule:
-    """One rule: in CEL for the CRD, and as a function for the embedded server. A test compares the two.
+    """One rule in CEL, which API servers evaluate.
 
-    `at` is the place in the schema (`spec.nodeSelector`, with `[]` for items; empty for the root), and
-    `holds` gets the value that is there. `field` is what the error names, relative to `at`.
+    `at` is the place in the schema (`spec.nodeSelector`, with `[]` for items; empty for the root). `field` is
+    what the error names, relative to `at`.
     """
 
     at: str
     cel: str
     message: str
-    holds: Callable[[Any], bool]
     field: str = ""
     reason: str = "FieldValueInvalid"
 
@@ -54,16 +52,6 @@ class CelRule:
         """The rule as a CRD writes it."""
         made: Obj = {"rule": self.cel, "message": self.message, "reason": self.reason}
         return {**made, "fieldPath": f".{self.field}"} if self.field else made
-
-    def field_error(self, path: str, value: Any) -> FieldError:
-        """The rule, broken at a path."""
-        where = ".".join(part for part in (path, self.field) if part)
-        if self.reason == "FieldValueRequired":
-            return required(where, self.message)
-        if self.reason == "FieldValueForbidden":
-            return forbidden(where, self.message)
-        shown = "object" if isinstance(value, dict) else value
-        return invalid(where, shown, self.message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from vacate.admission.nameformats import label_key
-from vacate.api.objects import Obj
 from vacate.crds.declaration import CelRule
 
 _KEY = (
@@ -21,7 +17,6 @@ def not_empty_rule(selector: str, message: str) -> CelRule:
         "(has(self.matchLabels) && size(self.matchLabels) > 0)"
         " || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
         message,
-        _selects_something,
     )
 
 
@@ -32,7 +27,6 @@ def keys_rule(selector: str) -> CelRule:
         f"self.all(key, key.matches('{_KEY}'))",
         "a label key is a name of at most 63 characters with an optional DNS prefix, as app or "
         "example.com/app",
-        _keys_are_labels,
     )
 
 
@@ -42,19 +36,5 @@ def values_rule(selector: str) -> CelRule:
         f"{selector}.matchExpressions[]",
         "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])",
         "In and NotIn need values, Exists and DoesNotExist take none",
-        _values_fit_operator,
         field="values",
     )
-
-
-def _selects_something(selector: Obj) -> bool:
-    return bool(selector.get("matchLabels")) or bool(selector.get("matchExpressions"))
-
-
-def _keys_are_labels(labels: dict[str, Any]) -> bool:
-    return not any(label_key(key) for key in labels)
-
-
-def _values_fit_operator(requirement: Obj) -> bool:
-    has_values = bool(requirement.get("values"))
-    return has_values == (requirement.get("operator") in ("In", "NotIn"))

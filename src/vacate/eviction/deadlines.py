@@ -48,13 +48,6 @@ def next_turn(process: Process) -> str | None:
     return process.interceptors[following] if following < len(process.interceptors) else None
 
 
-def may_hand_over(process: Process, now: dt.datetime) -> bool:
-    """Whether a server accepts a hand-over: the turn is completed, or timed out by the server's clock."""
-    if process.active is None or process.active_completed:
-        return True
-    return now >= deadline_of(process) - CLOCK_TOLERANCE
-
-
 def timed_out_before(process: Process, now: dt.datetime) -> bool:
     """Whether the last interceptor timed out before: an eviction was refused already.
 

@@ -1,7 +1,8 @@
 """Verdicts on requests of any API: the pipeline of the embedded server, called as a webhook is called.
 
-The mutating side runs the whole pipeline, also for what the schema would find later: so every refusal lists
-all errors at once. The validating side checks again, after all who may have changed the object since.
+The mutating side runs the whole pipeline, also for what the schema would find later: so a refusal lists those
+errors together with ours. The rules in CEL of the definition are left to the API server, which evaluates them
+after this. The validating side checks again, after all who may have changed the object since.
 
 An update of another version than the newest is a conflict, whatever else is wrong with it. API servers find
 that out between the two sides: the mutating side leaves such updates to them, and the validating side, which

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded.registry.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
-from embedded.registry.cases_metadata import KEY, SUBDOMAIN
+from embedded.registry.cases_metadata import SUBDOMAIN
 from embedded.registry.given import GONE, NOW, POD_UID, context
 from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
@@ -70,12 +70,7 @@ def _with(*conditions: Obj) -> Obj:
     return {"status.conditions": list(conditions)}
 
 
-_REASON = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric"
-    " characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',"
-    "  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is"
-    " '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')"
-)
+_NOT_NEXT = f"{_NAME}: Invalid value: must be the interceptor whose turn is next: down the list, beginning with the last"
 
 SPEC_CASES: Cases = (
     Refused(f"{_IT}/refused", EVICTIONREQUESTS, {}, 403,
@@ -94,7 +89,7 @@ SPEC_CASES: Cases = (
     Done(f"{_IT}/spec.interceptors/set", EVICTIONREQUESTS, {}, "spec.interceptors", [{"name": _SECOND}, {"name": _FIRST}]),
     _broken("spec/invalid/type", {"spec": "all"}, 'spec: Invalid value: "string": spec in body must be of type object: "string"'),
     _broken("metadata.generateName/forbidden", {"metadata.generateName": "x-"}, "metadata.generateName: Forbidden: not supported, the name must be the UID of the pod"),
-    _broken("metadata.name/invalid", {"metadata.name": "web"}, 'metadata.name: Invalid value: "web": must be equal to spec.target.podRef.uid'),
+    _broken("metadata.name/invalid", {"metadata.name": "web"}, "metadata.name: Invalid value: must be equal to spec.target.podRef.uid"),
     _broken("spec/required", {"spec": GONE}, "spec: Required value"),
     _broken("spec.type/unsupported", {"spec.type": "Hard"}, 'spec.type: Unsupported value: "Hard": supported values: "Soft"'),
     _broken("spec.target/required", {"spec.target": GONE}, "spec.target: Required value"),
@@ -111,7 +106,7 @@ SPEC_CASES: Cases = (
     _broken("spec.requesters/too-many", {"spec.requesters": [{"name": f"n{i}"} for i in range(101)]}, "spec.requesters: Too many: 101: must have at most 100 items"),
     _broken("spec.requesters[]/duplicate", {"spec.requesters": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, 'spec.requesters[2]: Duplicate value: {"name":"a"}'),
     _broken("spec.requesters[].name/required", {"spec.requesters": [{}]}, "spec.requesters[0].name: Required value"),
-    _broken("spec.requesters[].name/invalid", {"spec.requesters[0].name": "Me"}, f'spec.requesters[0].name: Invalid value: "Me": {SUBDOMAIN}'),
+    _broken("spec.requesters[].name/invalid", {"spec.requesters[0].name": "Me"}, f'spec.requesters[0].name: Invalid value: "Me": {SUBDOMAIN.partition(" (")[0]}'),
     _broken("spec.requesters[].name/too-long", {"spec.requesters[0].name": _LONG}, f"spec.requesters[0].name: {_TOO_LONG}"),
     _spec_step("spec.requesters/forbidden/forbid", {"spec.requesters[1]": {"name": "also"}}, "spec.requesters: Forbidden: may not change while status.evictionRequestCancellationPolicy is Forbid", {_POLICY: "Forbid"}),
     _spec_step("spec.requesters/forbidden/complete", {"spec.requesters": []}, "spec.requesters: Forbidden: may not change once the request is complete", COMPLETE),
@@ -119,9 +114,8 @@ SPEC_CASES: Cases = (
             f'EvictionRequest.evictionrequest.coordination.k8s.io "{POD_UID}" is invalid: [spec.type: Unsupported value: "x": supported values: "Soft", spec.interceptors: Forbidden: must not be set on creation, it is filled in from the pod]'),
     _broken(f"{_DEADLINE}/invalid/least", {_DEADLINE: 599}, f"{_DEADLINE}: Invalid value: 599: {_DEADLINE} in body should be greater than or equal to 600"),
     _broken(f"{_DEADLINE}/invalid/most", {_DEADLINE: 86401}, f"{_DEADLINE}: Invalid value: 86401: {_DEADLINE} in body should be less than or equal to 86400"),
-    _spec_step("spec.type/invalid", {"spec.type": "Hard"}, f'spec.type: Invalid value: "Hard": {_IMMUTABLE}'),
-    _spec_step("spec.target/invalid", {"spec.target.podRef.name": "b"}, f'spec.target: Invalid value: {{"podRef":{{"name":"b","uid":"{POD_UID}"}}}}: {_IMMUTABLE}'),
-    _spec_step("spec.interceptors/invalid", {"spec.interceptors": [{"name": "me"}]}, f'spec.interceptors: Invalid value: [{{"name":"me"}}]: {_IMMUTABLE}'),
+    _spec_step("spec.target/invalid", {"spec.target.podRef.name": "b"}, f"spec.target: Invalid value: {_IMMUTABLE}"),
+    _spec_step("spec.interceptors/invalid", {"spec.interceptors": [{"name": "me"}]}, f"spec.interceptors: Invalid value: {_IMMUTABLE}"),
     _spec_step(f"{_DEADLINE}/invalid", {_DEADLINE: 601}, f"{_DEADLINE}: Invalid value: 601: {_IMMUTABLE}"),
 )  # fmt: skip
 
@@ -146,17 +140,17 @@ STATUS_CASES: Cases = (
     _step("status.conditions[].reason/forbidden/pod", COMPLETE, f'status.conditions[0].reason: Forbidden: pod "web" with UID {POD_UID} still exists'),
     _step("status/forbidden", {"status.message": "x"}, "status: Forbidden: may not change once the request is complete", COMPLETE),
     _step("status.message/too-long", {"status.message": "x" * 32769}, "status.message: Too long: may not be more than 32768 bytes"),
-    _step(f"{_NAME}/invalid/first", {_NAME: _SECOND, _BEAT: at(0)}, f'{_NAME}: Invalid value: "{_SECOND}": must be "{_FIRST}", whose turn is next'),
-    _step(f"{_NAME}/invalid/next", {_NAME: "third", _BEAT: at(0)}, f'{_NAME}: Invalid value: "third": must be "{_SECOND}", whose turn is next', {**_ACTIVE, _DONE: True}),
-    _step(f"{_NAME}/invalid/none", {_NAME: _FIRST, _BEAT: at(0)}, f'{_NAME}: Invalid value: "{_FIRST}": the request has no interceptors', {"spec.interceptors": GONE}),
-    _step(f"{_NAME}/invalid/over", {_NAME: _FIRST, _BEAT: at(0)}, f'{_NAME}: Invalid value: "{_FIRST}": no interceptor comes after "{_SECOND}"', {_NAME: _SECOND, _BEAT: at(-60), _DONE: True}),
+    _step(f"{_NAME}/invalid/first", {_NAME: _SECOND, _BEAT: at(0)}, _NOT_NEXT),
+    _step(f"{_NAME}/invalid/next", {_NAME: "third", _BEAT: at(0)}, _NOT_NEXT, {**_ACTIVE, _DONE: True}),
+    _step(f"{_NAME}/invalid/none", {_NAME: _FIRST, _BEAT: at(0)}, _NOT_NEXT, {"spec.interceptors": GONE}),
+    _step(f"{_NAME}/invalid/over", {_NAME: _FIRST, _BEAT: at(0)}, _NOT_NEXT, {_NAME: _SECOND, _BEAT: at(-60), _DONE: True}),
     _step(f"{_NAME}/forbidden", {_NAME: _SECOND, _BEAT: at(0)}, f'{_NAME}: Forbidden: the turn may not pass on: "{_FIRST}" has neither completed nor missed its deadline', {_NAME: _FIRST, _BEAT: at(-1789)}),
     _step(f"{_NAME}/required", {_NAME: GONE}, f"{_NAME}: Required value: may not be unset before the request is complete", _ACTIVE),
-    _step(f"{_NAME}/forbidden/complete", COMPLETE, f"{_NAME}: Forbidden: must be unset when the request is complete", _ACTIVE),
+    _step(f"{_NAME}/forbidden/complete", _with(_CANCELLED), f"{_NAME}: Forbidden: must be unset when the request is complete", _ACTIVE),
     _step(f"{_NAME}/too-long", {_NAME: _LONG, _BEAT: at(0)}, f"{_NAME}: {_TOO_LONG}"),
     _step(f"{_DONE}/forbidden", {_DONE: True}, f"{_DONE}: Forbidden: may not be true before an interceptor has its turn"),
-    _step(f"{_DONE}/invalid/turn", {_NAME: _FIRST, _BEAT: at(0), _DONE: True}, f"{_DONE}: Invalid value: true: must be false when a turn begins"),
-    _step(f"{_DONE}/invalid/back", {_DONE: False}, f"{_DONE}: Invalid value: false: may not be taken back before the next turn", {**_ACTIVE, _DONE: True}),
+    _step(f"{_DONE}/invalid/turn", {_NAME: _FIRST, _BEAT: at(0), _DONE: True}, f"{_DONE}: Invalid value: must be false when a turn begins"),
+    _step(f"{_DONE}/invalid/back", {_DONE: False}, f"{_DONE}: Invalid value: may not be taken back before the next turn", {**_ACTIVE, _DONE: True}),
     _step("status.expectedInterceptorFinishTime/invalid", {"status.expectedInterceptorFinishTime": "soon"},
           'status.expectedInterceptorFinishTime: Invalid value: "soon": expectedInterceptorFinishTime in body must be of type date-time: "soon"'),
     _step(f"{_BEAT}/invalid/time", {_BEAT: "now"}, f'{_BEAT}: Invalid value: "now": heartbeatTime in body must be of type date-time: "now"', _ACTIVE),
@@ -173,20 +167,20 @@ STATUS_CASES: Cases = (
     _step(f"{_COUNTER}/required", {"status.podEvictionStatus": {}}, f"{_COUNTER}: Required value"),
     _step(f"{_COUNTER}/invalid/negative", {_COUNTER: -1}, f"{_COUNTER}: Invalid value: -1: podEvictionStatus.failedAPIEvictionCounter in body should be greater than or equal to 0"),
     _step(f"{_COUNTER}/invalid/most", {_COUNTER: 2**31}, f"{_COUNTER}: Invalid value: 2147483648: podEvictionStatus.failedAPIEvictionCounter in body should be less than or equal to 2147483647"),
-    _step(f"{_COUNTER}/invalid/less", {_COUNTER: 1}, f"{_COUNTER}: Invalid value: 1: may only grow, it was 2", {_COUNTER: 2}),
+    _step(f"{_COUNTER}/invalid/less", {_COUNTER: 1}, f"{_COUNTER}: Invalid value: 1: may only grow", {_COUNTER: 2}),
     _step("status.conditions/too-many", _with(*(condition(f"C{i}") for i in range(101))), "status.conditions: Too many: 101: must have at most 100 items"),
     _step("status.conditions/too-many/others", _with(*(condition(f"C{i}") for i in range(97))),
-          "status.conditions: Too many: 97: must have at most 96 items beside Complete, Admitted, InterceptorAssigned, Progressing"),
-    _step("status.conditions[].type/duplicate", _with(condition(), condition()), 'status.conditions[1].type: Duplicate value: "Ready"'),
-    _step("status.conditions[].type/invalid", _with(condition("a b")), f'status.conditions[0].type: Invalid value: "a b": {KEY}'),
-    _step("status.conditions[].status/unsupported", _with(condition(status="Maybe")), 'status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"'),
-    _step("status.conditions[].status/unsupported/complete", _with({**_CANCELLED, "status": "False"}), 'status.conditions[0].status: Unsupported value: "False": supported values: "True"'),
-    _step("status.conditions[].observedGeneration/invalid", _with(condition(observedGeneration=-1)), "status.conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal to zero"),
+          "status.conditions: Invalid value: must have at most 96 items beside Complete, Admitted, InterceptorAssigned, Progressing"),
+    _step("status.conditions[].type/duplicate", _with(condition(), condition()), 'status.conditions[1]: Duplicate value: {"type":"Ready"}'),
+    _step("status.conditions[].type/invalid", _with(condition("a b")), 'status.conditions[0].type: Invalid value: "a b": must be a qualified name'),
+    _step("status.conditions[].status/unsupported", _with(condition(status="Maybe")), 'status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"'),
+    _step("status.conditions[].status/unsupported/complete", _with({**_CANCELLED, "status": "False"}), 'status.conditions[0].status: Invalid value: Unsupported value, supported values: "True"'),
+    _step("status.conditions[].observedGeneration/invalid", _with(condition(observedGeneration=-1)), "status.conditions[0].observedGeneration: Invalid value: -1: conditions[0].observedGeneration in body should be greater than or equal to 0"),
     _step("status.conditions[].lastTransitionTime/required", _with(condition(lastTransitionTime=GONE)), "status.conditions[0].lastTransitionTime: Required value"),
-    _step("status.conditions[].reason/required", _with(condition(reason="")), "status.conditions[0].reason: Required value"),
-    _step("status.conditions[].reason/invalid", _with(condition(reason="no way")), f'status.conditions[0].reason: Invalid value: "no way": {_REASON}'),
-    _step("status.conditions[].reason/unsupported", _with(condition("Complete")), 'status.conditions[0].reason: Unsupported value: "Because": supported values: "Cancelled", "PodDeleted", "PodTerminated"'),
-    _step("status.conditions[].reason/forbidden", _with(_CANCELLED), "status.conditions[0].reason: Forbidden: the request cannot be cancelled while status.evictionRequestCancellationPolicy is Forbid", {_POLICY: "Forbid"}),
+    _step("status.conditions[].reason/required", _with(condition(reason="")), 'status.conditions[0].reason: Invalid value: "": conditions[0].reason in body should be at least 1 chars long'),
+    _step("status.conditions[].reason/invalid", _with(condition(reason="no way")), 'status.conditions[0].reason: Invalid value: "no way": must be a word in CamelCase'),
+    _step("status.conditions[].reason/unsupported", _with(condition("Complete")), 'status.conditions[0].reason: Invalid value: Unsupported value, supported values: "Cancelled", "PodDeleted", "PodTerminated"'),
+    _step("status.conditions[].reason/forbidden", _with(_CANCELLED), "status.conditions: Forbidden: the request cannot be cancelled while status.evictionRequestCancellationPolicy is Forbid", {_POLICY: "Forbid"}),
     _step("status.conditions[].message/required", _with(condition(message=GONE)), "status.conditions[0].message: Required value"),
     _step("status.conditions[].message/too-long", _with(condition(message="x" * 32769)), "status.conditions[0].message: Too long: may not be more than 32768 bytes"),
 )  # fmt: skip

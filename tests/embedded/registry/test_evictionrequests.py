@@ -92,7 +92,7 @@ def test_all_errors_come_at_once() -> None:
     }  # fmt: skip
     assert [field_error.partition(": ")[0] for field_error in errors_of(KIND, wrong)] == [
         "metadata.labels", "spec.type", "spec.heartbeatDeadlineSeconds", "metadata.generateName",
-        "spec.requesters", "spec.target.podRef.name",
+        "spec.target.podRef.name",
     ]  # fmt: skip
 
 

@@ -7,7 +7,9 @@ of the deadlines of those who have or still get a turn.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -20,7 +22,11 @@ from eviction.exhaustive.steps import (
     steps_of_others,
     writes_of_others,
 )
-from vacate.crds.evictionrequest import status, turns
+from vacate.api.kinds import Kind
+from vacate.crds.definition import definition_for
+from vacate.crds.evictionrequest import status
+from vacate.embedded.cel.ruletree import RuleTree
+from vacate.embedded.registry import customresources
 from vacate.eviction import engine
 
 pytestmark = pytest.mark.unit
@@ -120,7 +126,7 @@ def test_every_request_ends_in_silence_whatever_happened_before(
 
 def _ends_are_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(status, "authority_errors", lambda new, old, ctx: [])
-    patch.setattr(status, "_target_errors", lambda one, path, old, ctx: [])
+    patch.setattr(status, "_target_errors", lambda new, old, ctx: [])
 
 
 def _the_future_is_believed(patch: pytest.MonkeyPatch) -> None:
@@ -132,7 +138,14 @@ def _nobody_is_given_up(patch: pytest.MonkeyPatch) -> None:
 
 
 def _the_server_passes_no_turn_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(turns, "may_hand_over", lambda process, now: process.active is None)
+    def rules_of(kind: Kind, _allowed: tuple[str, ...] = ()) -> RuleTree:
+        written = json.dumps(definition_for(kind)).replace(
+            ".heartbeatDeadlineSeconds - 10", ".heartbeatDeadlineSeconds * 10"
+        )
+        (version,) = json.loads(written)["spec"]["versions"]
+        return RuleTree(version["schema"]["openAPIV3Schema"])
+
+    patch.setattr(customresources, "rules_of", cache(rules_of))
 
 
 @pytest.mark.thorough(beyond=1)

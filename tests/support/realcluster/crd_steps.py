@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,6 +53,20 @@ def _matches(wanted: str, found: str) -> bool:
     path, _, rest = wanted.partition(": ")
     sort, _, message = rest.partition(": ")
     return found.startswith(f"{path}: {sort}") and found.endswith(message)
+
+
+def merged(before: Obj, step: Obj) -> Obj:
+    """RFC 7396, as the server does it."""
+    made = copy.deepcopy(before)
+    for key, value in step.items():
+        if value is None:
+            made.pop(key, None)
+        elif isinstance(value, dict):
+            inner = made.get(key)
+            made[key] = merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            made[key] = copy.deepcopy(value)
+    return made
 
 
 def named(*names: str) -> list[Obj]:

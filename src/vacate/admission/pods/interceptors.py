@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from vacate.admission.checks import unchanged
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import ErrorType, FieldError, duplicate, too_many
+from vacate.api.fielderrors import FieldError, duplicate, too_many
 from vacate.api.lenient import maps, sequence, text
 from vacate.api.objects import Obj
 from vacate.eviction.registration import (
@@ -30,22 +29,6 @@ GATE = "EvictionRequestAPI"
 MAXIMUM = MAX_INTERCEPTORS
 
 _OFF_BY_DEFAULT = ("schedulingGroup",)
-
-RULES = table(
-    "Pod",
-    ("spec.schedulingGroup", Effect.DROPPED, "its gate is off by default"),
-    ("spec.evictionInterceptors", Effect.DROPPED, "from new objects with the gate EvictionRequestAPI off"),
-    ("spec.evictionInterceptors", ErrorType.TOO_MANY, "at most 100"),
-    ("spec.evictionInterceptors[].name", ErrorType.REQUIRED, "not empty"),
-    ("spec.evictionInterceptors[].name", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.evictionInterceptors[].name", ErrorType.DUPLICATE, "unique"),
-    (
-        "spec.evictionInterceptors[].name",
-        ErrorType.FORBIDDEN,
-        "k8s.io only for known interceptors of Kubernetes",
-    ),
-    ("spec.evictionInterceptors", ErrorType.INVALID, "an update never changes them"),
-)
 
 
 def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:

@@ -14,20 +14,10 @@ from vacate.admission.pods.workloads import (
     registration_change,
     stateful_registration,
 )
-from vacate.admission.rules import Effect, table
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.eviction.registration import annotations_of
-
-RULES = table(
-    "Pod",
-    (
-        "metadata.annotations",
-        Effect.SET,
-        "the interceptors of the workload, on create, where it or its namespace has opted in",
-    ),
-)
 
 
 def added_annotations(pod: Obj, namespace: str, ctx: Context) -> dict[str, str]:

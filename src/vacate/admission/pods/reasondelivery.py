@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
@@ -14,18 +13,6 @@ from vacate.api.terminationreason import GATE, header_complaints
 
 FIELD = "reasonDelivery"
 _ACTIONS = {"env": "exec", "header": "httpGet"}
-_HOOK = "spec.containers[].lifecycle.preStop.reasonDelivery"
-
-RULES = table(
-    "Pod",
-    (_HOOK, Effect.DROPPED, "from new objects with the gate PodTerminationReason off"),
-    (_HOOK, ErrorType.REQUIRED, "env or header"),
-    (_HOOK, ErrorType.INVALID, "not both env and header"),
-    (f"{_HOOK}.env", ErrorType.FORBIDDEN, "only beside exec"),
-    (f"{_HOOK}.header", ErrorType.FORBIDDEN, "only beside httpGet"),
-    (f"{_HOOK}.env", ErrorType.INVALID, "a valid name of an environment variable"),
-    (f"{_HOOK}.header", ErrorType.INVALID, "a valid name of a header, and none that delimits messages"),
-)
 
 
 def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:

@@ -1,39 +1,27 @@
-"""The Evacuation itself: its name, its pod, its evacuators and instigators, and what stays as it was."""
+"""The Evacuation itself: its pod, its evacuators and its instigators."""
 
 from __future__ import annotations
 
-from vacate.admission.checks import unchanged
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, not_found
 from vacate.api.kinds import PODS
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import dns1123_subdomain
-from vacate.api.objects import Obj, dig, metadata, name_of, namespace_of
-from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, MAX_NAME_PREFIX
+from vacate.api.objects import Obj, dig, metadata, namespace_of
+from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.api.types.readable import is_complete
-from vacate.eviction.dialects.evacuation.translation import evacuation_name, instigators
-from vacate.eviction.registration import RESERVED, Registration, reserved_name
-
-IMMUTABLE_FIELDS = ("podRef", "evacuators", "progressDeadlineSeconds")
+from vacate.eviction.dialects.evacuation.translation import instigators
+from vacate.eviction.registration import Registration
 
 
 def creation_errors(obj: Obj, ctx: Context) -> list[FieldError]:
     """What only a new Evacuation must say."""
-    return [
-        *_name_errors(obj),
-        *_evacuator_errors(obj, ctx),
-        *_pod_errors(obj, ctx),
-        *_instigator_errors(obj),
-    ]
+    return [*_generated_name_errors(obj), *_pod_errors(obj, ctx), *_instigator_errors(obj)]
 
 
 def change_errors(new: Obj, old: Obj) -> list[FieldError]:
-    """What an update may not change, and whom it may not add."""
-    spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-    found: list[FieldError] = []
-    for field in IMMUTABLE_FIELDS:
-        found += unchanged(f"spec.{field}", spec.get(field), before.get(field))
-    found += _instigator_errors(new)
+    """Whom an update may not add."""
+    found = _instigator_errors(new)
     joined = set(instigators(_finalizers(new))) - set(instigators(_finalizers(old)))
     if joined and is_complete(old):
         detail = "no instigator may be added once the evacuation is complete"
@@ -59,20 +47,11 @@ def _turn(one: Obj) -> tuple[int, str]:
     return priority if type(priority) is int else 0, text(one.get("evacuatorClass"))
 
 
-def _name_errors(obj: Obj) -> list[FieldError]:
-    ref, meta = mapping(dig(obj, "spec", "podRef")), mapping(obj.get("metadata"))
-    if text(meta.get("generateName")):
-        detail = "not supported, the name must be the UID of the pod, a hyphen and the pod's name"
-        return [forbidden("metadata.generateName", detail)]
-    name, pod, uid = name_of(obj), text(ref.get("name")), text(ref.get("uid"))
-    expected = evacuation_name(pod, uid)
-    if not name or not pod or not uid or name == expected:
+def _generated_name_errors(obj: Obj) -> list[FieldError]:
+    if not text(metadata(obj).get("generateName")):
         return []
-    detail = (
-        f'must be "{expected}": spec.podRef.uid, a hyphen, and the first {MAX_NAME_PREFIX} characters of '
-        "spec.podRef.name"
-    )
-    return [invalid("metadata.name", name, detail)]
+    detail = "not supported, the name must be the UID of the pod, a hyphen and the pod's name"
+    return [forbidden("metadata.generateName", detail)]
 
 
 def _pod_errors(obj: Obj, ctx: Context) -> list[FieldError]:
@@ -86,17 +65,6 @@ def _pod_errors(obj: Obj, ctx: Context) -> list[FieldError]:
     if dig(found, "metadata", "uid") != uid:
         return [invalid("spec.podRef.uid", uid, f'must be the UID of pod "{name}"')]
     return []
-
-
-def _evacuator_errors(obj: Obj, ctx: Context) -> list[FieldError]:
-    found: list[FieldError] = []
-    for index, one in enumerate(maps(mapping(obj.get("spec")).get("evacuators"))):
-        path, name = f"spec.evacuators[{index}].evacuatorClass", text(one.get("evacuatorClass"))
-        if name and len(name) <= 253:  # the length is the schema's to report
-            found += complaints(path, name, dns1123_subdomain(name))
-        if reserved_name(name, ctx.allowed_interceptors):
-            found.append(forbidden(path, RESERVED))
-    return found
 
 
 def _instigator_errors(obj: Obj) -> list[FieldError]:

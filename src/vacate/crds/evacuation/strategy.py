@@ -21,15 +21,14 @@ from vacate.crds.evictionrequest.strategy import (
     keep_records,
     set_annotation,
     take_labels,
+    with_others,
 )
 from vacate.crds.evictionrequest.target import live_pod, named_pod, require_right_to_delete
 from vacate.crds.strategy import DeclaredStrategy
-from vacate.eviction.dialects.evacuation.dialect import COMPLETION_REASONS
 from vacate.eviction.dialects.evacuation.translation import (
     evacuation_path,
     evacuation_text,
     record_object,
-    record_path,
 )
 from vacate.eviction.registration import Registration, resolve_evacuators
 
@@ -79,11 +78,9 @@ class EvacuationStrategy(DeclaredStrategy):
         return [*super().update_errors(new, old, step, ctx), *change_errors(new, old)]
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The status by its schema, and then the step as that of a record."""
-        schema = self.declaration.structure.status_errors(new.get("status"))
-        known = [replace(one, path=record_path(one.path)) for one in schema]
-        found = status.status_errors(record_object(new), record_object(old), known, ctx, COMPLETION_REASONS)
-        return [*step, *map(_as_evacuation, found)]
+        """The status by its schema, and the step, as that of a record."""
+        found = status.status_errors(record_object(new), record_object(old), ctx)
+        return with_others(super().status_errors(new, old, step, ctx), [*map(_as_evacuation, found)])
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Who may delete the pod may cancel, unless an evacuator has forbidden it and the pod exists."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from vacate.admission.checks import same
 from vacate.admission.context import Context
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden
+from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
@@ -30,19 +29,6 @@ REPORTED_FIELDS = (
 
 _POLICY = "evictionRequestCancellationPolicy"
 _CONTROLLERS = "written by the eviction request controller only"
-
-RULES = table(
-    "EvictionRequest",
-    ("status.activeInterceptorName#writer", ErrorType.FORBIDDEN, "only the controller writes it"),
-    ("status.podEvictionStatus#writer", ErrorType.FORBIDDEN, "only the controller writes it"),
-    ("status.conditions[]#writer", ErrorType.FORBIDDEN, "only the controller writes its four conditions"),
-    ("status.heartbeatTime#writer", ErrorType.FORBIDDEN, "of a bound interceptor only its accounts report"),
-    (
-        "status.evictionRequestCancellationPolicy#writer",
-        ErrorType.FORBIDDEN,
-        "where a name is bound, Forbid only from the active interceptor's accounts",
-    ),
-)
 
 
 def keep_controller_conditions(new: Obj, old: Obj, ctx: Context) -> None:

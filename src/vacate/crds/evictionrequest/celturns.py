@@ -17,7 +17,7 @@ class _Step:
         self.was_done = value(before, fields.completed, "false")
         self.is_done = value(after, fields.completed, "false")
         self.beat_before, self.beat_after = f"has({before}.{beat})", f"has({after}.{beat})"
-        self.beat_gap = f"({after}.{beat} - {before}.{beat}).getSeconds()"
+        self.beat_gap = f"(timestamp({after}.{beat}) - timestamp({before}.{beat})).getSeconds()"
         self.same_turn = f"{self.after} == {self.before}"
         self.no_new_turn = any_of(self.same_turn, f"{self.after} == ''")
         self.list = f"self.spec.{fields.interceptors}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
 from vacate.api import status as refusals
-from vacate.api.fielderrors import ErrorType, FieldError
-from vacate.api.lenient import child, mapping
+from vacate.api.fielderrors import FieldError, forbidden
+from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -19,13 +20,14 @@ from vacate.api.types.evictionrequest import (
     SUPERSEDES,
 )
 from vacate.api.types.readable import is_complete
-from vacate.crds.evictionrequest import authority, spec, status
+from vacate.crds.evictionrequest import authority, status
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.target import (
     live_pod,
     named_pod,
     registration_of,
     require_right_to_delete,
+    target_errors,
 )
 from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.callers import CALLERS, POD_LABEL
@@ -33,45 +35,9 @@ from vacate.eviction.registration import Registration
 
 _MAX_REASON = 4096
 
-RULES = table(
-    "EvictionRequest",
-    ("", Effect.REFUSED, "403 without the right to delete the pod, on create, update and delete"),
-    (
-        "#forbid",
-        Effect.REFUSED,
-        "403 on delete while the policy is Forbid, the request open and the pod there",
-    ),
-    ("metadata.labels", Effect.SET, "those of the pod win, until the request is complete"),
-    ("metadata.annotations[vacate.dev/admitted]", Effect.SET, "true on create"),
-    ("metadata.annotations[vacate.dev/admitted]", Effect.KEPT, "an update never changes it"),
-    (
-        "metadata.annotations[vacate.dev/ignored-registration]",
-        Effect.SET,
-        "on create, why a malformed registration of the pod counts as none",
-    ),
-    (
-        "metadata.annotations[bridge.vacate.dev/callers]",
-        Effect.KEPT,
-        "the eviction bridge, controllers and administrators write it",
-    ),
-    (
-        "metadata.annotations[vacate.dev/pushed-by]",
-        Effect.SET,
-        "the user who changes vacate.dev/retry or vacate.dev/skip, which no new request has",
-    ),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.SET, "an empty message and the policy Allow, and nothing else, on create"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata", Effect.KEPT, "the status subresource does not change it"),
-    ("spec#type", ErrorType.INVALID, "every field has the type that the schema says"),
-)
-
 
 class EvictionRequestStrategy(DeclaredStrategy):
     """Answers for EvictionRequests and their status."""
-
-    rules = (*RULES, *spec.RULES, *status.RULES, *authority.RULES)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Rights first; then everything that the pod decides."""
@@ -105,18 +71,12 @@ class EvictionRequestStrategy(DeclaredStrategy):
         authority.keep_controller_conditions(new, old, ctx)
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
-        """The schema, then what it cannot say."""
-        return [*self._spec_errors(obj), *spec.creation_errors(obj, ctx)]
-
-    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The whole again, and what must stay."""
-        found = [*step, *self._spec_errors(new), *spec.requester_errors(mapping(new.get("spec")))]
-        return found + spec.change_errors(new, old, complete=is_complete(old))
+        """The schema, and what a new request says of its name and of its pod."""
+        return [*self._spec_errors(obj), *_generated_name_errors(obj), *target_errors(obj, ctx)]
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The status by its schema, and then the step, if it can be read."""
-        found = self.declaration.structure.status_errors(new.get("status"))
-        return [*step, *status.status_errors(new, old, found, ctx)]
+        """The status by its schema, and the step where that finds nothing wrong with a field."""
+        return with_others(super().status_errors(new, old, step, ctx), status.status_errors(new, old, ctx))
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Who may delete the pod may cancel, unless an interceptor has forbidden it."""
@@ -135,8 +95,21 @@ class EvictionRequestStrategy(DeclaredStrategy):
     def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
         """Once the field is filled in nobody can tell who did it: the one error that is looked for here."""
         if mapping(obj.get("spec")).get("interceptors"):
-            found = [*self.validate(obj, ctx), spec.interceptors_given()]
+            detail = "must not be set on creation, it is filled in from the pod"
+            found = [*self.validate(obj, ctx), forbidden("spec.interceptors", detail)]
             raise refusals.invalid(self.kind, name_of(obj), found)
+
+
+def with_others(found: list[FieldError], others: Sequence[FieldError]) -> list[FieldError]:
+    """These errors, and the others about other fields."""
+    named = {one.path for one in found}
+    return [*found, *(one for one in others if one.path not in named)]
+
+
+def _generated_name_errors(obj: Obj) -> list[FieldError]:
+    if not text(metadata(obj).get("generateName")):
+        return []
+    return [forbidden("metadata.generateName", "not supported, the name must be the UID of the pod")]
 
 
 def take_labels(obj: Obj, pod: Obj | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vacate.api.kinds import EVACUATIONS
-from vacate.api.objects import Obj
 from vacate.api.types.evacuation import MAX_DEADLINE_SECONDS
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
 from vacate.crds.declaration import CelRule
@@ -12,35 +11,12 @@ from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 _SELECTORS = ("spec.nodeSelector", "spec.pods.selector")
 
 
-def _name_is_short(obj: Obj) -> bool:
-    meta = obj.get("metadata") or {}
-    return len(str(meta.get("name") or "")) <= MAX_NAME
-
-
-def _nodes_are_named_once(spec: Obj) -> bool:
-    return ("nodes" in spec) != ("nodeSelector" in spec)
-
-
-def _some_node_is_named(spec: Obj) -> bool:
-    return spec.get("nodes") != []
-
-
-def _deletes_after_a_deadline(spec: Obj) -> bool:
-    return spec.get("onDeadline") != DELETE or "deadlineSeconds" in spec
-
-
-def _deadline_fits(spec: Obj) -> bool:
-    seconds = spec.get("heartbeatDeadlineSeconds", 0)
-    return spec.get("requestKind") != EVACUATIONS.kind or seconds <= MAX_DEADLINE_SECONDS
-
-
 def name_rule() -> CelRule:
     """The name leaves room for the suffix of a requester's name."""
     return CelRule(
         "",
         f"size(self.metadata.name) <= {MAX_NAME}",
         f"must be no more than {MAX_NAME} characters: it is part of the requester's name",
-        _name_is_short,
         field="metadata.name",
     )
 
@@ -51,14 +27,12 @@ RULES = (
         "spec",
         "has(self.nodes) != has(self.nodeSelector)",
         "name the nodes in nodes or select them with nodeSelector, and not both",
-        _nodes_are_named_once,
         field="nodes",
     ),
     CelRule(
         "spec",
         "!has(self.nodes) || size(self.nodes) > 0",
         "must name at least one node",
-        _some_node_is_named,
         field="nodes",
         reason="FieldValueRequired",
     ),
@@ -66,7 +40,6 @@ RULES = (
         "spec",
         f"!has(self.onDeadline) || self.onDeadline != '{DELETE}' || has(self.deadlineSeconds)",
         "is needed to delete pods when it has passed",
-        _deletes_after_a_deadline,
         field="deadlineSeconds",
         reason="FieldValueRequired",
     ),
@@ -75,7 +48,6 @@ RULES = (
         f"!has(self.requestKind) || self.requestKind != '{EVACUATIONS.kind}' || "
         f"!has(self.heartbeatDeadlineSeconds) || self.heartbeatDeadlineSeconds <= {MAX_DEADLINE_SECONDS}",
         f"must be at most {MAX_DEADLINE_SECONDS} where requestKind is {EVACUATIONS.kind}",
-        _deadline_fits,
         field="heartbeatDeadlineSeconds",
     ),
     not_empty_rule("spec.nodeSelector", "an empty selector would drain every node: name at least one label"),

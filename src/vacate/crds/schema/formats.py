@@ -13,12 +13,13 @@ from functools import cache
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2}-[0-9]{2})")
 _LEAP_YEAR, _COMMON_YEAR = 2000, 2001
+_DOLLAR = re.compile(r"(\\.|\[(?:\\.|[^\\\]])*\])|\$")  # and what only looks like one: escaped, or in a class
 
 
 @cache
 def matcher(pattern: str) -> re.Pattern[str]:
     """The pattern as Go reads it: a dollar stands at the very end, not before a last line break."""
-    return re.compile(pattern.replace("$", r"\Z"))
+    return re.compile(_DOLLAR.sub(lambda found: found[1] or r"\Z", pattern))
 
 
 def matches(pattern: str, text: str) -> bool:

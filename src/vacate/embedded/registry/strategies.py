@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from vacate.admission import metadata, ownerreferences
 from vacate.admission.context import Strategy
-from vacate.admission.rules import Rule
 from vacate.admission.strategy import KindStrategy
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import STRATEGIES
-from vacate.embedded.registry.apps import scale
 from vacate.embedded.registry.apps.controllerrevisions import ControllerRevisionStrategy
 from vacate.embedded.registry.apps.daemonsets import DaemonSetStrategy
 from vacate.embedded.registry.apps.deployments import DeploymentStrategy
@@ -29,6 +26,7 @@ from vacate.embedded.registry.core.nodes import NodeStrategy
 from vacate.embedded.registry.core.pods.strategy import PodStrategy
 from vacate.embedded.registry.core.podtemplates import PodTemplateStrategy
 from vacate.embedded.registry.core.serviceaccounts import ServiceAccountStrategy
+from vacate.embedded.registry.customresources import CustomResourceStrategy
 from vacate.embedded.registry.policy.budgets import BudgetStrategy
 from vacate.embedded.registry.rbac.bindings import BindingStrategy
 from vacate.embedded.registry.rbac.roles import RoleStrategy
@@ -65,11 +63,12 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.CLUSTERROLEBINDINGS: BindingStrategy,
 }
 _STRATEGIES = {kind: family(kind) for kind, family in _CLASSES.items()}
+_CUSTOM = {kind: CustomResourceStrategy(strategy) for kind, strategy in STRATEGIES.items()}
 
 
 def strategy_for(kind: Kind) -> Strategy:
     """The strategy of a stored kind; reviews have none and are a programming error here."""
-    return STRATEGIES.get(kind) or _STRATEGIES[kind]
+    return _CUSTOM.get(kind) or _STRATEGIES[kind]
 
 
 def warnings_for(kind: Kind, obj: Obj) -> list[str]:
@@ -77,12 +76,3 @@ def warnings_for(kind: Kind, obj: Obj) -> list[str]:
     if kind == kinds.JOBS:
         return jobspec.warnings_of(mapping(obj.get("spec")))
     return cronjobs.warnings_of(obj) if kind == kinds.CRONJOBS else []
-
-
-def all_rules() -> tuple[Rule, ...]:
-    """Every rule, in the order of the kinds."""
-    found = dict.fromkeys((*metadata.RULES, *ownerreferences.RULES))
-    for strategy in (*_STRATEGIES.values(), *STRATEGIES.values()):
-        found.update(dict.fromkeys(strategy.rules))
-    found.update(dict.fromkeys(scale.RULES))
-    return tuple(found)

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from vacate.admission.checks import NEGATIVE, unchanged
 from vacate.admission.context import Context
-from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import integer
 from vacate.api.objects import Obj
-
-RULES = table(
-    "ControllerRevision",
-    ("revision", ErrorType.INVALID, "not negative"),
-    ("data", ErrorType.REQUIRED, "an object"),
-    ("data", ErrorType.INVALID, "an update never changes it"),
-)
 
 
 class ControllerRevisionStrategy(KindStrategy):
     """Answers for ControllerRevisions."""
-
-    rules = RULES
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """A number, and data."""

@@ -12,9 +12,8 @@ from vacate.admission.checks import (
 )
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, metadata
 from vacate.embedded.registry.apps import podtemplate
@@ -28,36 +27,10 @@ _COUNTS = (
     "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
 )  # fmt: skip
 
-RULES = table(
-    "DaemonSet",
-    ("spec.updateStrategy", Effect.DEFAULT, "RollingUpdate, maxUnavailable 1, maxSurge 0"),
-    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("metadata.annotations", Effect.SET, "the template's generation, one more where the template changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.updateStrategy", ErrorType.NOT_SUPPORTED, "RollingUpdate or OnDelete"),
-    ("spec.updateStrategy.rollingUpdate.maxUnavailable", ErrorType.INVALID, "a number or a percentage"),
-    ("spec.updateStrategy.rollingUpdate.maxUnavailable#hundred", ErrorType.INVALID, "at most 100%"),
-    ("spec.updateStrategy.rollingUpdate.maxUnavailable", ErrorType.REQUIRED, "not 0 where maxSurge is 0"),
-    ("spec.updateStrategy.rollingUpdate.maxSurge", ErrorType.INVALID, "a number or a percentage"),
-    ("spec.updateStrategy.rollingUpdate.maxSurge#both", ErrorType.INVALID, "0 unless maxUnavailable is 0"),
-    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
-    ("spec.revisionHistoryLimit", ErrorType.INVALID, "not negative"),
-    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
-    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
-    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
-    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
-    ("status.numberReady", ErrorType.INVALID, "not negative; all counts of the status"),
-    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
-)
-
 
 class DaemonSetStrategy(KindStrategy):
     """Answers for DaemonSets."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

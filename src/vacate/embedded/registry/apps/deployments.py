@@ -7,9 +7,8 @@ from typing import Any
 from vacate.admission.checks import not_negative, same, unsupported
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, metadata
 from vacate.embedded.registry.apps import podtemplate
@@ -22,47 +21,10 @@ _COUNTS = (
     "unavailableReplicas", "terminatingReplicas", "collisionCount",
 )  # fmt: skip
 
-RULES = table(
-    "Deployment",
-    ("spec.replicas", Effect.DEFAULT, "1"),
-    ("spec.strategy", Effect.DEFAULT, "RollingUpdate, maxSurge 25%, maxUnavailable 25%"),
-    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
-    ("spec.progressDeadlineSeconds", Effect.DEFAULT, "600"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec or annotations change"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.labels", Effect.KEPT, "the status subresource does not change them"),
-    ("spec.replicas", ErrorType.INVALID, "not negative"),
-    ("spec.strategy", ErrorType.NOT_SUPPORTED, "Recreate or RollingUpdate"),
-    ("spec.strategy.rollingUpdate", ErrorType.FORBIDDEN, "not with Recreate"),
-    (
-        "spec.strategy.rollingUpdate.maxUnavailable",
-        ErrorType.INVALID,
-        "a number or a percentage, not negative",
-    ),
-    ("spec.strategy.rollingUpdate.maxSurge", ErrorType.INVALID, "a number or a percentage, not negative"),
-    ("spec.strategy.rollingUpdate.maxUnavailable#both", ErrorType.INVALID, "not 0 where maxSurge is 0"),
-    ("spec.strategy.rollingUpdate.maxUnavailable#hundred", ErrorType.INVALID, "at most 100%"),
-    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
-    ("spec.revisionHistoryLimit", ErrorType.INVALID, "not negative"),
-    ("spec.progressDeadlineSeconds", ErrorType.INVALID, "not negative"),
-    ("spec.progressDeadlineSeconds#ready", ErrorType.INVALID, "greater than minReadySeconds"),
-    ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
-    (
-        "status.updatedReplicas",
-        ErrorType.INVALID,
-        "at most replicas; readyReplicas and availableReplicas too",
-    ),
-    ("status.availableReplicas", ErrorType.INVALID, "at most readyReplicas"),
-    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
-)
-
 
 class DeploymentStrategy(KindStrategy):
     """Answers for Deployments."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

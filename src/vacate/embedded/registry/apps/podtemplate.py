@@ -18,8 +18,7 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import annotation_errors
 from vacate.admission.pods import reasondelivery
 from vacate.admission.pods.interceptors import drop_where_gated, tolerating
-from vacate.admission.rules import Rule, table
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj
@@ -28,25 +27,6 @@ from vacate.embedded.registry.core.pods.defaults.pod import default_spec
 from vacate.embedded.registry.core.pods.validation import spec as pod_spec
 
 _PATH = "spec.template"
-
-RULES: tuple[Rule, ...] = table(
-    "Deployment and ReplicaSet",
-    ("spec.selector", ErrorType.REQUIRED, "there is one"),
-    ("spec.selector.matchLabels", ErrorType.INVALID, "a valid selector"),
-    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
-    ("spec.selector#unreadable", ErrorType.INVALID, "a selector that can be understood"),
-    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
-    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
-    ("spec.template.labels", ErrorType.INVALID, "valid labels (the path is the real server's)"),
-    ("spec.template.annotations", ErrorType.INVALID, "valid annotations (the path is the real server's)"),
-    (
-        "spec.template.spec.containers",
-        ErrorType.REQUIRED,
-        "the spec by all rules of pods, below spec.template",
-    ),
-    ("spec.template.spec.restartPolicy", ErrorType.NOT_SUPPORTED, "Always"),
-    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
-)
 
 
 def default_template(spec: Obj, kind: Kind) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from vacate.admission.checks import not_negative, same
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, invalid
+from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.apps import podtemplate as template
@@ -17,30 +16,10 @@ _COUNTS = (
     "terminatingReplicas",
 )  # fmt: skip
 
-RULES = (
-    *template.RULES,
-    *table(
-        "ReplicaSet",
-        ("spec.replicas", Effect.DEFAULT, "1"),
-        ("status", Effect.DROPPED, "not settable on create"),
-        ("metadata.generation", Effect.SET, "one more where spec changes"),
-        ("status", Effect.KEPT, "only the status subresource changes it"),
-        ("spec", Effect.KEPT, "the status subresource does not change it"),
-        ("spec.replicas", ErrorType.INVALID, "not negative"),
-        ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
-        ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
-        ("status.fullyLabeledReplicas", ErrorType.INVALID, "at most replicas"),
-        ("status.readyReplicas", ErrorType.INVALID, "at most replicas"),
-        ("status.availableReplicas", ErrorType.INVALID, "at most replicas"),
-        ("status.availableReplicas#ready", ErrorType.INVALID, "at most readyReplicas"),
-    ),
-)
-
 
 class ReplicaSetStrategy(KindStrategy):
     """Answers for ReplicaSets."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

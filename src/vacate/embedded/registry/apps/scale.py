@@ -5,14 +5,11 @@ from __future__ import annotations
 from vacate.admission import metadata as meta
 from vacate.admission.checks import not_negative, readable_selector
 from vacate.admission.nameformats import name_is_subdomain
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError
+from vacate.api.fielderrors import FieldError
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, dig, metadata
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-
-RULES = table("Scale", ("spec.replicas", ErrorType.INVALID, "not negative"))
 
 
 def scale_of(obj: Obj) -> Obj:

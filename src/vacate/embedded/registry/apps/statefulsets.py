@@ -15,9 +15,8 @@ from vacate.admission.checks import (
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import dns_label, name_is_label
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.apps import podtemplate
@@ -37,47 +36,10 @@ _COUNTS = (
     "observedGeneration", "collisionCount",
 )  # fmt: skip
 
-RULES = table(
-    "StatefulSet",
-    ("spec.replicas", Effect.DEFAULT, "1"),
-    ("spec.podManagementPolicy", Effect.DEFAULT, "OrderedReady"),
-    ("spec.updateStrategy", Effect.DEFAULT, "RollingUpdate, partition 0"),
-    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
-    ("spec.persistentVolumeClaimRetentionPolicy", Effect.DEFAULT, "Retain"),
-    ("spec.volumeClaimTemplates", Effect.DEFAULT, "kind, volumeMode Filesystem and phase Pending of each"),
-    ("spec.updateStrategy.rollingUpdate.maxUnavailable", Effect.DROPPED, "as its gate is off in Kubernetes"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.name", ErrorType.INVALID, "a DNS label"),
-    ("spec.podManagementPolicy", ErrorType.INVALID, "OrderedReady or Parallel"),
-    ("spec.updateStrategy", ErrorType.INVALID, "RollingUpdate or OnDelete"),
-    ("spec.updateStrategy.rollingUpdate", ErrorType.INVALID, "not with OnDelete"),
-    ("spec.updateStrategy.rollingUpdate.partition", ErrorType.INVALID, "not negative"),
-    ("spec.persistentVolumeClaimRetentionPolicy.whenDeleted", ErrorType.NOT_SUPPORTED, "Retain or Delete"),
-    ("spec.persistentVolumeClaimRetentionPolicy.whenScaled", ErrorType.NOT_SUPPORTED, "Retain or Delete"),
-    ("spec.replicas", ErrorType.INVALID, "not negative"),
-    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
-    ("spec.ordinals.start", ErrorType.INVALID, "not negative"),
-    ("spec.serviceName", ErrorType.INVALID, "a DNS label"),
-    ("spec.selector", ErrorType.REQUIRED, "there is one"),
-    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
-    ("spec.selector#unreadable", ErrorType.INVALID, "a selector that can be understood"),
-    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
-    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
-    ("spec", ErrorType.FORBIDDEN, "the fields that describe identity and storage never change"),
-    ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
-    ("status.readyReplicas", ErrorType.INVALID, "at most replicas; all other counts too"),
-    ("status.availableReplicas", ErrorType.INVALID, "at most readyReplicas"),
-    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
-)
-
 
 class StatefulSetStrategy(KindStrategy):
     """Answers for StatefulSets."""
 
-    rules = RULES
     counts_generations = True
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:

@@ -7,9 +7,8 @@ import zoneinfo
 from vacate.admission.checks import not_negative, same, shown_selector, unsupported
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, name_of
 from vacate.embedded.registry.apps import podtemplate
@@ -23,32 +22,10 @@ NOT_RUN = (
     "spec.schedule: the embedded cluster runs no schedules; the CronJob serves as a template of Jobs only"
 )
 
-RULES = table(
-    "CronJob",
-    ("spec.concurrencyPolicy", Effect.DEFAULT, "Allow"),
-    ("spec.suspend", Effect.DEFAULT, "false"),
-    ("spec.successfulJobsHistoryLimit", Effect.DEFAULT, "3"),
-    ("spec.failedJobsHistoryLimit", Effect.DEFAULT, "1"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.name", ErrorType.INVALID, "at most 52 characters"),
-    ("spec.schedule", ErrorType.REQUIRED, "there is one"),
-    ("spec.schedule", ErrorType.INVALID, "five fields, or a name such as @daily"),
-    ("spec.timeZone", ErrorType.INVALID, "a time zone that is known"),
-    ("spec.concurrencyPolicy", ErrorType.NOT_SUPPORTED, "Allow, Forbid or Replace"),
-    ("spec.startingDeadlineSeconds", ErrorType.INVALID, "not negative; both history limits too"),
-    ("spec.jobTemplate.spec.selector", ErrorType.INVALID, "none: each Job gets its own"),
-    ("spec.jobTemplate.spec.manualSelector", ErrorType.NOT_SUPPORTED, "not true"),
-    ("spec.jobTemplate.spec.template.spec.restartPolicy", ErrorType.REQUIRED, "not Always"),
-)
-
 
 class CronJobStrategy(KindStrategy):
     """Answers for CronJobs."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

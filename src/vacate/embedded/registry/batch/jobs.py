@@ -12,9 +12,8 @@ from vacate.admission.checks import (
 )
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata, name_of
 from vacate.embedded.registry.apps import podtemplate
@@ -27,42 +26,10 @@ _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
 # What may change in the template of a Job that is suspended and has not begun.
 _PLACEMENT = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
 
-RULES = table(
-    "Job",
-    ("spec.parallelism", Effect.DEFAULT, "1"),
-    ("spec.completions", Effect.DEFAULT, "1 where parallelism is not given"),
-    ("spec.backoffLimit", Effect.DEFAULT, "6; without a bound where backoffLimitPerIndex is given"),
-    ("spec.completionMode", Effect.DEFAULT, "NonIndexed"),
-    ("spec.suspend", Effect.DEFAULT, "false"),
-    ("spec.manualSelector", Effect.DEFAULT, "false"),
-    ("spec.podReplacementPolicy", Effect.DEFAULT, "TerminatingOrFailed; Failed with podFailurePolicy"),
-    ("metadata.labels", Effect.DEFAULT, "the labels of the template"),
-    ("spec.selector", Effect.SET, "the Job's UID, unless manualSelector is true"),
-    ("spec.template.metadata.labels", Effect.SET, "name and UID of the Job, unless manualSelector is true"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.parallelism", ErrorType.INVALID, "not negative; all counts of the spec"),
-    ("spec.completionMode", ErrorType.NOT_SUPPORTED, "NonIndexed or Indexed"),
-    ("spec.completions", ErrorType.REQUIRED, "where completionMode is Indexed"),
-    ("spec.completions", ErrorType.INVALID, "an update never changes it"),
-    ("spec.podReplacementPolicy", ErrorType.NOT_SUPPORTED, "Failed or TerminatingOrFailed"),
-    ("spec.template.spec.restartPolicy", ErrorType.REQUIRED, "not Always"),
-    ("spec.template.spec.restartPolicy", ErrorType.NOT_SUPPORTED, "OnFailure or Never"),
-    ("spec.selector", ErrorType.REQUIRED, "there is one where manualSelector is true"),
-    ("spec.selector", ErrorType.INVALID, "the generated one, unless manualSelector is true"),
-    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
-    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
-    ("spec.template", ErrorType.INVALID, "an update changes only placement, before a suspended Job begins"),
-    ("status.active", ErrorType.INVALID, "not negative; all counts of the status"),
-)
-
 
 class JobStrategy(KindStrategy):
     """Answers for Jobs."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

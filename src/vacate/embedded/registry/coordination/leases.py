@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, invalid
+from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 
@@ -14,19 +13,10 @@ _TRAITS = Traits(unconditional_update=False, create_on_update=True)
 # Fields of coordinated leader election, which is not switched on in this release by default.
 _COORDINATED = ("strategy", "preferredHolder")
 
-RULES = table(
-    "Lease",
-    ("spec.strategy", Effect.DROPPED, "unless the old one has it"),
-    ("spec.preferredHolder", Effect.DROPPED, "unless the old one has it"),
-    ("spec.leaseDurationSeconds", ErrorType.INVALID, "greater than 0"),
-    ("spec.leaseTransitions", ErrorType.INVALID, "not negative"),
-)
-
 
 class LeaseStrategy(KindStrategy):
     """Answers for leases. An update must say what it updates: PUT without resourceVersion is refused."""
 
-    rules = RULES
     checks_finalizers = False
 
     @property

@@ -6,9 +6,8 @@ import binascii
 
 from vacate.admission.checks import same
 from vacate.admission.context import Context
-from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, too_long
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, too_long
 from vacate.api.lenient import mapping, text
 from vacate.api.names import config_key
 from vacate.api.objects import Obj
@@ -16,22 +15,9 @@ from vacate.api.objects import Obj
 _LIMIT = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
 
-RULES = table(
-    "ConfigMap",
-    ("data[]", ErrorType.INVALID, "keys of letters, digits, -, _ and ."),
-    ("data[]#twice", ErrorType.INVALID, "no key of binaryData"),
-    ("binaryData[]", ErrorType.INVALID, "keys as in data"),
-    ("#size", ErrorType.TOO_LONG, "all values together at most 1 MiB"),
-    ("immutable", ErrorType.FORBIDDEN, "not unset once set"),
-    ("data", ErrorType.FORBIDDEN, "not changed once immutable"),
-    ("binaryData", ErrorType.FORBIDDEN, "not changed once immutable"),
-)
-
 
 class ConfigMapStrategy(KindStrategy):
     """Answers for ConfigMaps."""
-
-    rules = RULES
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Keys and size."""

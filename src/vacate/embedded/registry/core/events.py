@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import label_key
-from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.lenient import mapping, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, namespace_of
@@ -15,26 +14,10 @@ _TRAITS = Traits(create_on_update=True, garbage_collected=False)
 _MISMATCH = "does not match event.namespace"
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
-RULES = table(
-    "Event",
-    ("involvedObject.namespace", ErrorType.INVALID, "the event's namespace; empty only in default"),
-    ("reportingComponent", ErrorType.REQUIRED, "with eventTime"),
-    ("reportingComponent", ErrorType.INVALID, "with eventTime: a qualified name"),
-    ("reportingInstance", ErrorType.REQUIRED, "with eventTime"),
-    ("reportingInstance", ErrorType.INVALID, "with eventTime: at most 128 characters"),
-    ("action", ErrorType.REQUIRED, "with eventTime"),
-    ("action", ErrorType.INVALID, "with eventTime: at most 128 characters"),
-    ("reason", ErrorType.REQUIRED, "with eventTime"),
-    ("reason", ErrorType.INVALID, "with eventTime: at most 128 characters"),
-    ("message", ErrorType.INVALID, "with eventTime: at most 1024 characters"),
-    ("namespace", ErrorType.INVALID, "a DNS subdomain"),
-)
-
 
 class EventStrategy(KindStrategy):
     """Answers for events. Nothing in them is immutable through this API version."""
 
-    rules = RULES
     checks_metadata = False
     checks_finalizers = False
 

@@ -7,35 +7,17 @@ from collections.abc import Sequence
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep, standard_finalizer_errors, texts
 from vacate.admission.nameformats import label_key, name_is_label
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid
+from vacate.api.fielderrors import FieldError, complaints, invalid
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _KUBERNETES = "kubernetes"
 
-RULES = table(
-    "Namespace",
-    ("metadata.labels.kubernetes.io/metadata.name", Effect.DEFAULT, "the namespace's name"),
-    ("status.phase", Effect.DEFAULT, "Active"),
-    ("spec.finalizers", Effect.SET, "kubernetes is among them on create"),
-    ("status", Effect.SET, "phase Active and nothing else on create"),
-    ("spec.finalizers", Effect.KEPT, "only the finalize subresource changes them"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.finalizers", ErrorType.INVALID, "qualified names or standard finalizers"),
-    ("spec.finalizers[]", ErrorType.INVALID, "the same for the finalize subresource"),
-    ("status.Phase#active", ErrorType.INVALID, "only Active before deletion"),
-    ("status.Phase#terminating", ErrorType.INVALID, "only Terminating during deletion"),
-)
-
 
 class NamespaceStrategy(KindStrategy):
     """Answers for namespaces and their subresources status and finalize."""
-
-    rules = RULES
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:
         """A DNS label."""

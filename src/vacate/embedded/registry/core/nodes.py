@@ -8,7 +8,6 @@ from vacate.admission.checks import unsupported
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, label_value
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import mapping, maps, sequence, text
@@ -21,36 +20,9 @@ TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 # The real server reports taints below metadata, not below spec.
 _TAINTS = "metadata.taints"
 
-RULES = table(
-    "Node",
-    ("status.allocatable", Effect.DEFAULT, "the capacity"),
-    ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
-    ("spec.podCIDRs", Effect.DEFAULT, "what podCIDR says, which is the first of them"),
-    ("spec.configSource", Effect.SET, "cleared, as it is no longer used; status.config too"),
-    ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.taints[].key", ErrorType.INVALID, "a qualified name (the path is the real server's)"),
-    ("metadata.taints[].value", ErrorType.INVALID, "a label value"),
-    ("metadata.taints[].effect", ErrorType.REQUIRED, "not empty"),
-    ("metadata.taints[].effect", ErrorType.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
-    ("metadata.taints[]", ErrorType.DUPLICATE, "unique by key and effect"),
-    ("status.capacity.{}#sign", ErrorType.INVALID, "not negative"),
-    ("status.capacity.{}#whole", ErrorType.INVALID, "whole numbers for pods and extended resources"),
-    ("status.allocatable.{}", ErrorType.INVALID, "as capacity"),
-    ("spec.podCIDRs[]", ErrorType.INVALID, "a range of addresses"),
-    ("spec.podCIDRs", ErrorType.INVALID, "one range of each family of addresses"),
-    ("status.addresses[]", ErrorType.DUPLICATE, "unique"),
-    ("spec.podCIDRs", ErrorType.FORBIDDEN, "not changed once set"),
-    ("spec.providerID", ErrorType.FORBIDDEN, "not changed once set"),
-    ("spec.externalID", ErrorType.FORBIDDEN, "not changed"),
-)
-
 
 class NodeStrategy(KindStrategy):
     """Answers for nodes. A creator may give a status: nodes register themselves with it."""
-
-    rules = RULES
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What can be allocated is all there is, where the node does not say."""

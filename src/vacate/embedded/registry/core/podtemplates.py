@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from vacate.admission.checks import same
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError
+from vacate.api.fielderrors import FieldError
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.apps import podtemplate
-
-RULES = table(
-    "PodTemplate",
-    ("metadata.generation", Effect.SET, "one more where template changes"),
-    ("template.spec.containers", ErrorType.REQUIRED, "the spec by all rules of pods, below template"),
-)
 
 
 class PodTemplateStrategy(KindStrategy):
     """Answers for PodTemplates."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

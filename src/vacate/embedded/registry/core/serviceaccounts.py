@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError
 from vacate.api.lenient import mapping, sequence
 from vacate.api.objects import Obj
 
-RULES = table("ServiceAccount", ("secrets[]", Effect.SET, "nothing but the name"))
-
 
 class ServiceAccountStrategy(KindStrategy):
     """Answers for ServiceAccounts."""
-
-    rules = RULES
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Clean the references to secrets."""

@@ -6,9 +6,8 @@ from vacate.admission.checks import not_negative, same, selector_errors, shown_s
 from vacate.admission.conditions import condition_errors
 from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, not_supported
+from vacate.api.fielderrors import FieldError, invalid, not_supported
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.apps.percentages import int_or_percent_errors, over_hundred_errors
@@ -17,45 +16,10 @@ _TRAITS = Traits(unconditional_update=False)
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
-RULES = table(
-    "PodDisruptionBudget",
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec", ErrorType.INVALID, "minAvailable and maxUnavailable not both"),
-    ("spec.minAvailable#negative", ErrorType.INVALID, "not negative"),
-    ("spec.minAvailable#percent", ErrorType.INVALID, "a number or a percentage"),
-    ("spec.minAvailable#hundred", ErrorType.INVALID, "at most 100%"),
-    ("spec.maxUnavailable#negative", ErrorType.INVALID, "not negative"),
-    ("spec.maxUnavailable#percent", ErrorType.INVALID, "a number or a percentage"),
-    ("spec.maxUnavailable#hundred", ErrorType.INVALID, "at most 100%"),
-    ("spec.selector.matchLabels", ErrorType.INVALID, "valid labels"),
-    ("spec.selector.matchExpressions[].values", ErrorType.REQUIRED, "with In and NotIn"),
-    ("spec.selector.matchExpressions[].values", ErrorType.FORBIDDEN, "with Exists and DoesNotExist"),
-    ("spec.selector.matchExpressions[].operator", ErrorType.INVALID, "In, NotIn, Exists or DoesNotExist"),
-    ("spec.selector.matchExpressions[].key", ErrorType.INVALID, "a qualified name"),
-    ("spec.selector.matchExpressions[].values[]", ErrorType.INVALID, "a label value"),
-    ("spec.unhealthyPodEvictionPolicy", ErrorType.NOT_SUPPORTED, "IfHealthyBudget or AlwaysAllow"),
-    ("status.conditions[].type", ErrorType.DUPLICATE, "unique"),
-    ("status.conditions[].type", ErrorType.INVALID, "a qualified name"),
-    ("status.conditions[].status", ErrorType.NOT_SUPPORTED, "True, False or Unknown"),
-    ("status.conditions[].observedGeneration", ErrorType.INVALID, "not negative"),
-    ("status.conditions[].lastTransitionTime", ErrorType.REQUIRED, "not empty"),
-    ("status.conditions[].reason", ErrorType.REQUIRED, "not empty"),
-    ("status.conditions[].reason", ErrorType.INVALID, "a word in CamelCase"),
-    ("status.conditions[].message", ErrorType.TOO_LONG, "at most 32768 bytes"),
-    ("status.disruptionsAllowed", ErrorType.INVALID, "not negative"),
-    ("status.currentHealthy", ErrorType.INVALID, "not negative"),
-    ("status.desiredHealthy", ErrorType.INVALID, "not negative"),
-    ("status.expectedPods", ErrorType.INVALID, "not negative"),
-)
-
 
 class BudgetStrategy(KindStrategy):
     """Answers for PodDisruptionBudgets."""
 
-    rules = RULES
     counts_generations = True
     checks_metadata = False
     checks_finalizers = False

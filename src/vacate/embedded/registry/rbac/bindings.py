@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from vacate.admission.checks import unsupported
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role, name_is_subdomain
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
 
@@ -17,28 +16,9 @@ _TRAITS = Traits(create_on_update=True)
 _GROUP = "rbac.authorization.k8s.io"
 _SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
-RULES = table(
-    "RoleBinding and ClusterRoleBinding",
-    ("roleRef.apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io"),
-    ("subjects[].apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io for users and groups"),
-    ("roleRef.apiGroup", ErrorType.NOT_SUPPORTED, "rbac.authorization.k8s.io"),
-    ("roleRef.kind", ErrorType.NOT_SUPPORTED, "ClusterRole, and for RoleBindings Role"),
-    ("roleRef.name", ErrorType.REQUIRED, "not empty"),
-    ("roleRef.name", ErrorType.INVALID, "a path segment"),
-    ("roleRef", ErrorType.INVALID, "an update never changes it"),
-    ("subjects[].name", ErrorType.REQUIRED, "not empty"),
-    ("subjects[].name", ErrorType.INVALID, "a DNS subdomain for service accounts"),
-    ("subjects[].apiGroup#account", ErrorType.NOT_SUPPORTED, "empty for service accounts"),
-    ("subjects[].namespace", ErrorType.REQUIRED, "for service accounts in a ClusterRoleBinding"),
-    ("subjects[].apiGroup#user", ErrorType.NOT_SUPPORTED, "rbac.authorization.k8s.io for users and groups"),
-    ("subjects[].kind", ErrorType.NOT_SUPPORTED, "ServiceAccount, User or Group"),
-)
-
 
 class BindingStrategy(KindStrategy):
     """Answers for bindings of either sort."""
-
-    rules = RULES
 
     @property
     def traits(self) -> Traits:

@@ -7,32 +7,17 @@ from collections.abc import Sequence
 from vacate.admission.checks import readable_selector, selector_errors
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role
-from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import mapping, maps, sequence
 from vacate.api.objects import Obj
 
 _TRAITS = Traits(create_on_update=True)
 _SELECTORS = "aggregationRule.clusterRoleSelectors"
 
-RULES = table(
-    "Role and ClusterRole",
-    ("rules[].verbs", ErrorType.REQUIRED, "at least one"),
-    ("rules[].nonResourceURLs", ErrorType.INVALID, "none in a Role"),
-    ("rules[].nonResourceURLs#both", ErrorType.INVALID, "none beside resources"),
-    ("rules[].apiGroups", ErrorType.REQUIRED, "at least one beside resources"),
-    ("rules[].resources", ErrorType.REQUIRED, "at least one where there are no nonResourceURLs"),
-    ("aggregationRule.clusterRoleSelectors", ErrorType.REQUIRED, "at least one"),
-    ("aggregationRule.clusterRoleSelectors[].matchLabels", ErrorType.INVALID, "a valid selector"),
-    ("aggregationRule.clusterRoleSelectors[]", ErrorType.INVALID, "a selector that can be understood"),
-)
-
 
 class RoleStrategy(KindStrategy):
     """Answers for roles of either sort."""
-
-    rules = RULES
 
     @property
     def traits(self) -> Traits:

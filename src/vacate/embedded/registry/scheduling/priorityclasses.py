@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from vacate.admission.checks import unchanged, unsupported
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
 from vacate.api import status
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, required
+from vacate.api.fielderrors import FieldError, forbidden, required
 from vacate.api.lenient import fill, integer, text
 from vacate.api.objects import Obj, name_of
 
@@ -15,23 +14,10 @@ HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _POLICIES = ("PreemptLowerPriority", "Never")
 
-RULES = table(
-    "PriorityClass",
-    ("preemptionPolicy", Effect.DEFAULT, "PreemptLowerPriority"),
-    ("globalDefault", Effect.REFUSED, "403 where another class is the default already"),
-    ("metadata.name", ErrorType.FORBIDDEN, "names that begin with system- are those of Kubernetes"),
-    ("value", ErrorType.FORBIDDEN, "at most 1000000000"),
-    ("preemptionPolicy", ErrorType.REQUIRED, "not empty"),
-    ("preemptionPolicy", ErrorType.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
-    ("value#fixed", ErrorType.FORBIDDEN, "an update never changes it"),
-    ("preemptionPolicy", ErrorType.INVALID, "an update never changes it"),
-)
-
 
 class PriorityClassStrategy(KindStrategy):
     """Answers for PriorityClasses."""
 
-    rules = RULES
     counts_generations = True  # from 1, and never further: nothing in a class that counts can change
 
     def default(self, obj: Obj, ctx: Context) -> None:

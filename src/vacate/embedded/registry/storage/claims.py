@@ -8,9 +8,8 @@ from vacate.admission.checks import same, selector_errors
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import name_is_subdomain
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, required
 from vacate.api.lenient import child, fill, mapping, sequence, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.core.quantities import canonical_list
@@ -24,27 +23,9 @@ from vacate.embedded.registry.storage.persistentvolumes import (
 PROTECTION = "kubernetes.io/pvc-protection"
 _REQUESTED = "spec.resources[storage]"
 
-RULES = table(
-    "PersistentVolumeClaim",
-    ("spec.volumeMode", Effect.DEFAULT, "Filesystem"),
-    ("metadata.finalizers", Effect.SET, "kubernetes.io/pvc-protection on create"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.accessModes", ErrorType.REQUIRED, "at least one"),
-    ("spec.accessModes", ErrorType.NOT_SUPPORTED, "known modes"),
-    (_REQUESTED, ErrorType.REQUIRED, "a size"),
-    (_REQUESTED, ErrorType.INVALID, "greater than zero"),
-    ("spec.storageClassName", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.volumeMode", ErrorType.NOT_SUPPORTED, "Filesystem or Block"),
-    ("spec", ErrorType.FORBIDDEN, "an update only names the volume and the class, and asks for more"),
-)
-
 
 class ClaimStrategy(KindStrategy):
     """Answers for PersistentVolumeClaims."""
-
-    rules = RULES
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """A file system."""

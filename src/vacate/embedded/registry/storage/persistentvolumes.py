@@ -7,9 +7,8 @@ from typing import Any
 from vacate.admission.checks import same, unchanged, unsupported
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.lenient import child, fill, mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
@@ -27,33 +26,9 @@ SOURCES = (
 )  # fmt: skip
 _SOURCE = "spec.persistentvolumesource"
 
-RULES = table(
-    "PersistentVolume",
-    ("spec.persistentVolumeReclaimPolicy", Effect.DEFAULT, "Retain"),
-    ("spec.volumeMode", Effect.DEFAULT, "Filesystem"),
-    ("metadata.finalizers", Effect.SET, "kubernetes.io/pv-protection on create"),
-    ("status", Effect.DROPPED, "not settable on create"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.accessModes", ErrorType.REQUIRED, "at least one"),
-    ("spec.accessModes", ErrorType.NOT_SUPPORTED, "known modes"),
-    ("spec.capacity", ErrorType.REQUIRED, "there is one"),
-    ("spec.capacity", ErrorType.NOT_SUPPORTED, "storage and nothing else"),
-    ("spec.capacity[]", ErrorType.INVALID, "greater than zero"),
-    ("spec", ErrorType.REQUIRED, "a source"),
-    ("spec.nfs", ErrorType.FORBIDDEN, "one source; each of them"),
-    ("spec.persistentVolumeReclaimPolicy", ErrorType.NOT_SUPPORTED, "Retain, Delete or Recycle"),
-    ("spec.volumeMode", ErrorType.NOT_SUPPORTED, "Filesystem or Block"),
-    ("spec.nodeAffinity.required", ErrorType.REQUIRED, "where there is an affinity"),
-    (_SOURCE, ErrorType.FORBIDDEN, "an update never changes it"),
-    ("volumeMode", ErrorType.INVALID, "an update never changes it"),
-)
-
 
 class PersistentVolumeStrategy(KindStrategy):
     """Answers for PersistentVolumes."""
-
-    rules = RULES
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """Data is kept, on a file system."""

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from vacate.admission.checks import unchanged, unsupported
 from vacate.admission.context import Context
-from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, required
+from vacate.api.fielderrors import FieldError, forbidden, required
 from vacate.api.lenient import text
 from vacate.api.objects import Obj
 
 RECLAIM_POLICIES = ("Delete", "Retain")
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 
-RULES = table(
-    "StorageClass",
-    ("reclaimPolicy", Effect.DEFAULT, "Delete"),
-    ("volumeBindingMode", Effect.DEFAULT, "Immediate"),
-    ("provisioner", ErrorType.REQUIRED, "not empty"),
-    ("reclaimPolicy", ErrorType.NOT_SUPPORTED, "Delete or Retain"),
-    ("volumeBindingMode", ErrorType.NOT_SUPPORTED, "Immediate or WaitForFirstConsumer"),
-    ("provisioner", ErrorType.INVALID, "an update never changes it"),
-    ("parameters", ErrorType.FORBIDDEN, "an update never changes them"),
-    ("reclaimPolicy", ErrorType.INVALID, "an update never changes it"),
-    ("volumeBindingMode", ErrorType.INVALID, "an update never changes it"),
-)
-
 
 class StorageClassStrategy(KindStrategy):
     """Answers for StorageClasses."""
-
-    rules = RULES
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """Volumes go with their claims, and are bound at once."""

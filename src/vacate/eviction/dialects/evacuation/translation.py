@@ -35,7 +35,6 @@ _PATHS = {
     f"status.{'.'.join(_RECORD_COUNTER)}": f"status.{COUNTER}",
     f"status.{_RECORD_COUNTER[0]}": f"status.{COUNTER}",
 }
-_RECORD_PATHS = {theirs: ours for ours, theirs in reversed(_PATHS.items())}
 
 
 class EvacuationRecord(EvictionRequest, frozen=True):
@@ -126,11 +125,6 @@ def record_object(obj: Obj) -> Obj:
     if "progressDeadlineSeconds" in spec:
         made["heartbeatDeadlineSeconds"] = spec["progressDeadlineSeconds"]
     return {**obj, "spec": made, "status": translated}
-
-
-def record_path(path: str) -> str:
-    """The path of an Evacuation's field as that of a record's."""
-    return _RECORD_PATHS.get(path, path)
 
 
 def evacuation_path(path: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.rules import Effect, table
 from vacate.api import status
 from vacate.api.kinds import PODS, PRIORITYCLASSES
 from vacate.api.lenient import attempted_name, integer, maps, sequence, text
@@ -14,20 +13,6 @@ from vacate.embedded.registry.core.pods.topology import add_topology
 MIRROR = "kubernetes.io/config.mirror"
 _SECONDS = 300
 _UNREACHABLE_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-
-RULES = table(
-    "Pod",
-    ("spec.serviceAccountName", Effect.SET, "default on create, except for mirror pods"),
-    ("spec.priority", Effect.SET, "the value of the PriorityClass, of the global default, or 0"),
-    ("spec.priorityClassName", Effect.SET, "the global default's name where none is given"),
-    ("spec.preemptionPolicy", Effect.SET, "the PriorityClass's, or PreemptLowerPriority"),
-    ("spec.priorityClassName", Effect.REFUSED, "403 where there is no such PriorityClass"),
-    ("spec.priority", Effect.REFUSED, "403 where it is not the PriorityClass's"),
-    ("spec.preemptionPolicy", Effect.REFUSED, "403 where it is not the PriorityClass's"),
-    ("spec.priority", Effect.KEPT, "an update without one takes the old one; preemptionPolicy too"),
-    ("spec.tolerations", Effect.SET, "not-ready and unreachable for 300 s, unless tolerated already"),
-    ("metadata.labels", Effect.SET, "zone and region of the node, on create with one"),
-)
 
 
 def admit_new(pod: Obj, spec: Obj, ctx: Context) -> None:

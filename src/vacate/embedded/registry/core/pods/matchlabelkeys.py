@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from vacate.admission.nameformats import label_key
-from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid
 from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj, dig
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _OPERATORS = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-_SPREAD = "spec.topologySpreadConstraints[]"
-_TERM = f"spec.affinity.podAntiAffinity.{_REQUIRED}[]"
-
-RULES = table(
-    "Pod",
-    (f"{_SPREAD}.labelSelector", Effect.SET, "the pod's values of matchLabelKeys, on create; affinity too"),
-    (f"{_SPREAD}.matchLabelKeys", ErrorType.FORBIDDEN, "only with a labelSelector; affinity too"),
-    (f"{_SPREAD}.matchLabelKeys[]", ErrorType.INVALID, "a qualified name; affinity too"),
-    (f"{_SPREAD}[]", ErrorType.INVALID, "a key of matchLabelKeys not also in the selector (the real path)"),
-    (f"{_TERM}.mismatchLabelKeys[]", ErrorType.INVALID, "a qualified name; podAffinity too"),
-    (f"{_TERM}.matchLabelKeys[]", ErrorType.INVALID, "not also in mismatchLabelKeys; podAffinity too"),
-)
 
 
 def label_key_errors(term: Obj, path: str) -> list[FieldError]:

@@ -9,8 +9,7 @@ from typing import Any
 from vacate.admission.checks import unchanged
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, name_is_subdomain
-from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig, metadata
 
@@ -23,24 +22,6 @@ _KEPT_WHERE_ABSENT = (
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
 )
-
-RULES = table(
-    "Pod",
-    ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.ownerReferences", Effect.KEPT, "the status subresource does not change them"),
-    ("status.qosClass", Effect.KEPT, "where the new status has none"),
-    ("status.observedGeneration", Effect.KEPT, "where the new status has none; conditions too"),
-    ("status.conditions[].observedGeneration", ErrorType.INVALID, "not negative"),
-    ("status.conditions[].Type", ErrorType.INVALID, "a qualified name (the path is the real server's)"),
-    ("status.nominatedNodeName", ErrorType.INVALID, "a DNS subdomain"),
-    ("status.nominatedNodeName", ErrorType.FORBIDDEN, "not set on pods that have a node"),
-    ("status.observedGeneration", ErrorType.INVALID, "not negative"),
-    ("status.podIPs[]", ErrorType.INVALID, "an IP address"),
-    ("status.qosClass", ErrorType.INVALID, "never changes"),
-    ("status.containerStatuses[].state", ErrorType.FORBIDDEN, "ended ones stay ended, unless they restart"),
-    ("status.initContainerStatuses[].state", ErrorType.FORBIDDEN,
-     "ended ones stay ended, unless they restart"),
-)  # fmt: skip
 
 
 def prepare_status(new: Obj, old: Obj) -> None:

@@ -7,57 +7,25 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.pods import annotations as interceptor_annotations
 from vacate.admission.pods import interceptors, newpods, reasondelivery
-from vacate.admission.rules import Effect, Rule, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden
+from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.lenient import child, mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
 from vacate.embedded.registry.core.pods import admissionplugins, matchlabelkeys, status, update
-from vacate.embedded.registry.core.pods.defaults import container, volume
 from vacate.embedded.registry.core.pods.defaults import pod as defaults
 from vacate.embedded.registry.core.pods.qosclass import quality_of
 from vacate.embedded.registry.core.pods.validation import (
-    affinity,
     containers,
-    environment,
-    mounts,
-    placement,
-    ports,
-    probes,
-    resources,
-    restarts,
-    security,
     spec,
-    volumes,
-    volumesources,
 )
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
-
-_OWN_RULES = table(
-    "Pod",
-    ("status", Effect.SET, "phase Pending and the class of service, and nothing else, on create"),
-    ("status.conditions", Effect.SET, "PodScheduled False, SchedulingGated, on create with scheduling gates"),
-    ("metadata.generation", Effect.SET, "one more where spec changes"),
-    ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec.nodeName", ErrorType.FORBIDDEN, "not settable while there are scheduling gates"),
-    ("metadata.annotations[kubernetes.io/config.mirror]", ErrorType.FORBIDDEN, "an update never changes it"),
-)
-RULES: tuple[Rule, ...] = (
-    *defaults.RULES, *volume.RULES, *container.RULES, *admissionplugins.RULES, *_OWN_RULES,
-    *volumes.RULES, *volumesources.RULES, *mounts.RULES, *containers.RULES, *restarts.RULES,
-    *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *security.RULES, *spec.RULES,
-    *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES,
-    *interceptor_annotations.RULES, *newpods.RULES, *reasondelivery.RULES,
-    *update.RULES, *status.RULES,
-)  # fmt: skip
 
 
 class PodStrategy(KindStrategy):
     """Answers for pods and their status. Binding and eviction are verbs of the server."""
 
-    rules = RULES
     counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from vacate.admission.checks import same, sorted_map
 from vacate.admission.pods.interceptors import FIELD, change_errors
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.integers import MAX_INT32
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj, dig
@@ -25,22 +24,6 @@ FORBIDDEN = f"pod updates may not change fields other than {','.join(_UPDATABLE)
 """How kube-apiserver begins its refusal; what differs follows on the next lines."""
 _ONLY_ADDITIONS = "only additions are allowed (no mutations or deletions)"
 _REQUIRED_NODES = "requiredDuringSchedulingIgnoredDuringExecution"
-
-RULES = table(
-    "Pod",
-    ("spec.containers", ErrorType.FORBIDDEN, "none added or removed by an update; initContainers too"),
-    ("spec.containers[].image#update", ErrorType.REQUIRED, "an update may change it, not remove it"),
-    ("spec.activeDeadlineSeconds#range", ErrorType.INVALID, "an update sets 0 to 2147483647"),
-    ("spec.activeDeadlineSeconds#longer", ErrorType.INVALID, "an update never lengthens it"),
-    ("spec.activeDeadlineSeconds#unset", ErrorType.INVALID, "an update never unsets it"),
-    ("spec.tolerations", ErrorType.FORBIDDEN, "an update only adds, and may change tolerationSeconds"),
-    ("spec.schedulingGates[].name", ErrorType.FORBIDDEN, "an update only removes"),
-    ("spec.nodeSelector#gated", ErrorType.INVALID, "an update of a gated pod only adds"),
-    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms", ErrorType.INVALID, "gated: as many"),
-    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms[]", ErrorType.INVALID,
-     "gated: only more"),
-    ("spec", ErrorType.FORBIDDEN, "nothing else changes by an update"),
-)  # fmt: skip
 
 
 def change_of_spec_errors(spec: Obj, before: Obj) -> list[FieldError]:

@@ -6,7 +6,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from vacate.admission.rules import Effect, table
 from vacate.api.kinds import Kind
 from vacate.api.lenient import fill, mapping, maps, text
 from vacate.api.objects import Obj
@@ -26,19 +25,6 @@ _IMAGE = re.compile(
     rf"(?:{_HOST}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@\S+)?",
     re.ASCII,
 )
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].imagePullPolicy", Effect.DEFAULT, "Always for tag latest or none, else IfNotPresent"),
-    ("spec.containers[].terminationMessagePath", Effect.DEFAULT, "/dev/termination-log"),
-    ("spec.containers[].terminationMessagePolicy", Effect.DEFAULT, "File"),
-    ("spec.containers[].resources", Effect.DEFAULT, "{}, quantities in canonical form"),
-    ("spec.containers[].ports[].protocol", Effect.DEFAULT, "TCP"),
-    ("spec.containers[].env[].valueFrom.fieldRef.apiVersion", Effect.DEFAULT, "v1"),
-    ("spec.containers[].readinessProbe", Effect.DEFAULT, "1 s, each 10 s, 1 success, 3 failures; all probes"),
-    ("spec.containers[].readinessProbe.httpGet", Effect.DEFAULT, "path / and scheme HTTP; hooks too"),
-    ("spec.containers[].readinessProbe.grpc.service", Effect.DEFAULT, "an empty string"),
-)  # fmt: skip
 
 
 def default_container(container: Obj, kind: Kind) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vacate.admission.rules import Effect, table
 from vacate.api.kinds import Kind
 from vacate.api.lenient import child, mapping, maps, sequence
 from vacate.api.objects import Obj
@@ -16,22 +15,6 @@ _SPEC_DEFAULTS = (
     ("dnsPolicy", "ClusterFirst"),
     ("schedulerName", "default-scheduler"),
 )
-
-RULES = table(
-    "Pod",
-    ("spec.restartPolicy", Effect.DEFAULT, "Always"),
-    ("spec.dnsPolicy", Effect.DEFAULT, "ClusterFirst"),
-    ("spec.schedulerName", Effect.DEFAULT, "default-scheduler"),
-    ("spec.terminationGracePeriodSeconds", Effect.DEFAULT, "30"),
-    ("spec.terminationGracePeriodSeconds", Effect.SET, "1 where negative (pods, not templates)"),
-    ("spec.securityContext", Effect.DEFAULT, "{}"),
-    ("spec.serviceAccount", Effect.SET, "the same as serviceAccountName, and the other way round"),
-    ("spec.enableServiceLinks", Effect.DEFAULT, "true (pods, not templates)"),
-    ("spec.containers[].ports[].hostPort", Effect.DEFAULT, "containerPort with hostNetwork; only pods"),
-    ("spec.containers[].resources.requests", Effect.DEFAULT, "the limits (pods, not templates)"),
-    ("spec.overhead.{}", Effect.DEFAULT, "quantities in canonical form"),
-    ("status.podIPs", Effect.DEFAULT, "podIP as the one entry, and the other way round"),
-)  # fmt: skip
 
 
 def default_pod(pod: Obj, kind: Kind) -> None:

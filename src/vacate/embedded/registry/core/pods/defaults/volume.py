@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.rules import Effect, table
 from vacate.api.kinds import Kind
 from vacate.api.lenient import child, maps, text
 from vacate.api.objects import Obj, dig
@@ -20,17 +19,6 @@ _OF_SOURCE: dict[str, Obj] = {
     "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-
-RULES = table(
-    "Pod",
-    ("spec.volumes[].emptyDir", Effect.DEFAULT, "{} where the volume has no source"),
-    ("spec.volumes[].configMap.defaultMode", Effect.DEFAULT, "420; secret, downwardAPI and projected too"),
-    ("spec.volumes[].hostPath.type", Effect.DEFAULT, "an empty string"),
-    ("spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds", Effect.DEFAULT, "3600"),
-    ("spec.volumes[].iscsi.iscsiInterface", Effect.DEFAULT, "default; rbd, azureDisk, scaleIO have theirs"),
-    ("spec.volumes[].image.pullPolicy", Effect.DEFAULT, "as for containers"),
-    ("spec.volumes[].ephemeral.volumeClaimTemplate.spec.volumeMode", Effect.DEFAULT, "Filesystem"),
-)  # fmt: skip
 
 
 def default_volume(volume: Obj, kind: Kind) -> None:

@@ -6,37 +6,13 @@ from typing import Any
 
 from vacate.admission.checks import selector_errors
 from vacate.admission.nameformats import dns_label, label_key, label_value, name_is_subdomain
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_errors
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NODE_TERMS = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-_POD_TERMS = f"spec.affinity.podAntiAffinity.{_REQUIRED}"
-
-RULES = table(
-    "Pod",
-    (_NODE_TERMS, ErrorType.REQUIRED, "at least one"),
-    (
-        f"{_NODE_TERMS}[].matchExpressions[].values",
-        ErrorType.REQUIRED,
-        "with In and NotIn; one with Gt and Lt",
-    ),
-    (f"{_NODE_TERMS}[].matchExpressions[].values", ErrorType.FORBIDDEN, "with Exists and DoesNotExist"),
-    (f"{_NODE_TERMS}[].matchExpressions[].operator", ErrorType.INVALID, "a known operator; matchFields too"),
-    (f"{_NODE_TERMS}[].matchExpressions[].key", ErrorType.INVALID, "a qualified name"),
-    (f"{_NODE_TERMS}[].matchExpressions[].values[]", ErrorType.INVALID, "a label value"),
-    (f"{_NODE_TERMS}[].matchFields[].values", ErrorType.REQUIRED, "exactly one"),
-    (f"{_NODE_TERMS}[].matchFields[].key", ErrorType.INVALID, "metadata.name"),
-    (f"spec.affinity.nodeAffinity.{_PREFERRED}[].weight", ErrorType.INVALID, "1 to 100; pod affinity too"),
-    (f"{_POD_TERMS}[].labelSelector.matchLabels", ErrorType.INVALID, "a valid selector; podAffinity too"),
-    (f"{_POD_TERMS}[].namespace", ErrorType.INVALID, "namespaces are DNS labels; podAffinity too"),
-    (f"{_POD_TERMS}[].topologyKey", ErrorType.REQUIRED, "not empty; podAffinity too"),
-    (f"{_POD_TERMS}[].topologyKey", ErrorType.INVALID, "a qualified name; podAffinity too"),
-)
 
 
 def affinity_errors(affinity: Any, path: str) -> list[FieldError]:

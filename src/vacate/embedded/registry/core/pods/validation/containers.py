@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.nameformats import dns_label
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.validation.environment import environment_errors
@@ -18,21 +17,6 @@ from vacate.embedded.registry.core.pods.validation.restarts import restart_error
 from vacate.embedded.registry.core.pods.validation.security import context_errors
 
 _ONLY_FOR_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-
-RULES = table(
-    "Pod",
-    ("spec.containers", ErrorType.REQUIRED, "at least one"),
-    ("spec.containers[].name", ErrorType.REQUIRED, "not empty"),
-    ("spec.containers[].name", ErrorType.INVALID, "a DNS label"),
-    ("spec.containers[].name", ErrorType.DUPLICATE, "unique"),
-    ("spec.containers[].image", ErrorType.REQUIRED, "not empty"),
-    ("spec.containers[].image", ErrorType.INVALID, "no white space around it (pods, not templates)"),
-    ("spec.initContainers[].name", ErrorType.DUPLICATE, "unique among containers and init containers"),
-    ("spec.initContainers[].lifecycle", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].livenessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].readinessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].startupProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
-)
 
 
 def container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.lenient import maps, text
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
@@ -13,18 +12,6 @@ _ONE_OF = (
     "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 )
 _TOO_MANY = "may not have more than one field specified at a time"
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].env[].name", ErrorType.REQUIRED, "not empty"),
-    ("spec.containers[].env[].name", ErrorType.INVALID, "printable ASCII without ="),
-    ("spec.containers[].env[].valueFrom#none", ErrorType.INVALID, "has a source"),
-    ("spec.containers[].env[].valueFrom#value", ErrorType.INVALID, "not beside a value"),
-    ("spec.containers[].env[].valueFrom#many", ErrorType.INVALID, "has one source"),
-    ("spec.containers[].envFrom[].prefix", ErrorType.INVALID, "printable ASCII without ="),
-    ("spec.containers[].envFrom#none", ErrorType.INVALID, "each has a source"),
-    ("spec.containers[].envFrom#many", ErrorType.INVALID, "each has one source"),
-)
 
 
 def environment_errors(container: Obj, path: str) -> list[FieldError]:

@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from vacate.admission.pods.paths import descending_errors
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, invalid, not_found, required
+from vacate.api.fielderrors import FieldError, invalid, not_found, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
-
-_MOUNTS = "spec.containers[].volumeMounts"
-
-RULES = table(
-    "Pod",
-    (f"{_MOUNTS}[].name", ErrorType.REQUIRED, "not empty"),
-    (f"{_MOUNTS}[].name", ErrorType.NOT_FOUND, "names a volume of the pod"),
-    (f"{_MOUNTS}[].mountPath", ErrorType.REQUIRED, "not empty"),
-    (f"{_MOUNTS}[].mountPath", ErrorType.INVALID, "unique in the container"),
-    (f"{_MOUNTS}.subPath", ErrorType.INVALID, "relative and without .."),
-    (f"{_MOUNTS}[].subPathExpr", ErrorType.INVALID, "not beside subPath"),
-    (f"{_MOUNTS}.subPathExpr", ErrorType.INVALID, "relative and without .."),
-)
 
 
 def mount_errors(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:

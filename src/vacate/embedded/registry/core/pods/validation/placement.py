@@ -6,8 +6,7 @@ from typing import Any
 
 from vacate.admission.checks import selector_errors, unsupported
 from vacate.admission.nameformats import label_key, label_value
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, duplicate, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.nodes import effect_errors
@@ -17,29 +16,6 @@ _POSITIVE = "must be greater than zero"
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES = ("Honor", "Ignore")
 _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-
-RULES = table(
-    "Pod",
-    ("spec.tolerations[].key", ErrorType.INVALID, "a qualified name"),
-    ("spec.tolerations[].operator#all", ErrorType.INVALID, "Exists where the key is empty"),
-    ("spec.tolerations[].effect", ErrorType.INVALID, "NoExecute where tolerationSeconds is set"),
-    ("spec.tolerations[].operator#value", ErrorType.INVALID, "a label value with Equal"),
-    ("spec.tolerations[].operator#exists", ErrorType.INVALID, "no value with Exists"),
-    ("spec.tolerations[].operator", ErrorType.NOT_SUPPORTED, "Equal or Exists"),
-    ("spec.tolerations[].effect", ErrorType.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
-    ("spec.schedulingGates[]", ErrorType.INVALID, "a qualified name"),
-    ("spec.schedulingGates[]", ErrorType.DUPLICATE, "unique"),
-    ("spec.readinessGates[].conditionType", ErrorType.INVALID, "a qualified name"),
-    ("spec.topologySpreadConstraints[].maxSkew", ErrorType.INVALID, "greater than 0"),
-    ("spec.topologySpreadConstraints[].topologyKey", ErrorType.REQUIRED, "not empty"),
-    ("spec.topologySpreadConstraints[].whenUnsatisfiable", ErrorType.NOT_SUPPORTED, "one of two"),
-    ("spec.topologySpreadConstraints[].{topologyKey, whenUnsatisfiable}", ErrorType.DUPLICATE,
-     "unique pairs"),
-    ("spec.topologySpreadConstraints[].minDomains", ErrorType.INVALID, "greater than 0"),
-    ("spec.topologySpreadConstraints[].minDomains#action", ErrorType.INVALID, "only with DoNotSchedule"),
-    ("spec.topologySpreadConstraints[].nodeAffinityPolicy", ErrorType.NOT_SUPPORTED, "Honor, Ignore"),
-    ("spec.topologySpreadConstraints[].labelSelector.matchLabels", ErrorType.INVALID, "a valid selector"),
-)  # fmt: skip
 
 
 def toleration_errors(tolerations: Any, path: str) -> list[FieldError]:

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from vacate.admission.checks import unsupported
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, duplicate, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].ports[].name", ErrorType.INVALID, "an IANA service name"),
-    ("spec.containers[].ports[].name", ErrorType.DUPLICATE, "unique in the container"),
-    ("spec.containers[].ports[].containerPort", ErrorType.REQUIRED, "not 0"),
-    ("spec.containers[].ports[].containerPort", ErrorType.INVALID, "1 to 65535"),
-    ("spec.containers[].ports[].hostPort", ErrorType.INVALID, "1 to 65535"),
-    ("spec.containers[].ports[].protocol", ErrorType.NOT_SUPPORTED, "SCTP, TCP or UDP"),
-    (
-        "spec.containers[].ports[].hostPort",
-        ErrorType.DUPLICATE,
-        "unique with protocol and address in the pod",
-    ),
-    ("spec.containers[].ports[].hostPort#network", ErrorType.INVALID, "containerPort with hostNetwork"),
-)
 
 
 def port_errors(ports: list[Obj], path: str) -> list[FieldError]:

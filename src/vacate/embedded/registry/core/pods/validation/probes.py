@@ -6,8 +6,7 @@ from typing import Any
 
 from vacate.admission.checks import not_negative, unsupported
 from vacate.admission.pods.reasondelivery import delivery_errors
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
@@ -16,26 +15,6 @@ _NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successTh
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
 _SCHEMES = ("HTTP", "HTTPS")
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].livenessProbe", ErrorType.REQUIRED, "has a handler; all probes and hooks"),
-    ("spec.containers[].livenessProbe.httpGet", ErrorType.FORBIDDEN,
-     "only one handler; all probes and hooks"),
-    ("spec.containers[].livenessProbe.exec.command", ErrorType.REQUIRED, "not empty"),
-    ("spec.containers[].livenessProbe.httpGet.port", ErrorType.INVALID,
-     "number or name; tcpSocket, grpc too"),
-    ("spec.containers[].livenessProbe.httpGet.scheme", ErrorType.NOT_SUPPORTED, "HTTP or HTTPS"),
-    ("spec.containers[].livenessProbe.initialDelaySeconds", ErrorType.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.timeoutSeconds", ErrorType.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.periodSeconds", ErrorType.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.failureThreshold", ErrorType.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.terminationGracePeriodSeconds", ErrorType.INVALID, "greater than 0"),
-    ("spec.containers[].livenessProbe.successThreshold", ErrorType.INVALID, "1 for liveness and startup"),
-    ("spec.containers[].readinessProbe.terminationGracePeriodSeconds", ErrorType.INVALID, "not set"),
-    ("spec.containers[].lifecycle.preStop", ErrorType.REQUIRED, "has a handler"),
-    ("spec.containers[].lifecycle.preStop.sleep", ErrorType.INVALID, "no longer than the pod's grace period"),
-)  # fmt: skip
 
 
 def probe_errors(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.nameformats import label_key
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.quantities import (
@@ -24,21 +23,6 @@ _STANDARD = frozenset({
     "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage",
     "requests.storage", "services.nodeports", "services.loadbalancers",
 })  # fmt: skip
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].resources.limits[]", ErrorType.INVALID, "a qualified name; requests too"),
-    ("spec.containers[].resources.limits[]#standard", ErrorType.INVALID, "standard or fully qualified"),
-    ("spec.containers[].resources.limits[]#container", ErrorType.INVALID, "a resource that containers have"),
-    ("spec.containers[].resources.limits[]#extended", ErrorType.INVALID, "no prefix requests."),
-    ("spec.containers[].resources.limits[]#sign", ErrorType.INVALID, "not negative; requests too"),
-    ("spec.containers[].resources.requests[]#whole", ErrorType.INVALID,
-     "whole numbers of extended resources"),
-    ("spec.containers[].resources.requests#more", ErrorType.INVALID, "at most the limit"),
-    ("spec.containers[].resources.requests#equal", ErrorType.INVALID, "the limit, if not to overcommit"),
-    ("spec.containers[].resources.limits", ErrorType.REQUIRED, "where a request cannot be overcommitted"),
-    ("spec.containers[].resources", ErrorType.FORBIDDEN, "huge pages only beside cpu or memory"),
-)  # fmt: skip
 
 
 def resource_errors(resources: Any, path: str) -> list[FieldError]:

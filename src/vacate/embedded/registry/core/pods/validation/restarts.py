@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from vacate.admission.checks import unsupported
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, required
+from vacate.api.fielderrors import FieldError, required
 from vacate.api.lenient import text
 from vacate.api.objects import Obj
 
 _POLICIES = ("Always", "Never", "OnFailure")
-
-RULES = table(
-    "Pod",
-    ("spec.containers[].restartPolicy", ErrorType.NOT_SUPPORTED, "Always, Never or OnFailure; init ones too"),
-    ("spec.containers[].restartPolicy", ErrorType.REQUIRED, "beside restartPolicyRules"),
-)
 
 
 def restart_errors(container: Obj, path: str) -> list[FieldError]:

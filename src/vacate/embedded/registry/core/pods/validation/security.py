@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.nameformats import in_range
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints
+from vacate.api.fielderrors import FieldError, complaints
 from vacate.api.integers import MAX_INT32
 from vacate.api.lenient import integer, mapping
 
 _MAX_ID = MAX_INT32
-
-RULES = table(
-    "Pod",
-    ("spec.securityContext.runAsUser", ErrorType.INVALID, "0 to 2147483647; runAsGroup too"),
-    ("spec.containers[].securityContext.runAsUser", ErrorType.INVALID, "0 to 2147483647; runAsGroup too"),
-)  # fmt: skip
 
 
 def context_errors(context: Any, path: str) -> list[FieldError]:

@@ -6,7 +6,6 @@ from vacate.admission.checks import labels_errors, unsupported
 from vacate.admission.context import Context
 from vacate.admission.nameformats import dns_label, in_range, name_is_subdomain
 from vacate.admission.pods.interceptors import interceptor_errors
-from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.integers import MAX_INT32, fits
 from vacate.api.lenient import integer, mapping, text
@@ -28,22 +27,6 @@ from vacate.embedded.registry.scheduling.priorityclasses import preemption_error
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _SUBDOMAINS = ("serviceAccountName", "nodeName")
-
-RULES = table(
-    "Pod",
-    ("metadata.annotations[kubernetes.io/config.mirror]", ErrorType.INVALID, "only with spec.nodeName"),
-    ("metadata.annotations[controller.kubernetes.io/pod-deletion-cost]", ErrorType.INVALID, "32-bit integer"),
-    ("spec.restartPolicy", ErrorType.NOT_SUPPORTED, "Always, OnFailure or Never"),
-    ("spec.nodeSelector", ErrorType.INVALID, "keys and values of labels"),
-    ("spec.serviceAccountName", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.nodeName", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.activeDeadlineSeconds", ErrorType.INVALID, "1 to 2147483647"),
-    ("spec.hostname", ErrorType.INVALID, "a DNS label"),
-    ("spec.subdomain", ErrorType.INVALID, "a DNS label"),
-    ("spec.priorityClassName", ErrorType.INVALID, "a DNS subdomain"),
-    ("spec.preemptionPolicy", ErrorType.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
-    ("spec.overhead.limits[]", ErrorType.INVALID, "as limits of a container"),
-)  # fmt: skip
 
 
 def spec_errors(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[FieldError]:

@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.nameformats import dns_label
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, required
+from vacate.api.fielderrors import FieldError, complaints, duplicate, forbidden, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.validation.volumesources import SOURCES, source_errors
-
-RULES = table(
-    "Pod",
-    ("spec.volumes[].hostPath", ErrorType.FORBIDDEN, "one source for each volume"),
-    ("spec.volumes[].name", ErrorType.REQUIRED, "not empty"),
-    ("spec.volumes[].name", ErrorType.INVALID, "a DNS label"),
-    ("spec.volumes[].name", ErrorType.DUPLICATE, "unique"),
-)  # fmt: skip
 
 
 def volume_errors(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from vacate.admission.checks import unsupported
 from vacate.admission.pods.paths import descending_errors
-from vacate.admission.rules import table
-from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.quantities import quantity_of
@@ -34,19 +33,6 @@ _HOST_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
 )  # fmt: skip
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
-
-RULES = table(
-    "Pod",
-    ("spec.volumes[].configMap.name", ErrorType.REQUIRED, "not empty; secret and persistentVolumeClaim too"),
-    ("spec.volumes[].emptyDir.sizeLimit", ErrorType.FORBIDDEN, "not negative"),
-    ("spec.volumes[].hostPath.path", ErrorType.INVALID, "without .."),
-    ("spec.volumes[].hostPath.type", ErrorType.NOT_SUPPORTED, "a known type, or none"),
-    ("spec.volumes[].secret.defaultMode", ErrorType.INVALID, "0 to 0777; configMap too"),
-    ("spec.volumes[].secret.items[].path", ErrorType.REQUIRED, "not empty, nor is key; configMap too"),
-    ("spec.volumes[].secret.items[].path", ErrorType.INVALID,
-     "relative, not beginning with ..; configMap too"),
-    ("spec.volumes[].secret.items[].mode", ErrorType.INVALID, "0 to 0777; configMap too"),
-)  # fmt: skip
 
 
 def source_errors(sort: str, source: Obj, path: str) -> list[FieldError]:

@@ -1,0 +1,1 @@
+"""Rules in CEL: those of definitions, evaluated by the embedded server as kube-apiserver does."""
