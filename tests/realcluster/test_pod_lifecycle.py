@@ -16,7 +16,7 @@ from vacate.api.options import DeleteOptions
 from vacate.errors import TooManyRequests
 from vacate.testing import deployment, pdb
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("pod lifecycle")]
 
 
 async def deployed(lab: Lab, replicas: int, **spec: Any) -> Obj:
