@@ -1,24 +1,33 @@
-"""A node goes down in virtual time while its agent is killed or well, and the API server comes and goes.
+"""A node goes down in virtual time while its agent is killed, frozen or well, and the API server may be away.
 
 The real agent and its real records on a simulated machine, for each combination of disturbance, stage, bucket
 and API server, with random pods and times: no hook is skipped or repeated, SIGTERM is sent once and after it,
-buckets keep their order, and no status is lost, at the latest after the next boot.
+interceptors have their time, buckets keep their order, and no status is lost, at the latest after a boot.
 """
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.simulated.shutdown import SimLogind
-from vacate.api.kinds import PODS, PRIORITYCLASSES
+from vacate.api.kinds import CLUSTERROLEBINDINGS, EVICTIONREQUESTS, PODS, PRIORITYCLASSES
+from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj, dig
+from vacate.api.times import parse_time
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
+from vacate.client.transport import Transport
+from vacate.clock import Clock
 from vacate.embedded.bootstrap.identities import node
 from vacate.nodeagent.adopt import POD
-from vacate.nodeagent.runtime.protocol import ContainerState
+from vacate.nodeagent.lifecycle import hooks
+from vacate.nodeagent.runtime.protocol import ContainerState, ExecResult
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -31,24 +40,89 @@ from vacate.sim.machines.runtime import SimRuntime
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
-from vacate.wire.message import Request
+from vacate.wire.message import Request, Response
+from vacate.wiring.components import Environment
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=12)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
 
 NAME = "laptop"
-BUCKET_SECONDS = 30.0
-AGENTS = ("well", "killed idle", "killed in a hook", "killed after SIGTERM", "killed twice")
+BUCKET_SECONDS, AWAY_SECONDS = 30.0, 5.0
+KINDS = ("exec", "http", "intercepted", "plain")
+STAGES = {  # by what is done to the agent: what has happened before it, and how often it is done
+    "well": ("", 0),
+    "killed idle": ("", 0),
+    "killed while interceptors prepare": ("turn", 1),
+    "killed in a hook": ("preStop begins", 1),
+    "killed after SIGTERM": ("SIGTERM", 1),
+    "killed twice": ("preStop begins", 2),
+    "frozen while interceptors prepare": ("turn", 1),
+    "frozen in a hook": ("preStop begins", 1),
+    "frozen after SIGTERM": ("SIGTERM", 1),
+    "clock set ahead": ("preStop begins", 1),
+    "clock set back": ("preStop begins", 1),
+}
 SERVERS = ("up", "away", "back later")
-GRID = list(itertools.product(AGENTS, SERVERS, (1, 2, 3)))
+CELLS = [
+    (agent, server, buckets)
+    for server, buckets in itertools.product(SERVERS, (1, 2, 3))
+    for agent in STAGES
+    if server == "up" or STAGES[agent][0] != "turn"  # without the API server nobody prepares anything
+]
+GRID = [(*cell, 7 + index % 5) for index, cell in enumerate(CELLS)]  # of five courses, each many times
+
+
+class SettableClock:
+    """The clock of a machine that someone sets."""
+
+    def __init__(self, inner: Clock) -> None:
+        self._inner = inner
+        self.shift = dt.timedelta()
+        self.monotonic, self.sleep = inner.monotonic, inner.sleep
+
+    def now(self) -> dt.datetime:
+        return self._inner.now() + self.shift
+
+    async def sleep_until(self, moment: dt.datetime) -> None:
+        while (left := (moment - self.now()).total_seconds()) > 0:
+            await self.sleep(left)
+
+
+class Stopped:
+    """What an agent asks of others: it asks nothing while it is stopped."""
+
+    def __init__(self, link: Transport, running: asyncio.Event) -> None:
+        self._link = link
+        self._running = running
+
+    async def send(self, request: Request) -> Response:
+        await self._running.wait()
+        return await self._link.send(request)
+
+    async def aclose(self) -> None:
+        await self._link.aclose()
+
+
+class StoppedRuntime(SimRuntime):
+    running: asyncio.Event
+
+    async def exec(
+        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
+    ) -> ExecResult:
+        await self.running.wait()
+        return await super().exec(container, argv, env, timeout, once)
+
+    async def signal(self, container: str, number: int) -> None:
+        await self.running.wait()
+        await super().signal(container, number)
 
 
 class Place:
-    """A machine with two pods in each bucket: one with a hook, and one without."""
+    """A machine with four pods in each bucket: two with a hook, one with an interceptor, and a plain one."""
 
     def __init__(self, sim: Sim, folder: Path, buckets: int) -> None:
         self.sim = sim
         self.away = False
-        self.world = World(sim, WorldSettings(nodes=0, schedulers=(), evictions=(), plans=self._plan))
+        self.world = World(sim, WorldSettings(nodes=0, schedulers=(), plans=self._plan))
         self.machine = Machine(NAME, sim.clock, sim.stream("machine"), MachineNetwork())
         self.machine.hook_seconds = self._hook_seconds
         self.logind = SimLogind(sim.clock)
@@ -56,8 +130,15 @@ class Place:
         config = ShutdownConfig(self.buckets, "")
         self.settings = AgentSettings(name=NAME, folder=folder / NAME, taint=False, shutdown=config)
         self.entropy = sim.stream("course")
-        self.hooks = {f"hooked-{number}": self.entropy.uniform(0.1, 40.0) for number in range(buckets)}
+        self.hooks = {
+            f"{kind}-{number}": self.entropy.uniform(0.1, 40.0)
+            for number in range(buckets)
+            for kind in ("exec", "http")
+        }
         self.agent: Process | None = None
+        self.clock = SettableClock(sim.clock)
+        self.running = asyncio.Event()  # not while the agent is stopped, as by SIGSTOP
+        self.running.set()
 
     @property
     def total(self) -> float:
@@ -75,15 +156,27 @@ class Place:
     def _hook_seconds(self, run: ContainerState) -> float:
         return self.hooks[run.labels[POD]]
 
+    async def http_get(self, _address: str, _port: int, action: Obj, _headers: object, timeout: float) -> int:
+        """The network: the pod notes the request, and takes its time to answer."""
+        await self.running.wait()
+        name = str(action["path"])
+        uid = dig(self.world.find(PODS, name, "default"), "metadata", "uid")
+        self.machine.history.append((self.sim.clock.monotonic(), f"{uid}.main.0", "preStop begins"))
+        await self.sim.clock.sleep(min(self.hooks[name], timeout))
+        return 200
+
     async def start(self, *, wait: bool = True) -> None:
-        runtime = SimRuntime(self.machine, self.logind.close)
-        self.agent = self.world.add(
-            NAME,
-            lambda link, around: AgentProgram(
+        runtime = StoppedRuntime(self.machine, self.logind.close)
+        runtime.running = self.running
+
+        def build(link: Transport, around: Environment) -> AgentProgram:
+            around = replace(around, clock=self.clock)
+            link = Stopped(link, self.running)
+            return AgentProgram(
                 self.machine, self.settings, link, around, runtime=runtime, logind=self.logind
-            ),
-            node(NAME),
-        )
+            )
+
+        self.agent = self.world.add(NAME, build, node(NAME))
         starting = asyncio.get_running_loop().create_task(self.agent.start())
         if wait:
             await starting
@@ -97,24 +190,40 @@ class Place:
         self.machine.descriptors.update(held)
 
     async def run_pods(self) -> None:
+        group = "rbac.authorization.k8s.io"
+        role = {"apiGroup": group, "kind": "ClusterRole", "name": SHUTDOWN_REQUESTER}
+        subject = {"apiGroup": group, "kind": "User", "name": f"system:node:{NAME}"}
+        binding = {"metadata": {"name": NAME}, "roleRef": role, "subjects": [subject]}
+        await self.world.client.create(CLUSTERROLEBINDINGS, binding)
         for bucket, number in zip(self.buckets, itertools.count(), strict=False):
             value = {"metadata": {"name": f"value-{number}"}, "value": bucket.priority}
             await self.world.client.create(PRIORITYCLASSES, value)
-            for name in (f"hooked-{number}", f"plain-{number}"):
+            for kind in KINDS:
+                name = f"{kind}-{number}"
                 made = pod(name, spec={"nodeName": NAME, "priorityClassName": f"value-{number}"})
                 made["spec"]["terminationGracePeriodSeconds"] = 600
                 main: Obj = {"name": "main", "image": "none", "command": ["main"]}
-                if name in self.hooks:
+                if kind == "exec":
                     main["lifecycle"] = {"preStop": {"exec": {"command": ["bye"]}}}
+                elif kind == "http":
+                    main["lifecycle"] = {"preStop": {"httpGet": {"port": 80, "path": name}}}
+                elif kind == "intercepted":
+                    made["spec"]["evictionInterceptors"] = [{"name": "backup.example.com"}]
                 made["spec"]["containers"] = [main]
                 await self.world.client.create(PODS, made, "default")
-        await self.world.until(lambda: len(self.world.healthy_pods()) == 2 * len(self.buckets))
+        await self.world.until(lambda: len(self.world.healthy_pods()) == len(KINDS) * len(self.buckets))
 
     def history(self, name: str) -> list[tuple[float, str]]:
         uid = dig(self.world.find(PODS, name, "default"), "metadata", "uid")
         return [(at, what) for at, run, what in self.machine.history if run.startswith(f"{uid}.")]
 
+    def request(self, name: str) -> Obj | None:
+        uid = dig(self.world.find(PODS, name, "default"), "metadata", "uid")
+        return self.world.find(EVICTIONREQUESTS, str(uid), "default")
+
     def has(self, what: str) -> bool:
+        if what == "turn":
+            return bool(dig(self.request("intercepted-0"), "status", "activeInterceptorName"))
         return any(one[2] == what for one in self.machine.history)
 
     async def until(self, what: str) -> None:
@@ -126,19 +235,29 @@ async def course(place: Place, agent: str, server: str) -> None:
     """From the signal of logind until the machine is off."""
     clock, entropy = place.sim.clock, place.entropy
     if agent == "killed idle":
+        # It cannot know since when the machine goes down: the limit has room for the time without an agent.
         await place.kill()
+        place.logind.limit += AWAY_SECONDS
     place.away = server == "away" or (server == "back later" and entropy.uniform(0, 1) < 0.5)
     began = clock.monotonic()
     place.logind.power_off()
     if agent == "killed idle":
-        await clock.sleep(entropy.uniform(0.0, 5.0))
+        await clock.sleep(entropy.uniform(0.0, AWAY_SECONDS))
         await place.start(wait=False)
-    for _ in range({"killed in a hook": 1, "killed after SIGTERM": 1, "killed twice": 2}.get(agent, 0)):
-        await place.until("SIGTERM" if agent == "killed after SIGTERM" else "preStop begins")
-        await clock.sleep(entropy.uniform(0.0, 3.0))
-        await place.kill()
-        await clock.sleep(entropy.uniform(0.0, 3.0))
-        await place.start(wait=False)
+    before, times = STAGES[agent]
+    for _ in range(times):
+        await place.until(before)
+        await clock.sleep(entropy.uniform(0.5, 3.0))
+        if agent.startswith("killed"):
+            await place.kill()
+            await clock.sleep(entropy.uniform(0.0, 3.0))
+            await place.start(wait=False)
+        elif agent.startswith("frozen"):
+            place.running.clear()
+            await clock.sleep(entropy.uniform(0.0, 8.0))
+            place.running.set()
+        else:
+            place.clock.shift = dt.timedelta(hours=1 if agent.endswith("ahead") else -1)
     if server == "back later":
         await clock.sleep(entropy.uniform(0.0, place.total / 2))
         place.away = True
@@ -146,36 +265,49 @@ async def course(place: Place, agent: str, server: str) -> None:
         place.away = False
     while place.logind.off_at is None:
         await clock.sleep(0.1)
-    check(place, began)
+    check(place, began, agent, server)
 
 
-def check(place: Place, began: float) -> None:
+def check(place: Place, began: float, agent: str, server: str) -> None:
     off = place.logind.off_at
     assert off is not None
-    assert off - began <= place.total + 1.0
+    assert off - began <= place.total + 1.0 + (AWAY_SECONDS if agent == "killed idle" else 0.0)
     ends: list[float] = []
     for number in range(len(place.buckets)):
-        acts = []
-        for name in (f"hooked-{number}", f"plain-{number}"):
+        acts, names = [], [f"{kind}-{number}" for kind in KINDS]
+        for name in names:
             what = [one for _, one in place.history(name)]
             assert what.count("SIGTERM") == 1, (name, what)
+            (at,) = [at for at, one in place.history(name) if one == "SIGTERM"]
             if name in place.hooks:
                 assert what.count("preStop begins") == 1, (name, what)
                 assert what.index("preStop begins") < what.index("SIGTERM"), (name, what)
-                (at,) = [at for at, one in place.history(name) if one == "SIGTERM"]
                 (begins,) = [at for at, one in place.history(name) if one == "preStop begins"]
-                # Not before the hook ends, unless its time is over.
-                assert at - begins >= min(place.hooks[name], BUCKET_SECONDS - 10.0) - 0.1, (name, what)
+                # Not before the hook ends, unless its time is over. The answer to an HTTP request is lost
+                # with an agent that is killed.
+                if name.startswith("exec") or not agent.startswith("killed"):
+                    assert at - begins >= min(place.hooks[name], BUCKET_SECONDS - 10.0) - 0.1, (name, what)
+            if name.startswith("intercepted") and server == "up":
+                check_prepared(place, name, at)
             acts += [at for at, _ in place.history(name)]
         assert not ends or min(acts) >= max(ends) - 0.1
-        ends = [_gone(place, name) for name in (f"hooked-{number}", f"plain-{number}")]
+        ends = [_gone(place, name) for name in names]
     written = [_phase(place, name) for name in _names(place)]
     if not all(one in ("Succeeded", "Failed") for one in written):
         assert off - began >= place.total - 0.1, written  # it was waited for as long as it could be
 
 
+def check_prepared(place: Place, name: str, terminated: float) -> None:
+    """Interceptors were asked, and had the time that they were promised."""
+    request = place.request(name)
+    promised = (dig(request, "metadata", "annotations") or {}).get(SHUTDOWN_DEADLINE)
+    assert promised is not None, (name, request)
+    left = (parse_time(promised) - place.sim.clock.now()).total_seconds() + place.sim.clock.monotonic()
+    assert min(abs(left - terminated), abs(abs(left - terminated) - 3600)) < 1.5, (name, promised)
+
+
 def _names(place: Place) -> list[str]:
-    return [f"{kind}-{number}" for number in range(len(place.buckets)) for kind in ("hooked", "plain")]
+    return [f"{kind}-{number}" for number in range(len(place.buckets)) for kind in KINDS]
 
 
 def _phase(place: Place, name: str) -> str:
@@ -206,23 +338,95 @@ async def boot(place: Place) -> None:
         assert status.get("reason") == ("Terminated" if status["phase"] == "Failed" else None), status
 
 
-@pytest.mark.parametrize(("agent", "server", "buckets"), GRID)
-def test_nothing_is_skipped_repeated_or_lost(
-    agent: str, server: str, buckets: int, tmp_path: Path, seed: int | None
-) -> None:
+def simulate(body: Callable[[Place], Awaitable[None]], tmp_path: Path, buckets: int, seed: int) -> None:
     async def main(sim: Sim) -> None:
         place = Place(sim, tmp_path, buckets)
-        async with place.world:
-            try:
-                await place.start()
-                await place.run_pods()
-                while not place.logind.locks:
-                    await sim.clock.sleep(0.1)
-                await course(place, agent, server)
-                await boot(place)
-            finally:
-                await place.kill()
-                await place.machine.stop()
-                await place.logind.stop()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hooks, "http_get", place.http_get)
+            async with place.world:
+                try:
+                    await place.start()
+                    await place.run_pods()
+                    while not place.logind.locks:
+                        await sim.clock.sleep(0.1)
+                    await body(place)
+                finally:
+                    place.running.set()
+                    await place.kill()
+                    await place.machine.stop()
+                    await place.logind.stop()
 
-    run_sim(main, 7 if seed is None else seed, allow_left_behind=True)
+    run_sim(main, seed, allow_left_behind=True)
+
+
+@pytest.mark.parametrize(("agent", "server", "buckets", "number"), GRID)
+def test_nothing_is_skipped_repeated_or_lost(
+    agent: str, server: str, buckets: int, number: int, tmp_path: Path, seed: int | None
+) -> None:
+    async def body(place: Place) -> None:
+        await course(place, agent, server)
+        await boot(place)
+
+    simulate(body, tmp_path, buckets, number if seed is None else seed)
+
+
+@pytest.mark.parametrize("number", [7, 8])
+@pytest.mark.parametrize("delay", [10.0, 0.0], ids=["short", "none"])
+def test_with_less_delay_than_configured_the_order_stays(
+    delay: float, number: int, tmp_path: Path, seed: int | None
+) -> None:
+    async def body(place: Place) -> None:
+        place.logind.raisable, place.logind.limit = False, delay
+        place.logind.signal()
+        await place.sim.clock.sleep(60.0)
+        place.logind.power_off()
+        while place.logind.off_at is None:
+            await place.sim.clock.sleep(0.1)
+        ends = 0.0
+        for bucket in range(2):
+            acts = [one for kind in KINDS for one in place.history(f"{kind}-{bucket}")]
+            what = [one for _, one in acts]
+            # Where logind waits for nothing, systemd ends the processes: all at once is no order.
+            assert what.count("SIGTERM") == (len(KINDS) if delay else 0), what
+            assert what.count("preStop begins") == (2 if delay else 0), what
+            assert min((at for at, _ in acts), default=ends) >= ends - 0.1
+            ends = max((_gone(place, f"{kind}-{bucket}") for kind in KINDS), default=0.0)
+
+    simulate(body, tmp_path, 2, number if seed is None else seed)
+
+
+@pytest.mark.parametrize("number", [7, 8])
+@pytest.mark.parametrize("killed", [False, True], ids=["well", "killed"])
+def test_a_shutdown_that_is_cancelled_or_forgotten_spares_the_rest_and_the_next_one_ends_it(
+    killed: bool, number: int, tmp_path: Path, seed: int | None
+) -> None:
+    """By systemd, or by a restart of logind, which forgets it."""
+
+    async def body(place: Place) -> None:
+        place.logind.power_off()
+        await place.until("turn")
+        if killed:
+            await place.kill()
+        place.logind.cancel()
+        if killed:
+            await place.start(wait=False)
+        await place.sim.clock.sleep(3 * BUCKET_SECONDS)
+        spared = [f"{kind}-1" for kind in KINDS] + ["intercepted-0"]
+        assert [place.history(name) for name in spared] == [[]] * 5
+        assert place.request("intercepted-0") is None or _cancelled(place)
+        for kind in ("exec", "http", "plain"):
+            assert [one for _, one in place.history(f"{kind}-0")].count("SIGTERM") == 1
+        place.logind.power_off()
+        while place.logind.off_at is None:
+            await place.sim.clock.sleep(0.1)
+        for name in _names(place):
+            what = [one for _, one in place.history(name)]
+            assert what.count("SIGTERM") == 1, (name, what)
+            assert what.count("preStop begins") == int(name in place.hooks), (name, what)
+
+    simulate(body, tmp_path, 2, number if seed is None else seed)
+
+
+def _cancelled(place: Place) -> bool:
+    conditions = dig(place.request("intercepted-0"), "status", "conditions") or ()
+    return any((one["type"], one["status"]) == ("Complete", "True") for one in conditions)
