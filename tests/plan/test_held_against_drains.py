@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS, Kind
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    NODEMAINTENANCES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    STATEFULSETS,
+    Kind,
+)
 from vacate.api.objects import Obj, dig
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.plan.forecast import Run, Verdict
@@ -44,6 +53,39 @@ def requesting(cpu: str) -> Obj:
 
 def template(app: str, spec: Obj) -> Obj:
     return {"metadata": {"labels": {"app": app}}, "spec": spec}
+
+
+def with_volume(name: str, zone: str) -> tuple[tuple[Kind, Obj], ...]:
+    """A Deployment of one, whose volume can be reached from one zone only."""
+    size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
+    term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    reach = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+    volume = {
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": size,
+            "accessModes": modes,
+            "hostPath": {"path": "/data"},
+            "nodeAffinity": reach,
+            "storageClassName": "",
+        },
+    }
+    claim = {
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": modes,
+            "volumeName": name,
+            "storageClassName": "",
+            "resources": {"requests": size},
+        },
+    }
+    source = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+    spec = {**requesting("1"), "volumes": [source]}
+    return (
+        (PERSISTENTVOLUMES, volume),
+        (PERSISTENTVOLUMECLAIMS, claim),
+        (DEPLOYMENTS, deployment(name, replicas=1, template=template(name, spec))),
+    )
 
 
 SCENARIOS = {
@@ -81,6 +123,8 @@ SCENARIOS = {
         ((DEPLOYMENTS, deployment("big", replicas=3, template=template("big", requesting("5")))),),
         Verdict.LACKS_ROOM,
     ),
+    "a volume in the zone of the only node": Scenario(with_volume("db", "zone-a"), Verdict.LACKS_ROOM),
+    "a volume in another zone": Scenario(with_volume("db", "zone-c"), Verdict.FINISHES),
 }
 
 
@@ -98,7 +142,7 @@ async def _read_and_drain(sim: Sim, scenario: Scenario) -> tuple[Snapshot, Drain
     async with World(sim) as world:
         await world.pool.wait_registered()
         for kind, obj in scenario.objects:
-            await world.client.create(kind, obj, "default")
+            await world.client.create(kind, obj, "default" if kind.namespaced else "")
         await world.until(lambda: world.objects(PODS) and all(map(_runs, world.objects(PODS))))
         await sim.clock.sleep(60)
         snapshot = await read_snapshot(world.client, sim.clock)

@@ -184,6 +184,20 @@ def test_a_pod_of_a_controller_that_is_not_simulated_is_recreated_as_it_is() -> 
     ] * 2
 
 
+def test_what_could_not_be_read_is_not_taken_for_a_fault() -> None:
+    """Deployments without ReplicaSets would make new pods; claims without volumes would hold them."""
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "db"}}
+    spec = {"volumes": [claim, {"name": "tmp", "emptyDir": {}}]}
+    db = reduced(PODS, pod("db", node="node-1", ready=True, metadata={"uid": "p"}, spec=spec))
+    objects = {PODS: [db], DEPLOYMENTS: [reduced(DEPLOYMENTS, deployment("web", metadata={"uid": "d"}))]}
+    missing = {"replicasets.apps": "", "persistentvolumes": ""}
+    loaded = load_objects(Snapshot(TAKEN, objects, missing)).objects
+    assert [kind for kind, _ in loaded if kind.plural in ("deployments", "replicasets")] == []
+    (found,) = (obj for kind, obj in loaded if kind is PODS)
+    assert [one["name"] for one in found["spec"]["volumes"]] == ["tmp"]
+    assert len(load_objects(Snapshot(TAKEN, objects)).objects) == len(loaded) + 1
+
+
 def timed(name: str, start: int, ready: int, *, restarts: int = 0, is_ready: bool = True) -> Obj:
     began = TAKEN + dt.timedelta(seconds=start)
     at = {"PodScheduled": TAKEN, "Ready": began + dt.timedelta(seconds=ready)}

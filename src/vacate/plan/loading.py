@@ -16,6 +16,8 @@ from vacate.api.kinds import (
     JOBS,
     NAMESPACES,
     NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
     PODS,
     PRIORITYCLASSES,
     REPLICASETS,
@@ -49,6 +51,7 @@ class Loaded:
 
 def load_objects(snapshot: Snapshot) -> Loaded:
     """Make the objects with which the simulated cluster begins."""
+    snapshot = _consistent(snapshot)
     known = {
         str(one["metadata"]["uid"]): (kind, one)
         for kind in (DEPLOYMENTS, REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS)
@@ -118,6 +121,28 @@ def _workload(kind: Kind, obj: Obj, known: dict[str, tuple[Kind, Obj]]) -> str:
         return _workload(*owner, known={})
     meta = obj["metadata"]
     return f"{meta['namespace']} {kind.kind}/{meta['name']}"
+
+
+def _consistent(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without what would be taken for a fault because its counterpart could not be read.
+
+    A Deployment without its ReplicaSets would make new pods, and a claim without its volume hold all of them.
+    """
+    if REPLICASETS.resource in snapshot.missing:
+        snapshot = snapshot.having(DEPLOYMENTS, ())
+    if {PERSISTENTVOLUMES.resource, PERSISTENTVOLUMECLAIMS.resource} & snapshot.missing.keys():
+        for kind in (PODS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, DAEMONSETS, JOBS):
+            snapshot = snapshot.having(kind, [_without_claims(one) for one in snapshot.of(kind)])
+    return snapshot
+
+
+def _without_claims(obj: Obj) -> Obj:
+    spec = {key: value for key, value in obj["spec"].items() if key != "volumeClaimTemplates"}
+    if "template" in spec:
+        spec["template"] = _without_claims(spec["template"])
+    if "volumes" in spec:
+        spec["volumes"] = [one for one in spec["volumes"] if "persistentVolumeClaim" not in one]
+    return {**obj, "spec": spec}
 
 
 def _recreated(pod: Obj, owner: Obj) -> tuple[Obj, Obj]:

@@ -210,7 +210,7 @@ _READS: Mapping[Kind, _Read] = {
         _whole,
         "which budgets would hold evictions: the drain may block where this says not",
     ),
-    DEPLOYMENTS: _Read(Deployment, _workload, "Deployments: their pods are re-created one by one"),
+    DEPLOYMENTS: _Read(Deployment, _workload, "Deployments: which are moved before eviction"),
     REPLICASETS: _Read(ReplicaSet, _workload, "ReplicaSets: their pods are re-created one by one"),
     STATEFULSETS: _Read(StatefulSet, _workload, "StatefulSets: their pods are re-created one by one"),
     DAEMONSETS: _Read(DaemonSet, _workload, "DaemonSets: their pods do not come back"),

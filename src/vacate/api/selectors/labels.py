@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from vacate.api.objects import Obj
@@ -81,11 +82,19 @@ def selector_of(source: LabelSelector | Mapping[str, Any] | None) -> Selector:
         return NOTHING
     if isinstance(source, LabelSelector):
         labels, expressions = source.match_labels, source.match_expressions
+        if not expressions:
+            return _of_labels(tuple(labels.items()))
     else:
         labels, expressions = source.get("matchLabels") or {}, source.get("matchExpressions") or []
     found = [requirement(key, EQUALS, (value,)) for key, value in labels.items()]
     found += map(_of_expression, expressions)
     return _sorted(found)
+
+
+@lru_cache(maxsize=10_000)
+def _of_labels(labels: tuple[tuple[str, str], ...]) -> Selector:
+    """Read once: a drain asks of each pod that waits which budgets select it, again at every change."""
+    return _sorted(requirement(key, EQUALS, (value,)) for key, value in labels)
 
 
 def match_expressions(text: str) -> list[Obj]:
