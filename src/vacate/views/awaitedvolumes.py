@@ -47,6 +47,31 @@ def with_shared_volumes(
     return replace(explanation, awaited=(*explanation.awaited, *sentences))
 
 
+def claims_on_several_nodes(pods: Sequence[Pod]) -> dict[tuple[str, str], list[Pod]]:
+    """By namespace and claim, the pods that run with it, where that is on more than one node."""
+    users: dict[tuple[str, str], list[Pod]] = {}
+    for pod in pods:
+        if pod.status.phase == "Running" and pod.spec.node_name:
+            for claim in set(pod.claims):
+                users.setdefault((pod.metadata.namespace, claim), []).append(pod)
+    return {key: found for key, found in users.items() if len({one.spec.node_name for one in found}) > 1}
+
+
+def shared_volume_notes(volumes: Sequence[PersistentVolume], pods: Sequence[Pod]) -> list[str]:
+    """A sentence for each of these exclusive volumes with which pods run on several nodes."""
+    users, notes = claims_on_several_nodes(pods), []
+    for volume in sorted(volumes, key=lambda one: one.metadata.name):
+        claim = volume.spec.claim_ref
+        if claim is not None and (found := users.get((claim.namespace, claim.name))):
+            names = [f"{one.metadata.name} on node {one.spec.node_name}" for one in found]
+            notes.append(
+                f"Exclusive volume {volume.metadata.name} is used on several nodes at the same time, by pods "
+                f"of namespace {claim.namespace}: {', '.join(sorted(names))}. The data may be destroyed: "
+                "delete all but one of them."
+            )
+    return notes
+
+
 def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
     waits = f"Waiting for exclusive volume {volume.metadata.name}"
     try:

@@ -27,6 +27,7 @@ from vacate.api.types import PersistentVolume
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment
 from vacate.cli.explain.command import _with_volumes_and_node
+from vacate.cli.explain.volumes import shared_volumes
 from vacate.kube.exclusivevolumes import CLOSED, DETACHED, OPENED, names_in_use
 from vacate.sim.cluster import World
 from vacate.views.model import Explanation
@@ -275,5 +276,12 @@ def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both() -> 
         cluster = Cluster(world.client, "default", world.sim.clock)
         shown = await _with_volumes_and_node(cluster, "one", Explanation("default", "one", ""))
         assert f"used at the same time by pod default/two on node {B}" in shown.awaited[0]
+        (note,) = await shared_volumes(cluster, "default")
+        assert "volume disk is used on several nodes at the same time, by pods of namespace default" in note
+        assert f"one on node {A}, two on node {B}" in note
+        assert await shared_volumes(cluster, "kube-system") == []
+        await world.client.delete(PODS, "two", "default")
+        await world.until(lambda: phase(world, "two") == "", 120, "it is gone")
+        assert await shared_volumes(cluster, "default") == []
 
     in_world(body)

@@ -10,6 +10,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.errors import Forbidden, InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import EXCLUSIVE, attachment_of, is_exclusive
 from vacate.kube.nodes import readiness
+from vacate.views.awaitedvolumes import claims_on_several_nodes, shared_volume_notes
 
 
 async def exclusive_volumes(cluster: Cluster, pod: Pod) -> list[PersistentVolume]:
@@ -54,6 +55,30 @@ async def lost_nodes(cluster: Cluster, volumes: Sequence[PersistentVolume]) -> s
         except (InvalidAttachment, NotFound, Forbidden):
             continue
     return lost
+
+
+async def shared_volumes(cluster: Cluster, namespace: str) -> list[str]:
+    """Sentences about exclusive volumes with which pods run on several nodes, as far as the user may see.
+
+    Volumes are listed only if a claim is in use on several nodes, which few are.
+    """
+    try:
+        pods = (await cluster.client.list(PODS, namespace, into=Pod)).items
+        if not (claims := claims_on_several_nodes(pods)):
+            return []
+        volumes = (await cluster.client.list(PERSISTENTVOLUMES, into=PersistentVolume)).items
+        classes = (await cluster.client.list(STORAGECLASSES, into=StorageClass)).items
+    except (NotFound, Forbidden):
+        return []
+    named = {one.metadata.name: one for one in classes}
+    exclusive = [
+        one
+        for one in volumes
+        if (claim := one.spec.claim_ref) is not None
+        and (claim.namespace, claim.name) in claims
+        and is_exclusive(one, named.get(one.spec.storage_class_name))
+    ]
+    return shared_volume_notes(exclusive, pods)
 
 
 async def pods_of_namespace(cluster: Cluster, pod: Pod) -> Sequence[Pod]:

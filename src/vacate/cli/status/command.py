@@ -22,6 +22,7 @@ from vacate.cli.common.queries import list_budgets, list_maintenances, list_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.explain.volumes import shared_volumes
 from vacate.cli.status.layout import layout
 from vacate.cli.status.nodes import show_nodes
 from vacate.cli.status.order import KEYS, in_order
@@ -60,8 +61,9 @@ def status(
     """Show eviction requests and their progress.
 
     With -w it continues until Ctrl-C, or until the requests for all named pods are complete or the pods
-    are gone. Without -w, it also shows nodes that are shutting down. In a pipe, each change is a line with
-    its time; with -o json it is a watch event, {"type": …, "object": …}.
+    are gone. Without -w, it also shows nodes that are shutting down, and exclusive volumes that pods use on
+    several nodes. In a pipe, each change is a line with its time; with -o json it is a watch event,
+    {"type": …, "object": …}.
 
     With --nodes it shows nodes: NodeDown is a node that does not report, although its pods may still run;
     Fenced is one that is certainly off; ShuttingDown is one that terminates its pods by priority.
@@ -125,6 +127,8 @@ async def show_requests(cluster: Cluster, view: View) -> None:
     if health.text:
         terminal.echo(health.line, err=True)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):
+        terminal.echo(line, err=True)
+    for line in await shared_volumes(cluster, namespace):
         terminal.echo(line, err=True)
 
 
