@@ -57,7 +57,7 @@ EVERYWHERE = {
     "node": ("node", "--name", "laptop", "--dir", "/nowhere/at/all"),
     "manager": ("manager", "--metrics-port", "0"),
 }
-EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name in COMMANDS}
+EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "plan", "uncordon") if name in COMMANDS}
 EVERYWHERE["deschedule"] = ("deschedule",)
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 EVERYWHERE["detach"] = ("detach", "disk", "--confirm")
