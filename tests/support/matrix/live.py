@@ -159,6 +159,8 @@ async def live_place(client: Client) -> AsyncIterator[LivePlace]:
     finally:
         with contextlib.suppress(ApiError):
             await place.allow()
+        for node in nodes:
+            await client.patch(NODES, node, {"metadata": {"labels": {f"example.com/{name}": None}}})
         for one in (place.drain_name, f"other-{name}"):
             await place.delete(NODEMAINTENANCES, one)
         await place.delete(NAMESPACES, name)

@@ -378,10 +378,18 @@ async def _complete_evacuation(place: Place) -> None:
 
 
 async def _moving_deployment(place: Place) -> None:
-    """One replica that has opted in to be moved, while no other node takes pods."""
-    for node in place.nodes[1:]:
-        await place.client.patch(NODES, node, {"spec": {"unschedulable": True}})
+    """One replica that has opted in to be moved, and fits no other node."""
     await _single_replica(place, {OPT_IN: "true"})
+    await _fit(place, place.nodes[1], None)
+
+
+async def _fit(place: Place, node: str, value: str | None = "true") -> None:
+    """Whether the pods of this place fit a node: a cordon would hold those of others as well."""
+    await place.client.patch(NODES, node, {"metadata": {"labels": {_label(place): value}}})
+
+
+def _label(place: Place) -> str:
+    return f"example.com/{place.namespace}"
 
 
 async def _staying_deployment(place: Place) -> None:
@@ -395,15 +403,24 @@ async def _opt_in(place: Place) -> None:
 
 
 async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
-    await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1)
+    """A Deployment whose pod is on the node that is drained, and whose next one fits another node.
 
-    async def placed() -> str | None:
+    Drains of others cordon nodes as well, which its pods tolerate.
+    """
+    await _fit(place, place.node)
+    template = _template(place)
+    template["spec"]["nodeSelector"] = {_label(place): "true"}
+    template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1, template=template)
+
+    async def placed() -> bool | None:
         found = (await place.client.list(PODS, place.namespace)).items
         registered = bool(found) and (not annotations or resolve(found[0]).interceptors)
-        return str(found[0]["spec"].get("nodeName") or "") if registered and is_ready(found[0]) else None
+        return bool(registered and is_ready(found[0])) or None
 
-    node = await place.until(placed, "the pod is placed and registered", place.setup_seconds)
-    place.nodes.sort(key=lambda one: one != node)  # where it is, is what is drained
+    await place.until(placed, "the pod is placed and registered", place.setup_seconds)
+    await _fit(place, place.node, None)
+    await _fit(place, place.nodes[1])
     await place.budget("strict", minAvailable=1)
 
 
@@ -454,8 +471,7 @@ async def _roll_out(place: Place, ready_seconds: str) -> None:
 
 
 async def _room(place: Place) -> None:
-    for node in place.nodes[1:]:
-        await place.client.patch(NODES, node, {"spec": {"unschedulable": None}})
+    await _fit(place, place.nodes[1])
 
 
 def _refusing(by: str, method: str, kind: Any, subresource: str = "", pods: Step = _one_pod) -> Step:
@@ -593,7 +609,6 @@ CASES = (
         ("Replacement",),
         "make room",
         reported_within=40.0,
-        places=SIMULATED,
     ),
     Case(
         "a surge without quota",
@@ -603,7 +618,7 @@ CASES = (
         BY["quota"],
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # the ReplicaSet controller tries again ever more rarely
-        places=SIMULATED,
+        places=LIVE,
     ),
     Case(
         "a surge beyond maxReplicas",
@@ -613,7 +628,6 @@ CASES = (
         "strict",
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 30.0,  # another turn, the autoscaler, and a replacement that becomes ready
-        places=SIMULATED,
     ),
     Case(
         "a rollout that does not end",
@@ -622,7 +636,6 @@ CASES = (
         progress="Waiting for the rollout of Deployment web to end",
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,
-        places=SIMULATED,
     ),
     Case(
         "an owner who has not opted in",
