@@ -13,7 +13,14 @@ from support.https import Https
 from support.realcluster.audit import Call, calls
 from support.realcluster.evictions import RealCluster
 from support.waiting import until
-from vacate.api.kinds import CLUSTERROLES, ROLEBINDINGS, ROLES, SERVICEACCOUNTS, SUBJECTACCESSREVIEWS
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
+    SUBJECTACCESSREVIEWS,
+)
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
@@ -38,19 +45,27 @@ class User:
 
 
 async def user(
-    place: EvictionNamespace, real: RealCluster, name: str, *cluster_roles: str, rules: Iterable[Obj] = ()
+    place: EvictionNamespace,
+    real: RealCluster,
+    name: str,
+    *cluster_roles: str,
+    rules: Iterable[Obj] = (),
+    everywhere: bool = False,
 ) -> User:
-    """Someone who has these roles, and these rights beside them, in this namespace."""
+    """Someone who has these roles, in this namespace or in all, and in this one these rights beside them."""
     await place.client.create(SERVICEACCOUNTS, {"metadata": {"name": name}}, place.namespace)
     own: Obj = {"metadata": {"name": name}, "rules": list(rules)}
     await place.client.create(ROLES, own, place.namespace)
     for kind, role in (("Role", name), *(("ClusterRole", one) for one in cluster_roles)):
+        bound_in, where = (ROLEBINDINGS, place.namespace)
+        if everywhere and kind == "ClusterRole":
+            bound_in, where = (CLUSTERROLEBINDINGS, "")
         binding = {
-            "metadata": {"name": f"{name}-{role}"},
+            "metadata": {"name": f"{name}-{role}" if where else f"{place.namespace}-{name}-{role}"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": place.namespace}],
         }
-        await place.client.create(ROLEBINDINGS, binding, place.namespace)
+        await place.client.create(bound_in, binding, where)
     account = f"system:serviceaccount:{place.namespace}:{name}"
     for bound in (own, *[await place.client.get(CLUSTERROLES, one) for one in cluster_roles]):
         await asyncio.to_thread(until_granted, real.admin, account, bound["rules"], place.namespace)

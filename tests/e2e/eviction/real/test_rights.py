@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from support.evictions.namespace import EvictionNamespace, pod_body, reason, run_vacate
-from support.realcluster.audit import Call
+from support.realcluster.audit import Call, confined
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.users import Right, User, done_by, refused, rights_of, unused, user
-from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
+from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLES
 from vacate.api.objectnames import (
     CERTIFICATES,
+    CONFINES,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
     MANAGER,
+    NODE_FENCER,
+    NODE_MAINTAINER,
     REQUESTER,
     TLS_SECRET,
     VIEWER,
@@ -26,10 +29,13 @@ from vacate.api.objectnames import (
 )
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
+from vacate.cli.main import COMMANDS
 from vacate.client.client import Client
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, TooManyRequests
 from vacate.eviction.callers import CALLERS
+from vacate.fencing.marks import REQUESTED
+from vacate.install.objectkinds import POLICY_BINDINGS
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
@@ -116,6 +122,97 @@ async def test_commands_of_a_requester(place: EvictionNamespace, real: RealClust
     back = await run_vacate(str(jane.kubeconfig), "cancel", "web", *where)
     assert back.code == 0, back
     assert reason(await place.until_complete(pod), "Complete") == "Cancelled"
+
+
+PROGRAMS = {
+    "up", "demo", "completion", "version", "manager", "webhook", "certificates", "hooks", "node",
+    "shutdown-agent",
+}  # fmt: skip
+"""Commands that run with accounts of their own, or without a cluster."""
+ELSEWHERE = {
+    "install": "its checks of rights",
+    "uninstall": "its checks of rights",
+    "plan": "it reads what its user may read",
+    "detach": "rights on PersistentVolumes, which no role of an installation has",
+}
+"""Commands for which an installation has no role."""
+
+
+async def test_every_command_runs_with_the_role_for_its_users(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
+    """And what it leads to is done by confined accounts, while the policies about them are in force."""
+    where, app = ("-n", place.namespace), place.namespace
+    silent = await place.pod("silent", PREPARE)
+    await place.pod("spare")
+    await place.pod("kept", PREPARE)
+    drained = await place.pod("drained", labels={"app": app})
+    node = drained["spec"]["nodeName"]
+    guest = await user(place, real, "guest", VIEWER, rules=[READ_PODS])
+    jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    ops = await user(place, real, "ops", NODE_MAINTAINER, everywhere=True)
+    power = await user(place, real, "power", NODE_FENCER, everywhere=True)
+    lost = await _lost_node(place)
+    drain = (node, "--force", "--ignore-daemonsets", "--pod-selector", f"app={app}")
+    steps = (
+        (jane, ("evict", "silent", *where)),
+        (guest, ("status", *where)),
+        (guest, ("explain", "silent", *where)),
+        (guest, ("interceptors", *where)),
+        (jane, ("skip", "silent", PREPARE, *where)),
+        (jane, ("evict", "kept", *where)),
+        (jane, ("cancel", "kept", *where)),
+        (jane, ("delete", "pod", "spare", *where)),
+        (ops, ("drain", *drain, "--timeout", "60s")),
+        (ops, ("uncordon", node)),
+        (ops, ("deschedule", *where)),
+        (power, ("fence", lost, "--request", "a test")),
+    )
+    try:
+        for who, command in steps:
+            done = await run_vacate(str(who.kubeconfig), *command)
+            assert done.code == 0, (command, done)
+            if command[:2] == ("evict", "silent"):
+                await place.until_active(silent, PREPARE)
+    finally:
+        marked = await place.client.get(NODES, lost)
+        await place.client.delete(NODES, lost)
+    assert REQUESTED in marked["metadata"]["annotations"]
+    await place.gone(silent)
+    await place.gone(drained)
+    held = await place.pod("held", PREPARE, labels={"app": "held"})
+    await place.budget("held", minAvailable=1)
+    for command in (("evict", "held", *where), ("skip", "held", PREPARE, *where), ("retry", "held", *where)):
+        done = await run_vacate(str(jane.kubeconfig), *command)
+        assert done.code == 0, (command, done)
+        if command[0] == "evict":
+            await place.until_active(held, PREPARE)
+        if command[0] == "skip":
+            await place.until(lambda: _is_blocked(place, held), "the budget has refused")
+    run = {command[0] for _, command in steps} | {"retry"}
+    assert run | PROGRAMS | ELSEWHERE.keys() == COMMANDS.keys()
+    bindings = (await place.client.list(POLICY_BINDINGS)).items
+    confining = [one for one in bindings if one["metadata"]["name"].startswith(CONFINES)]
+    assert {tuple(one["spec"]["validationActions"]) for one in confining} == {("Deny",)}
+    for account in (MANAGER, CERTIFICATES):
+        wrote = done_by(real, f"system:serviceaccount:{HOME}:{account}")
+        assert any(one.verb in ("create", "patch") and one.code < 300 for one in wrote), account
+    assert confined(real.audit_log) == set()
+
+
+async def _lost_node(place: EvictionNamespace) -> str:
+    """A node that has fallen silent."""
+    name = f"lost-{place.namespace}"
+    await place.client.create(NODES, {"metadata": {"name": name}, "spec": {"unschedulable": True}})
+    ready = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    ready |= dict.fromkeys(("lastHeartbeatTime", "lastTransitionTime"), "2020-01-01T00:00:00Z")
+    await place.client.patch(NODES, name, {"status": {"conditions": [ready]}}, subresource="status")
+    return name
+
+
+async def _is_blocked(place: EvictionNamespace, pod: Obj) -> bool:
+    status = (await place.request(pod)).status.pod_eviction_status
+    return status is not None and status.failed_api_eviction_counter > 0
 
 
 async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
