@@ -135,7 +135,7 @@ class Drain:
     drained: bool
     seconds: float
     blockers: frozenset[tuple[str, str]]
-    homeless: int
+    pods_without_room: int
 
 
 async def _read_and_drain(sim: Sim, scenario: Scenario) -> tuple[Snapshot, Drain]:
@@ -186,7 +186,7 @@ def test_the_drain_comes_to_what_was_planned(name: str) -> None:
     assert (plan.outcome.verdict is not Verdict.BLOCKS) == drain.drained
     assert {(one.kind, one.name) for one in run.blockers} == drain.blockers
     assert {one.kind for one in run.blockers} == scenario.blockers
-    assert len(run.homeless) == drain.homeless
+    assert len(run.pods_without_room) == drain.pods_without_room
     if drain.drained:
         assert plan.outcome.fastest - 2 <= drain.seconds <= plan.outcome.slowest + 2
 

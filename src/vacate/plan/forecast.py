@@ -42,7 +42,7 @@ class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
     message: str = ""
 
 
-class Homeless(msgspec.Struct, frozen=True, rename="camel"):
+class PodWithoutRoom(msgspec.Struct, frozen=True, rename="camel"):
     """A pod for which no node has room."""
 
     pod: str
@@ -89,7 +89,7 @@ class Run(msgspec.Struct, frozen=True, rename="camel"):
     nodes: tuple[NodePlan, ...]
     blockers: tuple[Blocker, ...]
     blockers_total: int
-    homeless: tuple[Homeless, ...]
+    pods_without_room: tuple[PodWithoutRoom, ...]
     workloads: tuple[WorkloadHealth, ...]
     budgets: tuple[BudgetAtZero, ...]
     room: tuple[Room, ...]
@@ -110,7 +110,7 @@ def describe(
     maintenance: NodeMaintenance,
     observer: Observer,
     verdict: Verdict,
-    homeless: tuple[Homeless, ...],
+    pods_without_room: tuple[PodWithoutRoom, ...],
     room: tuple[Room, ...],
     started: dt.datetime,
     pace: str,
@@ -153,7 +153,7 @@ def describe(
         nodes,
         () if finished else tuple(status.blockers),
         0 if finished else status.blockers_total,
-        homeless,
+        pods_without_room,
         tuple(sorted(workloads, key=lambda one: (one.lowest, -one.below_seconds, one.workload))),
         tuple(sorted(zero, key=lambda one: (-one.seconds, one.budget))),
         room,
@@ -163,7 +163,7 @@ def describe(
 
 def without_room(
     pods: Iterable[Obj], before: frozenset[str], workload: Callable[[Obj], str]
-) -> tuple[Homeless, ...]:
+) -> tuple[PodWithoutRoom, ...]:
     """The pods that the scheduler refused, but those that had no node before the drain."""
     found = []
     for pod in pods:
@@ -173,7 +173,7 @@ def without_room(
             continue
         wanted = pod_requests(codec_for(Pod).convert(pod))
         found.append(
-            Homeless(
+            PodWithoutRoom(
                 f"{meta['namespace']}/{meta['name']}",
                 workload(pod),
                 message,

@@ -103,7 +103,7 @@ def outcome_of(runs: Sequence[Run]) -> Outcome:
         max(one.seconds for one in runs),
         decisive.drained,
         len(decisive.nodes),
-        len(decisive.homeless),
+        len(decisive.pods_without_room),
     )
 
 

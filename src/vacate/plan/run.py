@@ -144,13 +144,15 @@ class _Drain:
             maintenance = self._maintenance()
             pods = self._world.objects(PODS)
             before = self._snapshot.of(PODS)
-            homeless = without_room(
+            pods_without_room = without_room(
                 pods, unplaced(before), lambda pod: workload_of(pod, self._loaded.workloads)
             )
-            if verdict is Verdict.FINISHES and homeless:
+            if verdict is Verdict.FINISHES and pods_without_room:
                 verdict = Verdict.LACKS_ROOM
             room = room_of(self._snapshot.of(NODES), before, pods, frozenset(self._options.nodes))
-            return describe(maintenance, self._observer, verdict, homeless, room, started, self._pace.value)
+            return describe(
+                maintenance, self._observer, verdict, pods_without_room, room, started, self._pace.value
+            )
 
     async def _follow(self) -> Verdict:
         """Until it is finished and its pods run, or nothing changes for longer than any timer takes."""

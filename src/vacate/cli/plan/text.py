@@ -11,7 +11,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.times import format_time
 from vacate.api.types.nodemaintenance import DRAINED, Blocker
 from vacate.cli.common.output import aligned, json_text
-from vacate.plan.forecast import Homeless, NodePlan, Run, Verdict
+from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.report import Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
@@ -41,7 +41,7 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
         "",
         *wrapped(verdict_line(plan.outcome, run), width, 0),
         *_blockers(run, plan, width, limit),
-        *_homeless(run.homeless, width, limit),
+        *_without_room(run.pods_without_room, width, limit),
         *_compared(plan),
         *_workloads(run, limit),
         *_budgets(run, limit),
@@ -64,12 +64,12 @@ def verdict_line(outcome: Outcome, run: Run) -> str:
         case Verdict.FINISHES:
             return f"WOULD FINISH in {took}: {drained}"
         case Verdict.LACKS_ROOM:
-            return f"WOULD LACK ROOM: {_needs(run.homeless)}; {drained} in {took}"
+            return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}"
         case Verdict.RUNS_ON:
             return f"WOULD NOT FINISH in {_span(outcome.slowest)}, and is still moving then: {drained}"
         case Verdict.BLOCKS:
             left = [one.name for one in run.nodes if one.phase != DRAINED]
-            more = f", {_needs(run.homeless)}" if run.homeless else ""
+            more = f", {_needs(run.pods_without_room)}" if run.pods_without_room else ""
             named = listed([*left[:3], *([f"{len(left) - 3} more"] if len(left) > 3 else [])])
             return f"WOULD BLOCK after {took}: {drained}, not {named}{more}"
 
@@ -87,10 +87,10 @@ def short(outcome: Outcome) -> str:
             return f"blocks, {outcome.drained} of {counted(outcome.total, 'node')} drained"
 
 
-def _needs(homeless: Sequence[Homeless]) -> str:
-    cpu, memory = sum(one.cpu for one in homeless), sum(one.memory for one in homeless)
+def _needs(pods_without_room: Sequence[PodWithoutRoom]) -> str:
+    cpu, memory = sum(one.cpu for one in pods_without_room), sum(one.memory for one in pods_without_room)
     return (
-        f"{counted(len(homeless), 'pod has', 'pods have')} no room; they request {cpu:g} CPU and "
+        f"{counted(len(pods_without_room), 'pod has', 'pods have')} no room; they request {cpu:g} CPU and "
         f"{memory / 2**30:.3g} GiB"
     )
 
@@ -115,12 +115,12 @@ def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
     return lines
 
 
-def _homeless(homeless: Sequence[Homeless], width: int, limit: int | None) -> list[str]:
-    lines = [""] if homeless else []
-    for one in homeless[:limit]:
+def _without_room(pods_without_room: Sequence[PodWithoutRoom], width: int, limit: int | None) -> list[str]:
+    lines = [""] if pods_without_room else []
+    for one in pods_without_room[:limit]:
         lines += wrapped(f"no room for pod {one.pod} of {one.workload}: {one.message}", width, 2)
-    if limit is not None and len(homeless) > limit:
-        lines.append(f"  … and {counted(len(homeless) - limit, 'more pod')} (-A shows them)")
+    if limit is not None and len(pods_without_room) > limit:
+        lines.append(f"  … and {counted(len(pods_without_room) - limit, 'more pod')} (-A shows them)")
     return lines
 
 
