@@ -91,6 +91,27 @@ def test_time_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         run_sim(main)
 
 
+def test_whoever_waits_for_the_last_moment_gets_there_while_others_are_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop_module, "_TURNS_WITHOUT_TIME", 1000)
+
+    async def ready() -> None:
+        for _ in range(100_000):
+            await asyncio.sleep(0)
+
+    async def main(sim: Sim) -> None:
+        deadline = sim.clock.monotonic() + 5e-10
+        others = asyncio.create_task(ready())
+        while (left := deadline - sim.clock.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await asyncio.Event().wait()
+        others.cancel()
+
+    run_sim(main)
+
+
 def test_virtual_time_has_a_limit() -> None:
     async def main(sim: Sim) -> None:
         await asyncio.sleep(3601)

@@ -74,6 +74,7 @@ class SimLoop(asyncio.BaseEventLoop):
             self._advance()
         else:
             self._count_turn()
+            self._reach_due_timer()
         return []
 
     def call_soon_threadsafe(
@@ -95,6 +96,15 @@ class SimLoop(asyncio.BaseEventLoop):
         # A timer is due when its time is before now plus this; it must stay above the precision of a float.
         self._clock_resolution = max(_SMALLEST_STEP, 2 * math.ulp(self._now))
         self._turns = 0
+
+    def _reach_due_timer(self) -> None:
+        """Timers that are due within the resolution run now: then their time has come, for all who look.
+
+        Else two tasks, each of which waits for the last moments again and again, would keep each other ready,
+        and time would stand still.
+        """
+        if self._scheduled and self._scheduled[0].when() < self._now + self._clock_resolution:
+            self._now = max(self._now, self._scheduled[0].when())
 
     def _count_turn(self) -> None:
         self._turns += 1
