@@ -35,7 +35,7 @@ def _review(of: Kind, obj: Obj, sub: str = "", **more: object) -> bytes:
 
 def _request(requesters: int) -> Obj:
     target = {"podRef": {"name": "web", "uid": "no-such-uid"}}
-    names = [{"name": f"-{number}"} for number in range(requesters)]
+    names = [{"name": -number} for number in range(requesters)]
     spec = {"target": target, "requesters": names, "type": "Soft", "heartbeatDeadlineSeconds": 1800}
     meta = {"name": "no-such-uid", "namespace": TENANTS}
     return {
