@@ -90,8 +90,8 @@ def short(outcome: Outcome) -> str:
 def _needs(pods_without_room: Sequence[PodWithoutRoom]) -> str:
     cpu, memory = sum(one.cpu for one in pods_without_room), sum(one.memory for one in pods_without_room)
     return (
-        f"{counted(len(pods_without_room), 'pod has', 'pods have')} no room; they request {cpu:g} CPU and "
-        f"{memory / 2**30:.3g} GiB"
+        f"{counted(len(pods_without_room), 'pod has', 'pods have')} no room ({cpu:g} CPU and "
+        f"{memory / 2**30:.3g} GiB requested)"
     )
 
 

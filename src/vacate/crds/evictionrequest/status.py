@@ -1,4 +1,4 @@
-"""Steps of a request's status that API servers cannot judge: by the clock, the pod, or who writes.
+"""Steps of a request's status that rules in CEL cannot check: they need the clock, the pod, or the writer.
 
 What needs nothing but the request, before and after, is in the rules of the definition (`celrules`).
 """

@@ -1,6 +1,6 @@
 """The rules of a definition, `x-kubernetes-validations`, evaluated as kube-apiserver evaluates them.
 
-A rule sees the value at its place, and the value that was there before where both can be told to be the same:
+A rule sees the value at its place, and the value that was there before where the two can be matched:
 fields by their names, items of map lists by their keys, items of other lists never. A rule that speaks of the
 old value is left out where there is none. One that does not is forgiven where nothing has changed.
 
