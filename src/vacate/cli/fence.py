@@ -209,8 +209,9 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
     """A mark that no controller reads would look like a fence that is under way."""
     try:
         policies = (await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
-    except Forbidden:
-        return  # it cannot be known
+    except Forbidden as error:
+        terminal.echo(f"warning: not checked whether a FencingPolicy selects the node: {error}", err=True)
+        return
     except NotFound:
         policies = []
     if not any(is_meant(policy, node) for policy in policies):

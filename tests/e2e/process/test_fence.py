@@ -12,6 +12,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.processes.screens import run
 from support.waiting import until
+from support.yaml_text import yaml_document
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
@@ -130,6 +131,25 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     ended = lab.vacate("fence", "node-1", "--undo")  # which reports: that needs no agent
     assert (ended.code, ended.out) == (0, "node/node-1 is not being fenced any more and takes pods\n")
     assert lab.vacate("delete", "node", "lost", "--confirm").code == 0
+
+
+def test_a_request_by_somebody_who_may_not_list_policies_says_what_was_not_checked(
+    lab: Lab, tmp_path: Path
+) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}]
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    lab.https.create(f"{rbac}/clusterroles", {"metadata": {"name": "ann"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ann"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
+    binding = {"metadata": {"name": "ann"}, "roleRef": role, "subjects": [subject]}
+    lab.https.create(f"{rbac}/clusterrolebindings", binding)
+    admin = yaml_document(lab.cluster.kubeconfig.read_text())["users"][0]["user"]
+    ann = lab.kubeconfig(tmp_path, {**admin, "as": "ann"})
+    lose(lab, "silent", "db-1")
+    done = lab.vacate("fence", "silent", "--request", "the rack has no power", kubeconfig=ann)
+    assert done.code == 0, done
+    assert "not checked whether a FencingPolicy selects the node" in done.err
+    lab.https.delete(f"{NODES}/silent")  # whoever fences another node counts those that report
 
 
 def test_a_cluster_without_secrets_is_not_called_one_without_eviction_requests(
