@@ -8,6 +8,7 @@ from vacate.api.kinds import (
     DESCHEDULINGPOLICIES,
     EVACUATIONS,
     EVICTIONREQUESTS,
+    FENCINGPOLICIES,
     NODEMAINTENANCES,
 )
 from vacate.api.objectnames import (
@@ -76,7 +77,7 @@ def user_roles() -> list[Obj]:
         # may delete none.
         cluster_role_of(NODE_MAINTAINER, _maintaining()),
         # Who may change nodes may not yet have them fenced: that is a verb of its own.
-        cluster_role_of(NODE_FENCER, [role_rule("", ["nodes"], [*_READ, "patch", FENCE_VERB])]),
+        cluster_role_of(NODE_FENCER, _fencing()),
         # For the identities of `vacate node`: a node that goes down requests evictions of its pods.
         cluster_role_of(
             SHUTDOWN_REQUESTER,
@@ -109,6 +110,19 @@ def _maintaining() -> list[Obj]:
         role_rule("", ["nodes", "pods"], ["get", "list"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),
         _MANAGER_LEASE,
+    ]
+
+
+def _fencing() -> list[Obj]:
+    """All that `vacate fence --request` and `--approve` need: to mark nodes that a policy selects.
+
+    Policies hold no credentials, and carry the fence out. To call an agent by hand takes rights of its own:
+    to the Secret that the agent needs, and to pods and volumes.
+    """
+    return [
+        role_rule("", ["nodes"], [*_READ, "patch", FENCE_VERB]),
+        role_rule(FENCINGPOLICIES.group, [FENCINGPOLICIES.plural], ["get", "list"]),
+        role_rule("", ["events"], ["create"]),  # who had it fenced
     ]
 
 

@@ -13,7 +13,17 @@ from support.evictions.namespace import EvictionNamespace, pod_body, reason, run
 from support.realcluster.audit import Call, confined
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.users import Right, User, done_by, refused, rights_of, unused, user
-from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLES
+from vacate.api.kinds import (
+    CLUSTERROLES,
+    EVACUATIONS,
+    EVENTS,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    NODEMAINTENANCES,
+    NODES,
+    PODS,
+    ROLES,
+)
 from vacate.api.objectnames import (
     CERTIFICATES,
     CONFINES,
@@ -153,6 +163,9 @@ async def test_every_command_runs_with_the_role_for_its_users(
     ops = await user(place, real, "ops", NODE_MAINTAINER, everywhere=True)
     power = await user(place, real, "power", NODE_FENCER, everywhere=True)
     lost = await _lost_node(place)
+    unread = await run_vacate(str(power.kubeconfig), "fence", lost, "--request", "a test")
+    assert "no FencingPolicy selects node" in unread.err, unread
+    await _fencing_policy(place, lost)
     drain = (node, "--force", "--ignore-daemonsets", "--pod-selector", f"app={app}")
     steps = (
         (jane, ("evict", "silent", *where)),
@@ -171,13 +184,16 @@ async def test_every_command_runs_with_the_role_for_its_users(
     try:
         for who, command in steps:
             done = await run_vacate(str(who.kubeconfig), *command)
-            assert done.code == 0, (command, done)
+            assert (done.code, "warning" in done.err) == (0, False), (command, done)
             if command[:2] == ("evict", "silent"):
                 await place.until_active(silent, PREPARE)
     finally:
         marked = await place.client.get(NODES, lost)
         await place.client.delete(NODES, lost)
+        await place.client.delete(FENCINGPOLICIES, lost)
     assert REQUESTED in marked["metadata"]["annotations"]
+    noted = (await place.client.list(EVENTS, "default")).items
+    assert (lost, "FenceRequested") in {(one["involvedObject"]["name"], one["reason"]) for one in noted}
     await place.gone(silent)
     await place.gone(drained)
     held = await place.pod("held", PREPARE, labels={"app": "held"})
@@ -189,12 +205,13 @@ async def test_every_command_runs_with_the_role_for_its_users(
             await place.until_active(held, PREPARE)
         if command[0] == "skip":
             await place.until(lambda: _is_blocked(place, held), "the budget has refused")
+    await _bridged(place)
     run = {command[0] for _, command in steps} | {"retry"}
     assert run | PROGRAMS | ELSEWHERE.keys() == COMMANDS.keys()
     bindings = (await place.client.list(POLICY_BINDINGS)).items
     confining = [one for one in bindings if one["metadata"]["name"].startswith(CONFINES)]
     assert {tuple(one["spec"]["validationActions"]) for one in confining} == {("Deny",)}
-    for account in (MANAGER, CERTIFICATES):
+    for account in (MANAGER, WEBHOOK, CERTIFICATES):
         wrote = done_by(real, f"system:serviceaccount:{HOME}:{account}")
         assert any(one.verb in ("create", "patch") and one.code < 300 for one in wrote), account
     assert confined(real.audit_log) == set()
@@ -203,11 +220,28 @@ async def test_every_command_runs_with_the_role_for_its_users(
 async def _lost_node(place: EvictionNamespace) -> str:
     """A node that has fallen silent."""
     name = f"lost-{place.namespace}"
-    await place.client.create(NODES, {"metadata": {"name": name}, "spec": {"unschedulable": True}})
+    named = {"name": name, "labels": {"kubernetes.io/hostname": name}}
+    await place.client.create(NODES, {"metadata": named, "spec": {"unschedulable": True}})
     ready = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     ready |= dict.fromkeys(("lastHeartbeatTime", "lastTransitionTime"), "2020-01-01T00:00:00Z")
     await place.client.patch(NODES, name, {"status": {"conditions": [ready]}}, subresource="status")
     return name
+
+
+async def _fencing_policy(place: EvictionNamespace, node: str) -> None:
+    """One for this node alone, which waits for an approval that does not come."""
+    agent = {"command": {"program": "fence_redfish", "options": {"ip": "192.0.2.7"}}}
+    chosen = {"matchLabels": {"kubernetes.io/hostname": node}}
+    spec = {"nodeSelector": chosen, "approval": "Manual", "agent": agent}
+    await place.client.create(FENCINGPOLICIES, {"metadata": {"name": node}, "spec": spec})
+
+
+async def _bridged(place: EvictionNamespace) -> None:
+    """A direct eviction, for which the webhook requests one."""
+    pod = await place.pod("called", PREPARE)
+    with pytest.raises(TooManyRequests):
+        await place.client.evict("called", place.namespace)
+    await place.until_active(pod, PREPARE)
 
 
 async def _is_blocked(place: EvictionNamespace, pod: Obj) -> bool:
