@@ -66,10 +66,9 @@ class TestRefusedCaller:
             assert site.tenant.evict(pod["metadata"]["name"]).code == 429
         assert site.requested(pod) is not None
 
-    def test_leaves_no_reason_on_a_pod_whose_deletion_others_refuse(self, site: Site) -> None:
+    def test_leaves_no_reason_on_a_pod_whose_eviction_others_refuse(self, site: Site) -> None:
         pod = site.pod()
         with site.company.refusing(site.tenant.user, seconds=0.5):
-            refused(site.tenant.delete(PODS, pod["metadata"]["name"]), REFUSAL)
             refused(site.tenant.evict(pod["metadata"]["name"]), REFUSAL)
         kept = site.admin.get(PODS, pod["metadata"]["name"]).ok()
         assert ANNOTATION not in kept["metadata"].get("annotations", {})
