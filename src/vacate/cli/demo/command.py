@@ -32,9 +32,6 @@ from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
 from vacate.embedded.cluster import PROCESS, RUNTIMES, SIMULATED
-from vacate.embedded.cluster.local import LocalCluster, LocalSettings
-from vacate.embedded.nodes.settings import NodeSettings
-from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.runtime.dependencies import InformerFactory
@@ -66,6 +63,11 @@ def demo(runtime: str) -> None:
 
 
 async def _in_temporary_folder(runtime: str) -> None:
+    # Help needs none of it, and it takes most of a second to load.
+    from vacate.embedded.cluster.local import LocalCluster, LocalSettings  # noqa: PLC0415
+    from vacate.embedded.nodes.settings import NodeSettings  # noqa: PLC0415
+    from vacate.embedded.nodes.timings import PodTimings  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
         behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.6, stop=1.5))
         settings = LocalSettings(
