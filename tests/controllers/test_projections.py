@@ -30,7 +30,7 @@ TIMES = st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.0000
 NAMES = st.sampled_from(["a.example.com", "b.example.com", "c.example.com"])
 CONDITIONS = st.fixed_dictionaries(
     {
-        "type": st.sampled_from(["Complete", "Progressing", "InterceptorAssigned", "Admitted", "Saved"]),
+        "type": st.sampled_from(["Complete", "Progressing", "InterceptorAssigned", "Forced", "Saved"]),
         "status": st.sampled_from(["True", "False"]),
         "reason": st.sampled_from(["Blocked", "Intercepting", "Other"]),
         "message": st.text(max_size=5),

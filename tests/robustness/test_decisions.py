@@ -90,7 +90,7 @@ PODS = [
 ]
 CONDITION = {"type": "T", "status": "True", "reason": "R", "message": "", "lastTransitionTime": MOMENT}
 MANY = [{**CONDITION, "type": f"T{i}"} for i in range(20)]
-MORE = [{**CONDITION, "type": f"T{i}"} for i in range(96)]  # as many as admission leaves to others
+MORE = [{**CONDITION, "type": f"T{i}"} for i in range(95)]  # as many as admission leaves to others
 ROW = {"name": "node-1", "uid": "n1", "phase": "Draining"}
 ODD_NAMES = ("node-1", "a/b", "..", "", "x" * 253, "no such node", "ü\x00\x1b[2J")
 

@@ -38,7 +38,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
                 context.report(conditions=[Condition("Complete", True, "Done")]),
                 context.report(conditions=[Condition("Mine", "Perhaps", "Done")]),
                 context.report(conditions=[Condition("Mine", True, "")]),
-                context.report(conditions=[Condition(f"Mine{n}", True, "Many") for n in range(97)]),
+                context.report(conditions=[Condition(f"Mine{n}", True, "Many") for n in range(96)]),
                 context.report(expected_finish=dt.datetime(2026, 1, 1)),  # noqa: DTZ001
             ):
                 with pytest.raises(ContractError) as caught:
@@ -58,7 +58,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
             "condition Complete is the controller's; choose another type",
             "condition Mine: status 'Perhaps' is not one of True, False and Unknown",
             "a condition needs a type and a reason",
-            "there would be 97 conditions beside the controller's, of at most 96",
+            "there would be 96 conditions beside the controller's, of at most 95",
             "expected_finish: 2026-01-01 00:00:00 has no time zone; give it one, UTC for example",
         ]
 

@@ -5,9 +5,22 @@ from __future__ import annotations
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import shown_stage
+from vacate.eviction.records.reader import ForcedReason, forced_by, shown_stage
 from vacate.views.phrases import NOTHING, listed
 from vacate.views.statusrows import Row, pod_of
+
+_FORCED = {
+    ForcedReason.LIMIT_REACHED.value: "evicted past its interceptors: an administrator's limit was reached",
+    ForcedReason.DELETED_WHEN_PREPARED.value: (
+        "deleted past its own disruption budget: it was prepared, and its owner allows that"
+    ),
+}
+
+
+def forced_outcome(request: EvictionRequest) -> str:
+    """What became of a pod that was removed past what protects it; empty where it was not."""
+    found = forced_by(request)
+    return "" if found is None else _FORCED.get(found.reason, "")
 
 
 def progress_text(row: Row, called: str = "interceptor") -> str:

@@ -170,7 +170,7 @@ STATUS_CASES: Cases = (
     _step(f"{_COUNTER}/invalid/less", {_COUNTER: 1}, f"{_COUNTER}: Invalid value: 1: may only grow", {_COUNTER: 2}),
     _step("status.conditions/too-many", _with(*(condition(f"C{i}") for i in range(101))), "status.conditions: Too many: 101: must have at most 100 items"),
     _step("status.conditions/too-many/others", _with(*(condition(f"C{i}") for i in range(97))),
-          "status.conditions: Invalid value: must have at most 96 items beside Complete, Admitted, InterceptorAssigned, Progressing"),
+          "status.conditions: Invalid value: must have at most 95 items beside Complete, Admitted, InterceptorAssigned, Progressing, Forced"),
     _step("status.conditions[].type/duplicate", _with(condition(), condition()), 'status.conditions[1]: Duplicate value: {"type":"Ready"}'),
     _step("status.conditions[].type/invalid", _with(condition("a b")), 'status.conditions[0].type: Invalid value: "a b": must be a qualified name'),
     _step("status.conditions[].status/unsupported", _with(condition(status="Maybe")), 'status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"'),

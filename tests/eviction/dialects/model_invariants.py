@@ -10,7 +10,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 
 SKEW = dt.timedelta(seconds=10)
-OURS = ("Complete", "Progressing", "InterceptorAssigned", "Admitted")
+OURS = ("Complete", "Progressing", "InterceptorAssigned", "Admitted", "Forced")
 
 
 def deadline_of(obj: Obj) -> dt.datetime:

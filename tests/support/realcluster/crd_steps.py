@@ -227,8 +227,8 @@ STATUSES = (
     Case("a type that is no name", status(conditions=[condition("not a name")]),
          ("status.conditions[0].type: Invalid value: must be a qualified name",)),
     Case("97 conditions of others", status(conditions=[condition(f"C{number}") for number in range(97)]),
-         (("status.conditions: Invalid value: must have at most 96 items beside Complete, Admitted, "
-          "InterceptorAssigned, Progressing"),)),
+         (("status.conditions: Invalid value: must have at most 95 items beside Complete, Admitted, "
+          "InterceptorAssigned, Progressing, Forced"),)),
     Case("a message after the end", status(message="late"), (f"status: {_OVER}",), before=(complete(),)),
     Case("the end undone", status(conditions=[]), (f"status: {_OVER}",), before=(complete(),)),
     Case("a status cleared after the end", {"status": None}, (f"status: {_OVER}",), before=(complete(),)),

@@ -155,8 +155,8 @@ class EvacuationStatus(Projection, frozen=True):
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "Conditions of the evacuation. The controller writes Complete, Progressing, InterceptorAssigned "
-            "and Admitted. Evacuators may add their own.",
+            "Conditions of the evacuation. The controller writes Complete, Progressing, InterceptorAssigned, "
+            "Admitted and Forced. Evacuators may add their own.",
             maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),

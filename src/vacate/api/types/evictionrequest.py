@@ -25,7 +25,8 @@ COMPLETE = "Complete"
 ADMITTED = "Admitted"
 INTERCEPTOR_ASSIGNED = "InterceptorAssigned"
 PROGRESSING = "Progressing"
-OWN_CONDITIONS = (COMPLETE, ADMITTED, INTERCEPTOR_ASSIGNED, PROGRESSING)
+FORCED = "Forced"
+OWN_CONDITIONS = (COMPLETE, ADMITTED, INTERCEPTOR_ASSIGNED, PROGRESSING, FORCED)
 """The condition types that the controller writes; all others belong to interceptors."""
 
 MAX_INTERCEPTORS = 100
@@ -224,8 +225,8 @@ class EvictionRequestStatus(Projection, frozen=True):
     conditions: Annotated[
         list[RequestCondition],
         described(
-            "Conditions of the request. The controller writes Complete, Progressing, InterceptorAssigned and "
-            "Admitted. Interceptors may add their own.",
+            "Conditions of the request. The controller writes Complete, Progressing, InterceptorAssigned, "
+            "Admitted and Forced. Interceptors may add their own.",
             maxItems=MAX_CONDITIONS,
             **_LIST_MAP_BY_TYPE,
         ),

@@ -224,7 +224,8 @@ class NodeProgress(Projection, frozen=True):
         Int32,
         described(
             "Number of pods that were removed past a disruption budget or an interceptor: deleted at the "
-            "deadline, or evicted without a request that a finalizer holds."
+            "deadline or as its owner allows, or evicted at an administrator's limit or without a request "
+            "that a finalizer holds."
         ),
     ] = 0
     forced_pods: Annotated[

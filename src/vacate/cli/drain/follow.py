@@ -32,6 +32,7 @@ from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary
 from vacate.views.managerhealth import ManagerHealth, Unattended, unattended_maintenance
+from vacate.views.progress import forced_outcome
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -52,6 +53,7 @@ class Follower:
         self._output = output
         self._requests: list[Informer[EvictionRequest]] = []
         self._ends: dict[str, str] = {}  # by pod: what became of it
+        self._past: dict[str, str] = {}  # by pod: past what the eviction controller has removed it
         self._printed: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, str, str], Blocker] = {}
         self._outage = Outage(cluster.clock)
@@ -200,11 +202,13 @@ class Follower:
     def _sum_up(self, last: NodeMaintenance | None, end: str, *, going: bool) -> None:
         if end == DRAINED_END:  # no pod is left, though requests may be there for a moment longer
             self._ends = {
-                pod: _EVICTED if outcome == _UNDER_WAY else outcome for pod, outcome in self._ends.items()
+                pod: self._past.get(pod, _EVICTED) if outcome == _UNDER_WAY else outcome
+                for pod, outcome in self._ends.items()
             }
         rows = last.status.nodes if last is not None else []
         # A pod whose request is pinned, or was never accepted, may have no request of its own in this drain.
-        ends = self._ends | {pod: _FORCED for row in rows for pod in row.forced_pods}
+        forced = {pod: self._past.get(pod, _FORCED) for row in rows for pod in row.forced_pods}
+        ends = self._ends | forced
         pods = [{"pod": pod, "outcome": outcome} for pod, outcome in sorted(ends.items())]
         if self._output == JSON:
             self._write_event("end", result=end, pods=pods)
@@ -258,10 +262,13 @@ class Follower:
         if request is None or ref is None or not self._is_own(request):
             return
         pod = f"{request.metadata.namespace}/{ref.name}"
+        if past := forced_outcome(request):
+            self._past[pod] = past
         if is_superseded(request):
             self._ends[pod] = _UNDER_WAY  # a new request takes over
         elif new is None or new.complete:
             cancelled = shown_stage(request) is Stage.CANCELLED
-            self._ends[pod] = "not evicted: the request was cancelled" if cancelled else _EVICTED
+            ended = self._past.get(pod, _EVICTED)
+            self._ends[pod] = "not evicted: the request was cancelled" if cancelled else ended
         else:
             self._ends[pod] = _UNDER_WAY

@@ -45,6 +45,7 @@ from vacate.sdk import EvictionRefused, HeldByFinalizers, Requester, Result, Tur
 from vacate.sdk.requesters.requests import has_requester
 from vacate.views.managerhealth import Unattended, unattended_request
 from vacate.views.phrases import command_line, listed, span
+from vacate.views.progress import forced_outcome
 
 _RETRY_SECONDS = 5.0  # as kubectl drain
 _WATCHES = 64  # each pod that is waited for holds a connection
@@ -226,7 +227,8 @@ def _ended(result: Result) -> str:
     text = _ENDS[result.reason]
     if result.reason is CompletionReason.CANCELLED and result.message:
         return f"{text} ({result.message.rstrip('.')})"
-    return text
+    past = forced_outcome(result.request) if result.request and result.pod_ended else ""
+    return past or text
 
 
 def unprepared(result: Result, called: str = "interceptor") -> list[str]:

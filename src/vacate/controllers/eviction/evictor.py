@@ -20,7 +20,7 @@ from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.records import events
-from vacate.eviction.records.patches import refusal_patch
+from vacate.eviction.records.patches import prepared_patch, refusal_patch
 from vacate.metrics import BYPASSES
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
@@ -114,6 +114,16 @@ class Evictor:
         except (ApiError, TransportError) as error:
             log.warning("pod %s/%s keeps a reason that is not true: %s", meta.namespace, meta.name, error)
 
+    async def _note_past(self, request: EvictionRequest) -> None:
+        """Write that the pod is deleted past a budget before it is: the request may be gone with it."""
+        meta, dialect = request.metadata, self._dialect
+        why = dialect.phrase(events.went_past_because(request))
+        if (patch := prepared_patch(request, why, self._deps.clock.now())) is not None:
+            patch = dialect.status_patch(patch)
+            await self._deps.client.patch(
+                dialect.kind, meta.name, patch, meta.namespace, subresource="status"
+            )
+
     async def _go_past(self, request: EvictionRequest, pod: Pod) -> None:
         """Delete a pod that is prepared, and held by its own budget only, as its owner allows."""
         meta, grace = pod.metadata, grace_period(request)
@@ -130,6 +140,7 @@ class Evictor:
         by_budget = isinstance(error, ApiError) and is_by_budget(error)
         allowed = by_budget and is_prepared(request) and await is_allowed(self._deps.client, pod)
         if allowed and is_alone(pod, self._pods, self._budgets):
+            await self._note_past(request)
             try:
                 await self._go_past(request, pod)
                 return Later(self._attempts.accepted(request, self._deps.clock.now()))

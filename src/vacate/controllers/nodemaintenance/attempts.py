@@ -42,6 +42,10 @@ class Attempts:
     withdrawals: dict[str, str] = field(default_factory=dict)  # by namespace/pod
     nodes: dict[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
     forced: dict[str, list[str]] = field(default_factory=dict)  # by node: pods that no status has yet
+    # Pods whose requests went past a budget or an interceptor, by UID.
+    passed: dict[str, str] = field(default_factory=dict)  # namespace/name
+    placed: dict[str, str] = field(default_factory=dict)  # the nodes of pods that have interceptors
+    counted: set[str] = field(default_factory=set)  # those that are on record, or will be
     blockers: list[Blocker] | None = None  # all that were reported last; a status has only the first
     claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
     empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left
@@ -78,8 +82,10 @@ class Attempts:
         found = self.by_pod.get(pod.metadata.uid)
         return found.request if found is not None and abs(now - found.at) < CACHE_LAG else None
 
-    def seen(self, pod: Pod) -> None:
+    def seen(self, pod: Pod, request: EvictionRequest) -> None:
         """The cache shows a request for the pod: from now on it is right, also when it shows none."""
+        if request.spec.interceptors:
+            self.placed[pod.metadata.uid] = pod.spec.node_name
         if (found := self.by_pod.get(pod.metadata.uid)) is not None:
             found.request = None
 
@@ -94,6 +100,17 @@ class Attempts:
             for uid, one in self.by_pod.items()
             if one.refused and not (one.unclear and one.count < 2)
         }
+
+    def force(self, pod: Pod) -> None:
+        """A pod was removed past what protects it: to be reported."""
+        meta = pod.metadata
+        self.force_named(meta.uid, pod.spec.node_name, f"{meta.namespace}/{meta.name}")
+
+    def force_named(self, uid: str, node: str, name: str) -> None:
+        """The same of a pod that may be gone; each is reported once."""
+        if uid not in self.counted:
+            self.counted.add(uid)
+            self.forced.setdefault(node, []).append(name)
 
     def keep(self, uids: set[str]) -> None:
         """Forget all other pods."""

@@ -24,8 +24,8 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.attempts import Attempts
-from vacate.controllers.nodemaintenance.events import deleted_at_deadline, evicted_past_request
 from vacate.controllers.nodemaintenance.evictions import Evictions, Withdrawn
+from vacate.controllers.nodemaintenance.passedpods import PassedPods
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters, turns_matter
 from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.errors import ApiError, NotFound
@@ -98,6 +98,7 @@ class NodeMaintenances:
         # Nodes whose turn was decided, by maintenance, until the cache shows it: two maintenances that are
         # planned side by side must not both begin.
         self._begun: dict[str, set[str]] = {}
+        self._passed = PassedPods(view, self._attempts)
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
@@ -135,6 +136,7 @@ class NodeMaintenances:
             return Later(until)
         self._planned[name] = now
         self._begun.pop(name, None)
+        self._passed.report(maintenance, attempts)
         plan = plan_maintenance(maintenance, names, self._around(maintenance, names, attempts, now), now)
         if plan.starts:
             # A node's turn is written down before anything is done to its pods: it is what limits others.
@@ -200,7 +202,7 @@ class NodeMaintenances:
         def request(pod: Pod) -> EvictionRequest | None:
             found = self._view.request_for(pod)
             if found is not None:
-                attempts.seen(pod)
+                attempts.seen(pod, found)
             return found or attempts.made(pod, now)
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
@@ -247,17 +249,16 @@ class NodeMaintenances:
         deleted = await self._evictions.delete(plan, attempts)
         for pod in deleted:
             if pod.metadata.uid in plan.overdue:
-                self._count_forced("deadline", pod, attempts, deleted_at_deadline(maintenance, pod))
+                self._count_forced("deadline", pod, attempts, events.deleted_at_deadline(maintenance, pod))
         pinned = [pod for pod in deleted if pod.metadata.uid in plan.pinned - plan.overdue]
         for pod in (*evicted, *pinned):
             held = next((one for one in plan.blockers if _is_about(one, pod)), None)
-            note = evicted_past_request(maintenance, pod, held, deleted=pod in pinned)
+            note = events.evicted_past_request(maintenance, pod, held, deleted=pod in pinned)
             self._count_forced("pinned-request", pod, attempts, note)
 
     def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
         """A pod was removed past what protects it: on record, in the status and in a metric."""
-        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        attempts.forced.setdefault(pod.spec.node_name, []).append(name)
+        attempts.force(pod)
         self._deps.metrics.bypasses.labels(cause).inc()
         self._deps.recorder.record(note)
 

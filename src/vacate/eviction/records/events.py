@@ -56,12 +56,17 @@ def other_request(request: EvictionRequest, why: str) -> Notes:
     return (_about(request, NORMAL, "WaitsForOtherRequest", why),)
 
 
-def went_past(request: EvictionRequest) -> Notes:
-    """A prepared pod was deleted past its own budget, as its owner allows."""
-    text = (
+def went_past_because(request: EvictionRequest) -> str:
+    """Why a prepared pod is deleted past its own budget, for the status and Events alike."""
+    return (
         f"The pod is deleted past its own disruption budget, requested by {_requesters(request)}: its "
         "interceptors have completed, and its workload has the annotation vacate.dev/delete-when-prepared."
     )
+
+
+def went_past(request: EvictionRequest) -> Notes:
+    """A prepared pod was deleted past its own budget, as its owner allows."""
+    text = went_past_because(request)
     kinds = WARNING, "DeletedPastBudget"
     return _about(request, *kinds, text), _on_pod(request, *kinds, text)
 

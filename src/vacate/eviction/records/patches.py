@@ -17,6 +17,7 @@ from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import (
     ADMITTED,
     COMPLETE,
+    FORCED,
     IGNORED_REGISTRATION,
     INTERCEPTOR_ASSIGNED,
     MAX_MESSAGE,
@@ -46,7 +47,7 @@ from vacate.eviction.model import (
     Turn,
 )
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
-from vacate.eviction.records.reader import assigned, recorded_stage
+from vacate.eviction.records.reader import ForcedReason, assigned, forced_by, recorded_stage
 from vacate.kube.patches import guarded
 
 _COMPLETION_MESSAGES = {
@@ -181,7 +182,16 @@ def limit_patch(request: EvictionRequest, limit: str, now: dt.datetime) -> Obj |
     """Say once that an administrator's limit ended the turns of interceptors, before the pod is evicted."""
     if recorded_stage(request) in (Stage.EVICTING, Stage.BLOCKED, Stage.TERMINATING):
         return None
-    return hold_patch(request, Hold(Stage.EVICTING, limit), now)
+    message = _cut(limit)
+    forced = _forced(ForcedReason.LIMIT_REACHED, message, now)
+    return _patch(request, {"message": message}, [_progress(Stage.EVICTING, message, now), forced])
+
+
+def prepared_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj | None:
+    """Say once that the pod is deleted past its own budget, before it is: a record of it must exist then."""
+    if forced_by(request) is not None:
+        return None
+    return _patch(request, {}, [_forced(ForcedReason.DELETED_WHEN_PREPARED, why, now)])
 
 
 def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:
@@ -204,7 +214,11 @@ def refusal_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj:
     counted = min((before.failed_api_eviction_counter if before else 0) + 1, MAX_INT32)
     message = _cut(f"The eviction was refused: {why}")
     status: Obj = {"message": message, "podEvictionStatus": {"failedAPIEvictionCounter": counted}}
-    return _patch(request, status, [_progress(Stage.BLOCKED, message, now)])
+    changed = [_progress(Stage.BLOCKED, message, now)]
+    forced = forced_by(request)
+    if forced is not None and forced.reason == ForcedReason.DELETED_WHEN_PREPARED:
+        changed.append(msgspec.structs.replace(forced, status="False", message=message))  # nor was it deleted
+    return _patch(request, status, changed)
 
 
 def registration_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
@@ -285,6 +299,12 @@ def _progress(stage: Stage, message: str, now: dt.datetime) -> RequestCondition:
     status = "True" if going else "False"
     return RequestCondition(
         type=PROGRESSING, status=status, reason=stage.value, message=message, last_transition_time=now
+    )
+
+
+def _forced(reason: ForcedReason, message: str, now: dt.datetime) -> RequestCondition:
+    return RequestCondition(
+        type=FORCED, status="True", reason=reason.value, message=message, last_transition_time=now
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from enum import StrEnum
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
+    FORCED,
     INTERCEPTOR_ASSIGNED,
     PROGRESSING,
     PUSHED_BY,
@@ -21,6 +23,13 @@ from vacate.eviction.model import Presence, Process, Stage, Target, Termination
 
 MIRROR = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
+
+
+class ForcedReason(StrEnum):
+    """Past what a pod is evicted, or deleted."""
+
+    LIMIT_REACHED = "LimitReached"  # past interceptors: an administrator's limit ended their turns
+    DELETED_WHEN_PREPARED = "DeletedWhenPrepared"  # past its own budget, as its owner allows
 
 
 def process_of(request: EvictionRequest) -> Process:
@@ -55,6 +64,12 @@ def recorded_stage(request: EvictionRequest) -> Stage | None:
         return Stage(found.reason) if found else None
     except ValueError:
         return None
+
+
+def forced_by(request: EvictionRequest) -> RequestCondition | None:
+    """The controller's record that it goes past a budget or an interceptor of the pod."""
+    found = condition(request.status.conditions, FORCED)
+    return found if found is not None and found.status == "True" else None
 
 
 def is_superseded(request: EvictionRequest) -> bool:

@@ -7,7 +7,7 @@ from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
 from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.pins import pin_of
-from vacate.eviction.records.reader import is_superseded
+from vacate.eviction.records.reader import forced_by, is_superseded
 from vacate.views.bridge import FOREGROUND, pin_command
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed, sentence
@@ -38,6 +38,7 @@ def over(inputs: ExplanationInput) -> Section:
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=(
             *((f"The request completed {ago(since, inputs.now)}.",) if since else ()),
+            *((sentence(past.message),) if (past := forced_by(inputs.request)) and not cancelled else ()),
             *_what_remains(inputs, cancelled=cancelled),
         ),
         awaited=_finalizers(inputs),

@@ -1,0 +1,196 @@
+"""Whatever goes past a budget or an interceptor is on record: on the pod, in each status and in the metric.
+
+`vacate drain` and `vacate evict` print it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from support.matrix.place import Refusal
+from support.matrix.simulated import SimulatedPlace
+from support.simulated.clusters import in_world
+from support.simulated.evictions import A, finish
+from support.simulated.statefulsets import is_whole
+from support.simulated.workloads import condition_of, events_of, history
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
+from vacate.api.objects import Obj
+from vacate.api.workloads import DELETE_PREPARED
+from vacate.cli.common.connection import Cluster
+from vacate.cli.drain.start import DrainOptions, StartedDrain, start_drain
+from vacate.cli.evict.eviction import Eviction, EvictOptions
+from vacate.cli.evict.selection import Selection
+from vacate.entropy import seeded_entropy
+from vacate.eviction.model import Limits
+from vacate.sdk import Requester
+from vacate.sim.cluster import World
+from vacate.testing import pdb, statefulset
+
+pytestmark = pytest.mark.sim
+
+LONG = dt.timedelta(hours=1)
+POD = "default/db-0"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way past what protects a pod, and what is said about it."""
+
+    cause: str  # as the metric names it
+    event: str
+    outcome: str
+    reason: str = ""  # of the request's condition; none where the request does not know
+    completes: bool = False  # the interceptor completes its turn
+    annotations: dict[str, str] = field(default_factory=dict)  # of the workload
+    spec: dict[str, Any] = field(default_factory=dict)  # of the drain
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+PREPARED = Way(
+    "prepared",
+    "DeletedPastBudget",
+    "deleted past its own disruption budget: it was prepared, and its owner allows that",
+    reason="DeletedWhenPrepared",
+    completes=True,
+    annotations={DELETE_PREPARED: "true"},
+)
+LIMIT = Way(
+    "limit",
+    "LimitReached",
+    "evicted past its interceptors: an administrator's limit was reached",
+    reason="LimitReached",
+    settings={"limits": Limits(duration=dt.timedelta(minutes=5))},
+)
+DEADLINE = Way(
+    "deadline",
+    "DeletedAtDeadline",
+    "removed past its disruption budgets or interceptors",
+    spec={"deadlineSeconds": 60, "onDeadline": "Delete"},
+)
+WAYS = [pytest.param(way, id=way.cause) for way in (PREPARED, LIMIT, DEADLINE)]
+
+
+async def member(world: World, way: Way) -> Obj:
+    """The only member of a StatefulSet, with an interceptor; behind a budget where its owner says so."""
+    turn = {f"interceptor.evictionrequest.coordination.k8s.io/priority_{A}": "20000"}
+    made = statefulset(
+        "db",
+        replicas=1,
+        template={"metadata": {"annotations": turn}},
+        metadata={"annotations": way.annotations},
+    )
+    await world.client.create(STATEFULSETS, made, "default")
+    await world.until(lambda: is_whole(world, 1))
+    if way.annotations:
+        budget = pdb("db", min_available=1, selector={"app": "db"})
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+    (pod,) = world.objects(PODS, "default")
+    return pod
+
+
+def turn_of(world: World, pod: Obj) -> bool:
+    found = world.find(EVICTIONREQUESTS, pod["metadata"]["uid"], "default") or {}
+    return bool(found.get("status", {}).get("activeInterceptorName") == A)
+
+
+async def interceptor(world: World, pod: Obj, way: Way) -> None:
+    await world.until(lambda: turn_of(world, pod), 60.0)
+    if way.completes:
+        await finish(world, pod["metadata"]["uid"])
+
+
+async def drain(world: World, cluster: Cluster, pod: Obj, way: Way) -> None:
+    spec = {"pods": {"daemonSetPods": "Ignore"}, **way.spec}
+    options = DrainOptions((pod["spec"]["nodeName"],), "", spec, False, False, LONG, "")
+    await start_drain(cluster, options, StartedDrain())
+    (found,) = world.objects(NODEMAINTENANCES)
+    status = found["status"]
+    assert (status["podsForced"], status["nodes"][0]["podsForced"]) == (1, 1)
+    assert status["nodes"][0]["forcedPods"] == [POD]
+
+
+async def evict(_world: World, cluster: Cluster, _pod: Obj, _way: Way) -> None:
+    requester = Requester(cluster.client, A, clock=cluster.clock, entropy=seeded_entropy(1))
+    await Eviction(cluster, requester, EvictOptions(wait=True, timeout=LONG)).run(("db-0",), Selection())
+
+
+Command = Callable[[World, Cluster, Obj, Way], Awaitable[None]]
+
+
+def run(command: Command, way: Way, meanwhile: Callable[[World, Obj], Awaitable[None]] | None = None) -> None:
+    async def body(world: World) -> None:
+        pod = await member(world, way)
+        cluster = Cluster(world.client_of("user"), "default", world.sim.clock)
+        others = [world.sim.loop.create_task(interceptor(world, pod, way))]
+        if meanwhile is not None:
+            others.append(world.sim.loop.create_task(meanwhile(world, pod)))
+        await command(world, cluster, pod, way)
+        for one in others:
+            await one
+        versions = [
+            one
+            for gone, one in history(world, EVICTIONREQUESTS)
+            if not gone and one["metadata"]["name"] == pod["metadata"]["uid"]
+        ]
+        assert condition_of(versions[-1], "Forced", "reason") == way.reason
+        if meanwhile is None:  # a process that is killed takes its metrics, and Events that wait, with it
+            await world.until(lambda: bool(events_of(world, "db-0", way.event)))
+            counted = world.server.metrics.registry.get_sample_value(
+                "vacate_bypasses_total", {"cause": way.cause}
+            )
+            assert counted == 1
+
+    in_world(body, **way.settings)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_drain_has_it_on_record_and_says_it(way: Way, capsys: pytest.CaptureFixture[str]) -> None:
+    run(drain, way)
+    assert f"pod/{POD} {way.outcome}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_an_eviction_says_it(way: Way, capsys: pytest.CaptureFixture[str]) -> None:
+    run(evict, way)
+    assert f"pod/db-0 {way.outcome}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("way", WAYS[:2])
+@pytest.mark.parametrize("moment", ["recorded", "terminating"])
+def test_a_manager_that_is_killed_meanwhile_counts_it_once(way: Way, moment: str) -> None:
+    async def restart(world: World, pod: Obj) -> None:
+        def reached() -> bool:
+            uid = pod["metadata"]["uid"]
+            request = world.find(EVICTIONREQUESTS, uid, "default") or {}
+            found = world.find(PODS, "db-0", "default") or {}
+            leaves = found.get("metadata", {}).get("uid") == uid and "deletionTimestamp" in found["metadata"]
+            return leaves if moment == "terminating" else condition_of(request, "Forced") == "True"
+
+        await world.until(reached, 600.0)
+        await world.restart(world.evictions, 1.0)
+
+    run(drain, way, restart)
+
+
+def test_a_deletion_that_is_refused_is_no_way_past(capsys: pytest.CaptureFixture[str]) -> None:
+    async def refuse(world: World, pod: Obj) -> None:
+        place = SimulatedPlace(world)
+        await place.refuse(Refusal("policy", "DELETE", PODS))
+        uid = pod["metadata"]["uid"]
+
+        def refused() -> bool:
+            request = world.find(EVICTIONREQUESTS, uid, "default") or {}
+            return condition_of(request, "Forced") == "False"
+
+        await world.until(refused, 60.0)
+        (found,) = world.objects(NODEMAINTENANCES)
+        assert found["status"].get("podsForced", 0) == 0
+        await place.allow()
+
+    run(drain, PREPARED, refuse)
+    assert "was refused" in capsys.readouterr().out
