@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from support.effort import THOROUGH
 from support.nodes.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
-from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec
+from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec, Held
 from vacate.nodeagent.runtime.supervisor import children, procfs
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
@@ -156,6 +157,7 @@ async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_i
         await runtime.start(spec(folder, "echo on; exec sleep 1002"))
         await logged(folder, "on")
         await runtime.hold("lock", lock, seconds)
+        began = time.monotonic()
     (container,) = (pid for pid in processes_of(folder) if b"1002" in _cmdline(pid))
     os.kill(container, signal.SIGTERM)
     record = folder / "runtime/containers/c.json"
@@ -166,7 +168,16 @@ async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_i
         await clean(folder)
     async with opened(folder) as (runtime, found):
         assert [exit_code(one) for one in found] == [143]
-        assert await runtime.holds("lock") == (seconds > 1.0)
+        held = await runtime.holds("lock")
+        assert (held is not None) == (seconds > 1.0)
+    reopened = time.monotonic()
+    async with opened(folder) as (runtime, _):  # the agent before this one may have seen nothing
+        assert await runtime.holds("lock") == held
+        if held is not None:
+            assert held.left_at is not None
+            assert began <= held.left_at <= reopened
+            await runtime.hold("lock", os.dup(reader), seconds)
+            assert await runtime.holds("lock") == Held()
         await runtime.remove("c")
         await runtime.release("lock")
     os.close(reader)

@@ -51,6 +51,7 @@ KINDS = ("exec", "http", "intercepted", "plain")
 STAGES = {  # by what is done to the agent: what has happened before it, and how often it is done
     "well": ("", 0),
     "killed idle": ("", 0),
+    "frozen idle": ("", 0),
     "killed while interceptors prepare": ("turn", 1),
     "killed in a hook": ("preStop begins", 1),
     "killed after SIGTERM": ("SIGTERM", 1),
@@ -137,8 +138,7 @@ class Place:
         }
         self.agent: Process | None = None
         self.clock = SettableClock(sim.clock)
-        self.running = asyncio.Event()  # not while the agent is stopped, as by SIGSTOP
-        self.running.set()
+        self.running = self.logind.heard  # not while the agent is stopped, as by SIGSTOP
 
     @property
     def total(self) -> float:
@@ -188,6 +188,8 @@ class Place:
         assert self.agent is not None
         await self.agent.crash()
         self.machine.descriptors.update(held)
+        if self.machine.left_at is None:
+            self.machine.left_at = self.sim.clock.monotonic()
 
     async def run_pods(self) -> None:
         group = "rbac.authorization.k8s.io"
@@ -235,14 +237,16 @@ async def course(place: Place, agent: str, server: str) -> None:
     """From the signal of logind until the machine is off."""
     clock, entropy = place.sim.clock, place.entropy
     if agent == "killed idle":
-        # It cannot know since when the machine goes down: the limit has room for the time without an agent.
         await place.kill()
-        place.logind.limit += AWAY_SECONDS
     place.away = server == "away" or (server == "back later" and entropy.uniform(0, 1) < 0.5)
     began = clock.monotonic()
+    if agent == "frozen idle":
+        place.running.clear()
     place.logind.power_off()
-    if agent == "killed idle":
+    if agent.endswith("idle"):
         await clock.sleep(entropy.uniform(0.0, AWAY_SECONDS))
+        place.running.set()
+    if agent == "killed idle":
         await place.start(wait=False)
     before, times = STAGES[agent]
     for _ in range(times):
@@ -271,7 +275,7 @@ async def course(place: Place, agent: str, server: str) -> None:
 def check(place: Place, began: float, agent: str, server: str) -> None:
     off = place.logind.off_at
     assert off is not None
-    assert off - began <= place.total + 1.0 + (AWAY_SECONDS if agent == "killed idle" else 0.0)
+    assert off - began <= place.total + 1.0
     ends: list[float] = []
     for number in range(len(place.buckets)):
         acts, names = [], [f"{kind}-{number}" for kind in KINDS]

@@ -139,25 +139,30 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("stage", ["idle", "hook", "first bucket", "last bucket"])
-def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
+@pytest.mark.parametrize("stage", ["idle", "hook", "last bucket", "stopped idle", "stopped in a hook"])
+def test_an_agent_killed_or_stopped_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
     # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
     with shutdown_node(tmp_path, {0: 60, 1000: 60}) as node:
         node.run_pod("low", 0, takes=4.0, hook=True)
         node.run_pod("high", 1000, takes=4.0, hook=True)
-        if stage == "idle":
-            node.kill()
+        stopped = stage.startswith("stopped")
+        end = node.freeze if stopped else node.kill
+        if stage.endswith("idle"):
+            end()
             node.machine.power_off()
+            since = time.monotonic()
+            until(lambda: time.monotonic() - since > 2.0)  # longer than an agent can be busy unnoticed
         else:
             node.machine.power_off()
-            if stage == "hook":
-                until(lambda: node.hooks("low"), 60)
-            else:
-                until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
-            node.kill()
+            until(lambda: node.hooks("low") if stage.endswith("hook") else "term" in node.signals("high"), 60)
+            end()
         assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
-        node.start()
+        if stopped:
+            node.thaw()
+        else:
+            node.start()
         off_at(node.machine)
+        assert ("logind may wait since" in node.agent_log) == stage.endswith("idle")
         low, high = node.signals("low"), node.signals("high")
         assert low["hooked"] <= low["term"] < low["end"] <= high["hook"]
         assert high["hooked"] <= high["term"] < high["end"]

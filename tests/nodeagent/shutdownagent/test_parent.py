@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,8 @@ async def main():
         os._exit(3)
     holder = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
     held = await holder.holds()
+    if held:
+        open(sys.argv[1] + ".left", "a").write(f"{{held.left_at}} ")
     if not held and "never" not in sys.argv:
         await holder.hold(os.open(sys.argv[1], os.O_WRONLY), float(sys.argv[2]))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -109,13 +112,17 @@ def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
     run = Run(tmp_path, "60")
     started.append(run)
     until(lambda: run.lines[:1] and run.lines[0].startswith("took"))
-    first = run.agent()
+    first, before = run.agent(), time.monotonic()
     os.kill(first, signal.SIGKILL)
     until(lambda: len(run.lines) == 3)
     assert run.held()
     assert "ended with -9 and is started again" in run.lines[1]
     assert run.lines[2].startswith("held")
     assert run.agent() != first
+    os.kill(run.agent(), signal.SIGKILL)  # it may have seen nothing: what counts is when the first one ended
+    until(lambda: len(run.lines) == 5)
+    since, again = (tmp_path / "lock.left").read_text().split()
+    assert before <= float(since) == float(again) < time.monotonic() - 1.0
 
 
 def test_an_agent_that_was_silent_for_an_hour_loses_no_lock_when_it_is_killed(

@@ -22,6 +22,7 @@ from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.entropy import system_entropy
 from vacate.errors import TransportError
 from vacate.metrics import Metrics
+from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindSession
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
@@ -70,8 +71,8 @@ class LockHolder:
         await self.release()
         self.fd = fd
 
-    async def holds(self) -> bool:
-        return self.fd is not None
+    async def holds(self) -> Held | None:
+        return Held() if self.fd is not None else None
 
     async def release(self) -> None:
         if self.fd is not None:

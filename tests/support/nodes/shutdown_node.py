@@ -91,6 +91,14 @@ class ShutdownNode(NodeProcess):
         self.machine.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", self.unit)
         until(lambda: self.machine.run("systemctl", "is-active", self.unit, check=False) != "active\n")
 
+    def freeze(self) -> None:
+        """Stop the agent and nothing else, until `thaw`."""
+        self.machine.run("systemctl", "kill", "--kill-whom=main", "--signal=STOP", self.unit)
+
+    def thaw(self) -> None:
+        """Have it run on."""
+        self.machine.run("systemctl", "kill", "--kill-whom=main", "--signal=CONT", self.unit)
+
     def close(self) -> None:
         """It ends with the machine."""
         self._log.close()

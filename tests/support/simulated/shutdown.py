@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from vacate.clock import Clock
+from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
@@ -37,6 +38,8 @@ class SimLogind:
         self.raised: list[float] = []  # what was written into drop-ins
         self.restored = 0
         self.away = False  # the bus is down
+        self.heard = asyncio.Event()  # not while the agent is stopped, as by SIGSTOP
+        self.heard.set()
         self.refusals = 0  # of the next connections
         self.others: list[Inhibitor] = []  # locks of other programs, which only ListInhibitors shows
         self.off_at: float | None = None  # when the machine went down
@@ -133,15 +136,18 @@ class SimSession:
         self.logind.locks.add(self.logind.taken)
         return self.logind.taken
 
-    async def changed(self, timeout: float) -> None:
+    async def changed(self, timeout: float) -> bool:
         try:
             async with asyncio.timeout(timeout):
                 await self.happened.wait()
         except TimeoutError:
             pass
+        await self.logind.heard.wait()
+        happened = self.happened.is_set()
         self.happened.clear()
         if self.lost:
             raise LogindUnavailable("the connection to the system bus ended")
+        return happened
 
     async def aclose(self) -> None:
         if self in self.logind.sessions:
@@ -149,6 +155,7 @@ class SimSession:
 
     async def _answer(self) -> None:
         await self.logind.clock.sleep(0.001)
+        await self.logind.heard.wait()
         if self.lost:
             raise LogindUnavailable("the connection to the system bus ended")
 
@@ -159,15 +166,17 @@ class SimLockHolder:
     def __init__(self, logind: SimLogind) -> None:
         self._logind = logind
         self.fd: int | None = None
+        self.left_at: float | None = None
 
     async def hold(self, fd: int, orphan_seconds: float) -> None:
         await self._logind.clock.sleep(0.001)
         old, self.fd = self.fd, fd
+        self.left_at = None
         if old is not None:
             self._logind.close(old)
 
-    async def holds(self) -> bool:
-        return self.fd is not None
+    async def holds(self) -> Held | None:
+        return Held(self.left_at) if self.fd is not None else None
 
     async def release(self) -> None:
         await self._logind.clock.sleep(0.001)

@@ -59,6 +59,8 @@ class Machine:
         self.task.cancel()
         await asyncio.wait([self.task])
         self.holder.fd = held
+        if self.holder.left_at is None:
+            self.holder.left_at = self.sim.clock.monotonic()
 
     async def until(self, holds: Callable[[], bool], limit: float = 1000.0) -> None:
         end = self.sim.clock.monotonic() + limit

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from vacate.clock import Clock
+from vacate.entropy import system_entropy
 from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
 from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
@@ -34,6 +35,7 @@ class SupervisorConnection:
         self._clock = clock
         self._report = report
         self._ends_with_agent = ends_with_agent
+        self._agent = system_entropy().uid()  # so that the supervisor tells this agent from the one before
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._returning: asyncio.Task[None] | None = None
@@ -61,7 +63,8 @@ class SupervisorConnection:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
-            request = {"number": 1, "op": "hold", "name": name, "orphan_seconds": orphan_seconds}
+            request = {"number": 1, "op": "hold", "name": name, "agent": self._agent}
+            request["orphan_seconds"] = orphan_seconds
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self.ensure()
                 await connect(connection, self._folder)
@@ -105,7 +108,8 @@ class SupervisorConnection:
         reader, self._writer = await open_stream(self._folder)
         self._reading = asyncio.get_running_loop().create_task(self._read(reader))
         try:
-            listed: dict[str, Any] = await self._send("list", {"ends_with_agent": self._ends_with_agent})
+            own = {"ends_with_agent": self._ends_with_agent, "agent": self._agent}
+            listed: dict[str, Any] = await self._send("list", own)
         except RuntimeLost:
             return None
         return listed

@@ -18,6 +18,7 @@ from vacate.nodeagent.runtime.protocol import (
     ContainerSpec,
     ContainerState,
     ExecResult,
+    Held,
 )
 from vacate.nodeagent.runtime.supervisor import cgroups
 
@@ -114,9 +115,10 @@ class ProcessRuntime:
         """Have the supervisor hold a descriptor; it is closed here in any case."""
         await self._supervisor.hold(name, fd, orphan_seconds)
 
-    async def holds(self, name: str) -> bool:
-        """Whether the supervisor holds a descriptor of that name."""
-        return bool((await self._supervisor.ask("holds", {"name": name}))["held"])
+    async def holds(self, name: str) -> Held | None:
+        """The descriptor of that name, if the supervisor holds one."""
+        answer = await self._supervisor.ask("holds", {"name": name})
+        return Held(answer.get("left_at")) if answer["held"] else None  # an older one does not say when
 
     async def release(self, name: str) -> None:
         """Have the supervisor close it."""

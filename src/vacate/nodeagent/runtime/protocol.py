@@ -118,6 +118,14 @@ class ContainerRuntime(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A descriptor that is held while agents come and go."""
+
+    left_at: float | None = None
+    """When the agent that handed it over ended, on the machine's monotonic clock; None while it runs."""
+
+
 class DescriptorStore(Protocol):
     """Holds descriptors by name while the agent restarts. Every method may raise RuntimeLost."""
 
@@ -125,8 +133,8 @@ class DescriptorStore(Protocol):
         """Take one over, also where this fails; close it when no agent was there for so many seconds."""
         ...
 
-    async def holds(self, name: str) -> bool:
-        """Whether one of that name is held."""
+    async def holds(self, name: str) -> Held | None:
+        """The one of that name, if it is held."""
         ...
 
     async def release(self, name: str) -> None:

@@ -59,7 +59,7 @@ def delay_of(message: str) -> float | None:
 
 def spare(granted: float, total: float) -> float:
     """How long the lock may be held beyond the time of the pods, for the status of those that were killed."""
-    return min(MAX_SPARE, max(granted - total, 0.0) + min(MARGIN_SECONDS, granted / 19) / 2)
+    return min(MAX_SPARE, max(granted - total, 0.0) + max(min(MARGIN_SECONDS, granted / 19), 0.0) / 2)
 
 
 async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.nodeagent.runtime.protocol import DescriptorStore
+from vacate.nodeagent.runtime.protocol import DescriptorStore, Held
 
 _NAME = "shutdown-inhibitor"
 
@@ -17,8 +17,8 @@ class SupervisedLock:
         """Hand the lock over."""
         await self._store.hold(_NAME, fd, orphan_seconds)
 
-    async def holds(self) -> bool:
-        """Whether a lock is held."""
+    async def holds(self) -> Held | None:
+        """The lock, if one is held."""
         return await self._store.holds(_NAME)
 
     async def release(self) -> None:

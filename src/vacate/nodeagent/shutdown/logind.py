@@ -157,16 +157,18 @@ class DBusSession:
         """Reboot the machine, after every delay lock is released."""
         await self._call(LOGIND, LOGIND_PATH, MANAGER, "Reboot", "b", [False])
 
-    async def changed(self, timeout: float) -> None:
-        """Wait for a signal of logind, for its restart, or for the time to pass."""
+    async def changed(self, timeout: float) -> bool:
+        """Wait for a signal of logind, for its restart, or for the time to pass; whether one came."""
         waiting = asyncio.get_running_loop().create_task(self._changed.wait())
         try:
             await asyncio.wait([waiting, self._ended], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
+        happened = self._changed.is_set()
         self._changed.clear()
         if self._ended.done():
             raise LogindUnavailable(ENDED)
+        return happened
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -30,6 +30,7 @@ class Shutdown:
     index: int = -1
     entered: float = 0.0  # when the bucket under way began
     deadline: float = 0.0  # when it is over at the latest
+    unwatched: float = 0.0  # seconds before it started in which logind may have waited already
 
     @property
     def over(self) -> bool:

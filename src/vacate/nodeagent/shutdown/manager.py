@@ -38,6 +38,10 @@ log = logging.getLogger(__name__)
 FIRST_RETRY, MAX_RETRY = 1.0, 30.0
 RECHECK_AFTER = 30.0
 """How often logind is asked although it signals nothing: a connection can be dead without being closed."""
+LISTEN_SECONDS, STOPPED_SECONDS = 0.5, 0.5
+"""How long to listen at a time; an agent that comes back so much later was stopped, and heard nothing."""
+MIN_SHARE = 0.1
+"""What pods have at least of the time that logind grants, where an agent was away for nearly all of it."""
 RELEASE_RETRY, RESTART_SECONDS = 0.5, 5.0
 KNOWN_SECONDS = 10.0
 """How long an agent that starts waits for the API server where no record says what its pods need."""
@@ -73,6 +77,7 @@ class ShutdownManager:
         self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
         self._tidied = False  # nothing is left of a shutdown that an earlier agent saw cancelled
         self._shortfall = ""  # why pods have less time than configured
+        self._unwatched_since: float | None = None  # nobody knows whether a shutdown has begun since then
         self._wake = asyncio.Event()
         self._keeping = asyncio.Lock()  # so that an old lock's release never meets the new lock
         self.state = ManagerState()
@@ -137,6 +142,8 @@ class ShutdownManager:
                     await self._attend(session)
                 finally:
                     pause = FIRST_RETRY
+                    if self._unwatched_since is None:
+                        self._unwatched_since = self._clock.monotonic()
                     await session.aclose()
             except ShutdownRefused as error:
                 self._report(f"graceful node shutdown is {error.what}: {error}", refused=error.reason)
@@ -150,8 +157,11 @@ class ShutdownManager:
             pause = FIRST_RETRY if self.state.active else min(2 * pause, MAX_RETRY)
 
     async def _attend(self, session: LogindSession) -> None:
-        self._show(replace(self.state, locked=await self._holder.holds()))
-        if self.state.locked and not self._stale:
+        held = await self._holder.holds()
+        self._show(replace(self.state, locked=held is not None))
+        if held is not None and self._unwatched_since is None:
+            self._unwatched_since = held.left_at
+        if held is not None and not self._stale:
             self._report(self._shortfall)  # what was in the way meanwhile is over
         while True:
             preparing = await session.preparing()
@@ -160,11 +170,22 @@ class ShutdownManager:
             granted, before = usable(await session.delay_limit()), (self._granted, self._wanted)
             self._granted = granted
             self._see(preparing=preparing)
+            self._unwatched_since = None
             changed = before != (granted, self._config.total_seconds)
             if not preparing and (self._stale or not self.state.locked or changed):
                 await self._take(session)
                 continue  # it may have begun meanwhile
-            await session.changed(RECHECK_AFTER)
+            await self._listen(session)
+
+    async def _listen(self, session: LogindSession) -> None:
+        """Until something has happened; and see whether this process was stopped meanwhile."""
+        end = self._clock.monotonic() + RECHECK_AFTER
+        happened = False
+        while not happened and (before := self._clock.monotonic()) < end:
+            happened = await session.changed(min(LISTEN_SECONDS, end - before))
+            if self._clock.monotonic() - before > LISTEN_SECONDS + STOPPED_SECONDS:
+                self._unwatched_since = before
+                return
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
@@ -202,15 +223,17 @@ class ShutdownManager:
             log.warning("every bucket had its turn before this agent started")
             self._show(replace(self.state, active=True, finished=True))
             return
-        buckets = fit(self._config.buckets, self._granted)
-        groups = group_pods(buckets, self._pods.running())
+        unwatched = now - (now if self._unwatched_since is None else self._unwatched_since)
+        left = max(self._granted - unwatched, MIN_SHARE * self._granted)
+        groups = group_pods(fit(self._config.buckets, left), self._pods.running())
         if over := self._config.spread_over:
-            groups = spread(groups, min(over, self._granted))
-        shutdown = Shutdown(groups, now)
+            groups = spread(groups, min(over, left))
+        shutdown = Shutdown(groups, now, unwatched=unwatched)
         log.warning(
-            "the machine goes down: %d pods have %s to terminate%s",
+            "the machine goes down: %d pods have %s to terminate%s%s",
             len(shutdown.pods),
             format_duration(sum(one.bucket.seconds for one in groups)),
+            f"; logind may wait since {format_duration(unwatched)}" if unwatched >= 1.0 else "",
             "" if self.state.locked else "; no lock is held, so it may be sooner",
         )
         self._save(ShutdownRecord(self._clock.now(), None, self._boot, shutdown))
@@ -261,7 +284,8 @@ class ShutdownManager:
     async def _finish(self, shutdown: Shutdown) -> None:
         """Wait until the API server knows how all pods have ended, or the configured time is over."""
         total = sum(one.bucket.seconds for one in shutdown.groups)
-        left = shutdown.started + total + spare(self._granted, total) - self._clock.monotonic()
+        beyond = spare(self._granted - shutdown.unwatched, total)
+        left = shutdown.started + total + beyond - self._clock.monotonic()
         try:
             async with asyncio.timeout(max(left, 0.0)):
                 await self._pods.flush()

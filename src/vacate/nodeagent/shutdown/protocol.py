@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vacate.errors import VacateError
+from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import TerminatePod
@@ -66,8 +67,8 @@ class LogindSession(Protocol):
         """Take a delay lock: a file descriptor, which is the caller's to close."""
         ...
 
-    async def changed(self, timeout: float) -> None:
-        """Return when something has happened, or after so many seconds; read `preparing` again then."""
+    async def changed(self, timeout: float) -> bool:
+        """Return when something has happened, or after so many seconds; whether to read `preparing` again."""
         ...
 
     async def aclose(self) -> None:
@@ -104,8 +105,8 @@ class LockHolder(Protocol):
         """
         ...
 
-    async def holds(self) -> bool:
-        """Whether a lock is held."""
+    async def holds(self) -> Held | None:
+        """The lock, if one is held."""
         ...
 
     async def release(self) -> None:

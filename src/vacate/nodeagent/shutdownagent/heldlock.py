@@ -7,6 +7,7 @@ import os
 import socket
 
 from vacate.errors import VacateError
+from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdownagent.parent import HELD, HOLD, HOLDS, RELEASE
 
 ANSWER_SECONDS = 5.0
@@ -31,9 +32,14 @@ class ParentLock:
         finally:
             os.close(fd)
 
-    async def holds(self) -> bool:
-        """Whether the parent holds one."""
-        return await self._ask(HOLDS) == HELD
+    async def holds(self) -> Held | None:
+        """The one that the parent holds, if it does."""
+        match (await self._ask(HOLDS)).split():
+            case [word, left_at] if word == HELD:
+                return Held(float(left_at))
+            case [word] if word == HELD:
+                return Held()
+        return None
 
     async def release(self) -> None:
         """Have it closed."""

@@ -38,6 +38,8 @@ class Parent:
         self._child: subprocess.Popen[bytes] | None = None
         self._spoke = False  # the agent that runs; one that crashes before is of no use to the lock
         self._last_use = time.monotonic()  # when an agent that spoke was last there
+        self._handed_over = False  # the lock that is held, by the agent that runs
+        self._left_at = 0.0  # when the agent ended that handed it over
         self._stopping = False
 
     def run(self) -> int:
@@ -57,6 +59,8 @@ class Parent:
                 self._attend(self._connection, reader)
             if self._spoke:  # it may have had nothing to say for days
                 self._last_use = time.monotonic()
+            if self._handed_over:
+                self._handed_over, self._left_at = False, time.monotonic()
             self._connection.close()
             if code == 0 or (self._stopping and self._lock is None):
                 return code if code >= 0 else 128 - code
@@ -94,13 +98,16 @@ class Parent:
                 self._release()
                 self._lock, self._orphan_seconds = descriptors[0], float(seconds)
                 os.set_inheritable(self._lock, False)
+                self._handed_over = True
                 return DONE
             case [verb] if verb == RELEASE:
                 self._release()
                 return DONE
         for one in descriptors:
             os.close(one)
-        return HELD if self._lock is not None else FREE
+        if self._lock is None:
+            return FREE
+        return HELD if self._handed_over else f"{HELD} {self._left_at}"
 
     def _pause(self, signals: int) -> None:
         """Before the next agent; and see whether the lock is of use to anyone."""

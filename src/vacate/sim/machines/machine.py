@@ -46,6 +46,7 @@ class Machine:
         self.hook_seconds: Callable[[ContainerState], float] = lambda _: 0.0  # that a hook takes
         self.history: list[tuple[float, str, str]] = []  # when, which run, and what was done to it
         self.descriptors: dict[str, int] = {}
+        self.left_at: float | None = None  # when the agent ended that handed the last of these over
         self._clock = clock
         self._entropy = entropy
         self._network = network

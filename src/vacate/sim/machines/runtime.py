@@ -12,6 +12,7 @@ from vacate.nodeagent.runtime.protocol import (
     ContainerState,
     DescriptorStore,
     ExecResult,
+    Held,
 )
 from vacate.sim.machines.machine import Machine
 
@@ -67,11 +68,11 @@ class SimRuntime:
     async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
         """Hold a descriptor for as long as the machine is on."""
         await self.release(name)
-        self._machine.descriptors[name] = fd
+        self._machine.descriptors[name], self._machine.left_at = fd, None
 
-    async def holds(self, name: str) -> bool:
-        """Whether one of that name is held."""
-        return name in self._machine.descriptors
+    async def holds(self, name: str) -> Held | None:
+        """The one of that name, if it is held."""
+        return Held(self._machine.left_at) if name in self._machine.descriptors else None
 
     async def release(self, name: str) -> None:
         """Close it, if it is held."""

@@ -12,13 +12,16 @@ class Descriptors:
     def __init__(self) -> None:
         self._held: dict[str, tuple[int, float]] = {}
         self._alone_since: float | None = None
+        self._owners: dict[str, str] = {}  # the agents that handed them over
+        self._left_at: dict[str, float] = {}  # when these ended, by agent
 
     def __bool__(self) -> bool:
         """Whether any is held."""
         return bool(self._held)
 
-    def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
+    def hold(self, name: str, fd: int, orphan_seconds: float, agent: str) -> None:
         """Take a descriptor, in place of one of that name."""
+        self._owners[name] = agent
         os.set_inheritable(fd, False)
         old = self._held.get(name)
         self._held[name] = (fd, orphan_seconds)
@@ -28,6 +31,20 @@ class Descriptors:
     def holds(self, name: str) -> bool:
         """Whether there is one of that name."""
         return name in self._held
+
+    def left_at(self, name: str) -> float | None:
+        """When the agent ended that handed it over: those after it may have seen nothing."""
+        return self._left_at.get(self._owners.get(name, ""))
+
+    def leave(self, agent: str, now: float) -> None:
+        """Note that the connection of an agent has ended."""
+        self._left_at = {one: at for one, at in self._left_at.items() if one in self._owners.values()}
+        if agent and agent in self._owners.values():  # connections without a name only hand something over
+            self._left_at[agent] = now
+
+    def come_back(self, agent: str) -> None:
+        """Note that it is there: it had only lost its connection."""
+        self._left_at.pop(agent, None)
 
     def release(self, name: str) -> None:
         """Close it, if there is one."""

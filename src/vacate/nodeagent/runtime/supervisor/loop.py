@@ -106,6 +106,7 @@ class Supervisor:
             self.selector.unregister(client.socket)
             client.close()
             self.clients.remove(client)
+            self.descriptors.leave(client.agent, time.monotonic())
             if client.containers_end_too:
                 self._kill_all()
             return
@@ -128,6 +129,8 @@ class Supervisor:
     def do_list(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
         """Every container that was not removed; whether they are to end with this connection."""
         client.containers_end_too = bool(request.get("ends_with_agent"))
+        client.agent = request.get("agent", "")
+        self.descriptors.come_back(client.agent)
         return {"containers": [containers.describe(one) for one in self.containers.values()]}
 
     def do_start(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
@@ -203,12 +206,14 @@ class Supervisor:
         """Hold a descriptor that came with the request."""
         if not client.descriptors:
             raise children.StartError("request", "no descriptor came with it")
-        self.descriptors.hold(request["name"], client.descriptors.pop(0), request["orphan_seconds"])
+        name, seconds = request["name"], request["orphan_seconds"]
+        self.descriptors.hold(name, client.descriptors.pop(0), seconds, request.get("agent", ""))
         return {}
 
     def do_holds(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether one of that name is held."""
-        return {"held": self.descriptors.holds(request["name"])}
+        """Whether one of that name is held, and when the agent ended that handed it over."""
+        name = request["name"]
+        return {"held": self.descriptors.holds(name), "left_at": self.descriptors.left_at(name)}
 
     def do_release(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
         """Close one that is held."""
