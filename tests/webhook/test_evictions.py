@@ -184,6 +184,42 @@ async def test_a_request_that_is_slow_to_be_made_is_made_behind_the_answer(
     assert server.stored(EVICTIONREQUESTS, "uid-p") is not None
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_lookup_that_is_slow_ends_behind_the_answer(
+    server: Embedded, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
+) -> None:
+    """Else a busy cluster would make no request at all, however often its callers try again."""
+    monkeypatch.setattr(evictionbridge, "LOOKUP_SECONDS", 0.01)
+    looked_up = asyncio.Event()
+
+    class Slow(InProcessTransport):
+        writes = 0
+        gate = asyncio.Event()
+
+        async def send(self, request: Request) -> Response:
+            if request.method == "GET" and "/pods/" in request.path:
+                await self.gate.wait()
+            answer = await super().send(request)
+            if "evictionrequests" in request.path and request.method == "POST":
+                self.writes += 1
+                looked_up.set()
+            if request.path.endswith("/eviction") and answer.status >= 400:
+                looked_up.set()
+            return answer
+
+    slow = Slow(server.server, ADMIN)
+    hook = Hook(Client(slow), server.clock, WebhookConfig(bridge=True))
+    user = ALICE if allowed else {"username": "bob", "groups": ["system:authenticated"]}
+    for _ in range(3):
+        assert "not known in time: try again" in (await evict(hook, user=user)).refusal["message"]
+        server.clock.move(9)
+    slow.gate.set()
+    async with asyncio.timeout(60):
+        await looked_up.wait()
+    assert slow.writes == int(allowed)
+    assert (server.stored(EVICTIONREQUESTS, "uid-p") is not None) == allowed
+
+
 async def test_a_busy_cluster_lets_nobody_past_and_one_that_is_away_does(
     server: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,9 @@
 Nothing is written for a caller before the API server is known to let that caller evict. The check for that is
 made before the first write for a pod and a caller, and not for retries.
 
-The answer never depends on a write that is slow: a request that takes long to create is still created, and
-the caller is asked to try again. So it is where a request to the cluster is lost or fails for the moment. A
+The answer never depends on what is slow: a lookup, a check or a request that takes long goes on behind it,
+and the caller is asked to try again. Were it dropped, no request would be made on a cluster that is busy
+enough, however often callers try. So it is where a request to the cluster is lost or fails for the moment. A
 write that is refused for good, or fails for minutes, must not block a drain for ever: then the eviction
 passes, with a warning.
 """
@@ -71,7 +72,7 @@ from vacate.views.bridge import (
 )
 from vacate.webhook.bridgehealth import BridgeHealth, ManagerWatch, is_passing
 from vacate.webhook.bridgereader import BridgeReader
-from vacate.webhook.callercheck import PendingChecks
+from vacate.webhook.callercheck import CHECK_SECONDS, PendingChecks
 from vacate.webhook.callerwriter import WRITE_SECONDS, CallerWriter
 
 _log = logging.getLogger(__name__)
@@ -89,11 +90,17 @@ the webhook cannot see: connections, handshakes, and reviews that wait for the e
 Check = Callable[[Kind], Awaitable[None]]
 """Returns where the caller may have a request of this kind made; else raises what the caller is answered."""
 
+_Lookup = asyncio.Task[tuple[LookupResults, Decision]]
+
 BYPASSED = "InterceptorsBypassed"
 """The reason of the Event on a pod whose eviction was let past its interceptors."""
 
 _COMPONENT, _MAX_EVENT = "eviction-bridge", 1024
-_LOOKUPS = 32  # evictions that are looked up at once
+LATE_SECONDS = 10.0
+"""How long a lookup goes on whose caller was asked to try again."""
+
+_LOOKUPS = 16  # evictions that are looked up at once: more of them would only be slower each
+_MAX_LATE = 1_000
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
 _MAX_ATTEMPTS, _PAUSE_SECONDS = 5, 0.02
 
@@ -123,6 +130,7 @@ class EvictionBridge:
         self._checks = PendingChecks(clock)
         self._bypasses = metrics.bypasses.labels("bridge")
         self._events: set[asyncio.Task[None]] = set()
+        self._late: dict[tuple[str, str, str], asyncio.Task[None]] = {}  # by namespace, pod and user
 
     async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
         """The answer. An ApiError or TransportError where the cluster has not answered for a while.
@@ -131,22 +139,31 @@ class EvictionBridge:
         too long: as long as the cluster answers at all, the caller is asked to try again.
         """
         began = self._clock.monotonic()
+        late = self._late.get((review.namespace, review.name, review.user.name))
+        if late is not None:  # a second lookup beside it would make both slower
+            await asyncio.wait({late}, timeout=LOOKUP_SECONDS)
+            if not late.done():
+                return self._busy(review)
         for number in range(_MAX_ATTEMPTS):
             # What a server has taken and not yet shown comes as a conflict: it needs a moment.
             await self._clock.sleep(number * _PAUSE_SECONDS)
             left = began + ANSWER_SECONDS - WRITE_SECONDS - self._clock.monotonic()
             if left <= 0:
                 break
+            lookup = asyncio.create_task(self._decided(review, config))
             try:
-                async with asyncio.timeout(min(LOOKUP_SECONDS, left)), self._room:
-                    known, decision = await self._decided(review, config)
-            except TimeoutError:
-                return self._busy(review)
+                await asyncio.wait({lookup}, timeout=min(LOOKUP_SECONDS, left))
+                if not lookup.done():
+                    self._go_on(review, config, check, lookup)
+                    return self._busy(review)
+                known, decision = lookup.result()
+            except asyncio.CancelledError:
+                lookup.cancel()
+                raise
             except (ApiError, TransportError) as error:
                 if not is_passing(error) or not self._health.is_busy():
                     raise
                 continue  # one of many that succeed
-            self._health.answered()
             try:
                 end = began + ANSWER_SECONDS - WRITE_SECONDS
                 answer = await self._checked(review, known, decision, config, check, end)
@@ -159,7 +176,7 @@ class EvictionBridge:
         """Record what callers have heard, for a moment; then drop what is under way."""
         await self._callers.aclose()
         await self._checks.aclose()
-        tasks = [*self._making.values(), *self._events]
+        tasks = [*self._late.values(), *self._making.values(), *self._events]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -173,11 +190,46 @@ class EvictionBridge:
 
     async def _decided(self, review: EvictionReview, config: BridgeConfig) -> tuple[LookupResults, Decision]:
         known = LookupResults()
-        while True:
-            decision = decide_review(review, known, config, self._clock.now())
-            if not isinstance(decision, Lookup):
-                return known, decision
-            known = await self._reader.more(known, decision, review, config)
+        async with self._room:
+            while True:
+                decision = decide_review(review, known, config, self._clock.now())
+                if not isinstance(decision, Lookup):
+                    return known, decision
+                known = await self._reader.more(known, decision, review, config)
+                self._health.answered()
+
+    def _go_on(self, review: EvictionReview, config: BridgeConfig, check: Check, lookup: _Lookup) -> None:
+        """Let a lookup end behind the answer, one for each pod and caller."""
+        key = review.namespace, review.name, review.user.name
+        if key in self._late or len(self._late) >= _MAX_LATE:
+            lookup.cancel()
+            return
+        task = asyncio.create_task(self._made_late(review, config, check, lookup))
+        self._late[key] = task
+        task.add_done_callback(lambda _: self._late.pop(key))
+
+    async def _made_late(
+        self, review: EvictionReview, config: BridgeConfig, check: Check, lookup: _Lookup
+    ) -> None:
+        """Make or join the request that a late lookup asks for.
+
+        Whatever else it says is left to the next attempt: the pod may be another by then.
+        """
+        try:
+            async with asyncio.timeout(LATE_SECONDS):
+                known, decision = await lookup
+            pod = known.pod
+            if not isinstance(decision, Wait) or not isinstance(pod, dict):
+                return
+            kind, request, old = _kind(pod, decision, config), decision.request, decision.replaced
+            if not await self._is_allowed(review, pod, decision, kind, check, CHECK_SECONDS):
+                return
+            if request is not None:
+                await self._callers.join(review, request, config, self._clock.now())
+            elif old is None or _is_replaceable(old):
+                self._making_of(review, pod, old, config)
+        except (ApiError, TransportError, TimeoutError) as error:
+            _log.info("the eviction of pod %s is not known yet: %s", review.name, error)
 
     async def _checked(
         self,
@@ -188,23 +240,14 @@ class EvictionBridge:
         check: Check,
         end: float,
     ) -> BridgeAnswer | None:
-        """What the caller hears before anything is written for it; None where it may evict.
-
-        Only the bridge writes the record of callers: each caller in it has been checked.
-        """
+        """What the caller hears before anything is written for it; None where it may evict."""
         pod = known.pod
         if not isinstance(decision, Wait) or not isinstance(pod, dict):
             return None
-        request = decision.request
-        kind = request.kind if request is not None else config.dialect_for(pod).kind
-        requester = review.requester(kind)
-        if request is not None and requester in callers_of(request.metadata.annotations):
-            return None
-        key = pod["metadata"]["uid"], requester
-        if key in self._making:
-            return None
+        kind = _kind(pod, decision, config)
+        key = pod["metadata"]["uid"], review.requester(kind)
         try:
-            if await self._checks.result(key, lambda: check(kind), end - self._clock.monotonic()):
+            if await self._is_allowed(review, pod, decision, kind, check, end - self._clock.monotonic()):
                 return None
             return self._unchecked(review, pod, key, None)
         except ApiError as error:
@@ -214,6 +257,19 @@ class EvictionBridge:
             return self._unchecked(review, pod, key, error)
         except (TransportError, TimeoutError) as error:
             return self._unchecked(review, pod, key, error)
+
+    async def _is_allowed(
+        self, review: EvictionReview, pod: Obj, decision: Wait, kind: Kind, check: Check, seconds: float
+    ) -> bool:
+        """Whether it is known in time that the caller may evict; raises what it is answered where it may not.
+
+        Only the bridge writes the record of callers: each caller in it has been checked.
+        """
+        request, requester = decision.request, review.requester(kind)
+        if request is not None and requester in callers_of(request.metadata.annotations):
+            return True
+        key = pod["metadata"]["uid"], requester
+        return key in self._making or await self._checks.result(key, lambda: check(kind), seconds)
 
     def _unchecked(
         self, review: EvictionReview, pod: Obj, key: tuple[str, str], error: Exception | None
@@ -250,7 +306,7 @@ class EvictionBridge:
                 manager = await self._manager.health(over, now)
                 return BridgeAnswer(refusal(terminating_message(over, now, manager=manager.line)))
             case Wait(replaced=old) if pod is not None:
-                return await self._make(review, pod, old, config, now)
+                return await self._make(review, pod, old, config)
             case _:
                 return BridgeAnswer()
 
@@ -260,16 +316,11 @@ class EvictionBridge:
         pod: Obj,
         old: EvictionRequest | None,
         config: BridgeConfig,
-        now: dt.datetime,
     ) -> BridgeAnswer:
         """Make the request, as long as the caller can wait; the rest of it goes on behind the answer."""
         dialect = config.dialect_for(pod)
         key = pod["metadata"]["uid"], review.requester(dialect.kind)
-        task = self._making.get(key)
-        if task is None:
-            task = asyncio.create_task(self._made(review, pod, old, config, now))
-            self._making[key] = task
-            task.add_done_callback(lambda done: self._forget(key, done))
+        task = self._making_of(review, pod, old, config)
         await asyncio.wait({task}, timeout=WRITE_SECONDS)
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, Conflict | AlreadyExists):
@@ -284,6 +335,18 @@ class EvictionBridge:
         names = dialect.registration(pod, config.allowed_interceptors).interceptors
         message = dialect.phrase(requested_message(review.namespace, review.name, names))
         return BridgeAnswer(refusal(message))
+
+    def _making_of(
+        self, review: EvictionReview, pod: Obj, old: EvictionRequest | None, config: BridgeConfig
+    ) -> asyncio.Task[None]:
+        """The task that makes the request, which goes on whoever waits for it."""
+        key = pod["metadata"]["uid"], review.requester(config.dialect_for(pod).kind)
+        task = self._making.get(key)
+        if task is None:
+            task = asyncio.create_task(self._made(review, pod, old, config, self._clock.now()))
+            self._making[key] = task
+            task.add_done_callback(lambda done: self._forget(key, done))
+        return task
 
     async def _made(
         self,
@@ -346,6 +409,12 @@ class EvictionBridge:
             return
         except (ApiError, TransportError) as error:
             _log.warning("no Event %s: %s", event["metadata"]["name"], error)
+
+
+def _kind(pod: Obj, decision: Wait, config: BridgeConfig) -> Kind:
+    """Of the request that the eviction waits for, or will."""
+    request = decision.request
+    return request.kind if request is not None else config.dialect_for(pod).kind
 
 
 def _is_replaceable(request: EvictionRequest) -> bool:
