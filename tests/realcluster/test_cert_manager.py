@@ -70,7 +70,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane
 @pytest_asyncio.fixture(loop_scope="module")
 async def mounted(plane: Plane, tmp_path: Path) -> Path:
     """The folder of a pod in which the certificate is."""
-    await until(lambda: ready(plane), 60.0)
+    await until(lambda: ready(plane))
     mount(await secret(plane), tmp_path)
     return tmp_path
 
@@ -118,14 +118,14 @@ async def test_a_renewed_certificate_is_taken_without_a_restart_and_without_a_ga
                 plane
             )
 
-        await until(renewed, 60.0)
+        await until(renewed)
         after = await secret(plane)
         assert after["data"]["tls.key"] != before["data"]["tls.key"]
         await until(lambda: _trusted(plane, after["data"]["ca.crt"]))
         # Kubelets take a minute to bring a changed Secret into pods.
         assert await plane.answered()
         mount(after, mounted)
-        await until(lambda: _serves(webhook.port, after), 60.0)
+        await until(lambda: _serves(webhook.port, after))
         await until(plane.answered)
         served.set()
         assert await asking == []
@@ -134,7 +134,7 @@ async def test_a_renewed_certificate_is_taken_without_a_restart_and_without_a_ga
 
 
 async def test_installing_again_changes_nothing(plane: Plane) -> None:
-    await until(lambda: ready(plane), 60.0)
+    await until(lambda: ready(plane))
     await until(lambda: _injected(plane))
     before = await bundles(plane)
     done = await asyncio.to_thread(vacate, *_install(plane.admin))
@@ -145,7 +145,7 @@ async def test_installing_again_changes_nothing(plane: Plane) -> None:
 
 async def test_uninstalling_leaves_no_key_behind(plane: Plane) -> None:
     """The last test here: cert-manager would make Secrets anew for as long as there are Certificates."""
-    await until(lambda: ready(plane), 60.0)
+    await until(lambda: ready(plane))
     done = await asyncio.to_thread(vacate, "uninstall", "--kubeconfig", str(plane.admin))
     assert done.returncode == 0, done.stderr
     for kind in (CERTIFICATES, ISSUERS, SECRETS):

@@ -104,8 +104,8 @@ class Busy:
             posting = threading.Thread(target=self._post_until, args=(hook.arrived,), daemon=True)
             posting.start()
             try:
-                until(hook.arrived.is_set, 60.0)
-                until(self._is_full, 60.0)
+                until(hook.arrived.is_set)
+                until(self._is_full)
                 yield
             finally:
                 hook.let_go.set()
@@ -165,10 +165,10 @@ def test_evictions_wait_for_a_seat(busy: Busy) -> None:
     with busy.taken():
         before = throttled(manager)
         assert [busy.ask(one) for one in pods] == [201] * COUNT
-        until(lambda: throttled(manager) >= before + 2, 60.0)
+        until(lambda: throttled(manager) >= before + 2)
         assert len(busy.admin.get(PODS).ok()["items"]) == COUNT
     uids = [one["metadata"]["uid"] for one in pods]
-    until(lambda: all(_complete(busy, uid) for uid in uids), 60.0)
+    until(lambda: all(_complete(busy, uid) for uid in uids))
     assert busy.admin.get(PODS).ok()["items"] == []
     assert manager.running
     _nothing_was_evicted_twice(busy, uids)
@@ -203,7 +203,7 @@ def _pauses_were_kept(busy: Busy) -> None:
     Other requests may be on their way when a refusal comes, and the clocks of a busy machine do not tell.
     Events come again after everything else, so their return is waited for.
     """
-    until(lambda: all(pauses for _, pauses in _pauses(busy)), 60.0)
+    until(lambda: all(pauses for _, pauses in _pauses(busy)))
     refused = _pauses(busy)
     assert refused
     for refusal, pauses in refused:
@@ -248,7 +248,7 @@ def test_reviews_wait_for_a_seat(busy: Busy) -> None:
     with busy.taken():
         before = throttled(webhook)
         asking.start()
-        until(lambda: throttled(webhook) > before, 60.0)
+        until(lambda: throttled(webhook) > before)
         assert codes == []
     asking.join(60)
     assert codes == [201]

@@ -180,7 +180,7 @@ async def until_phase(client: Client, wanted: str) -> str:
     async def reached() -> bool:
         return (await phase(client))[0] == wanted
 
-    await until(reached, 120)
+    await until(reached)
     return (await phase(client))[1]
 
 
@@ -229,8 +229,8 @@ async def test_two_controllers_fence_one_of_two_nodes(client: Client, machine: P
             rows = (await client.get(FENCINGPOLICIES, "rack"))["status"]["nodes"]
             return any("at most 1 may be" in row.get("message", "") for row in rows)
 
-        await until(one_is_fenced, 120)
-        await until(the_other_is_held, 120)
+        await until(one_is_fenced)
+        await until(the_other_is_held)
         assert not (await tainted(client) and await tainted(client, SECOND))
         # A call whose record was lost to the other controller's write is repeated, for the same node.
         switched = {line for line in (machine / "calls").read_text().splitlines() if line.startswith("off")}

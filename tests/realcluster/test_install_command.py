@@ -103,7 +103,7 @@ class Lab:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with open_lab("real", tmp_path_factory.mktemp("installs")) as kubeconfig:
         lab = Lab(kubeconfig)
-        until(lambda: len(lab.nodes()) == NODE_COUNT, 60.0)
+        until(lambda: len(lab.nodes()) == NODE_COUNT)
         yield lab
 
 
@@ -113,7 +113,7 @@ def lab(whole: Lab) -> Iterator[Lab]:
     yield whole
     done = whole.run("uninstall", "--crds")
     assert done.returncode == 0, done.stderr
-    until(lambda: whole.admin.get(NAMESPACE).code == 404, 60.0)
+    until(lambda: whole.admin.get(NAMESPACE).code == 404)
     assert whole.there(Settings(monitoring=Monitoring(dashboard=True))) == set()
 
 
@@ -123,7 +123,7 @@ def test_waiting(lab: Lab) -> None:
         not_ready_in_time(lab)
     interrupted(lab)
     command = lab.begin("install", "--wait")
-    until(lambda: _available(lab, "vacate-webhook") and _available(lab, "vacate-manager"), 60.0)
+    until(lambda: _available(lab, "vacate-webhook") and _available(lab, "vacate-manager"))
     assert command.poll() is None  # there is no authority yet
     lab.trust()
     out, err = command.communicate(timeout=60)
@@ -198,11 +198,11 @@ def test_killed_in_the_middle(lab: Lab) -> None:
     killed(lab.begin("uninstall", "--crds"), lambda: lab.admin.get(CONFIGURATIONS[0]).code == 404)
     done = lab.run("uninstall", "--crds")
     assert done.returncode == 0, done.stderr
-    until(lambda: lab.there(Settings()) == set(), 60.0)
+    until(lambda: lab.there(Settings()) == set())
 
 
 def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
-    until(when, 60.0)
+    until(when)
     assert command.poll() is None
     command.kill()
     command.communicate(timeout=60)

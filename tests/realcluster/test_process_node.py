@@ -119,8 +119,8 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
     assert shown.split() == ["laptop"] * 3
     until(lambda: len(running(cluster.folder, "http.server\x008080")) == 3)
     cluster.kubectl("delete", "deployment", "web")
-    until(lambda: not running(cluster.folder, "http.server\x008080"), 60)
-    until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 60)
+    until(lambda: not running(cluster.folder, "http.server\x008080"))
+    until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"))
 
 
 def test_logs_are_read_from_the_node(cluster: Cluster) -> None:
@@ -192,7 +192,7 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
             assert (shown, running(tmp_path, "# 100013")) == (uid, before)
             network.heal()
             cluster.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
-            until(lambda: running(tmp_path, "# 100013") not in ([], before), 60)
+            until(lambda: running(tmp_path, "# 100013") not in ([], before))
             after = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
             assert after.endswith("laptop")
             assert len(running(tmp_path, "# 100013")) == 1
@@ -200,7 +200,7 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
         finally:
             network.heal()
             cluster.kubectl("delete", "statefulset", "db", "beside", "--ignore-not-found")
-            until(lambda: not running(tmp_path, "# 100013") and not running(tmp_path, "# 100014"), 60)
+            until(lambda: not running(tmp_path, "# 100013") and not running(tmp_path, "# 100014"))
             remote.terminate()
             remote.wait(60)
             cluster.kubectl("delete", "node", "remote", "--wait=false")

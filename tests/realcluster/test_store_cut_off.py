@@ -120,7 +120,7 @@ async def _cut_off(client: Client, plane: ControlPlane) -> None:
         found = (await client.get(FENCINGPOLICIES, "rack")).get("status") or {}
         return bool(found.get("observedGeneration") == 1)
 
-    await until(looked_at, 60)
+    await until(looked_at)
     before = SystemClock().now()
     plane.freeze_store()
     try:
@@ -143,5 +143,5 @@ async def _cut_off(client: Client, plane: ControlPlane) -> None:
             return True
         return False
 
-    await until(changed, 60)
-    await until(all_is_well, 120)
+    await until(changed)
+    await until(all_is_well)

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from support.waiting import LIMIT
+
 Obj = dict[str, Any]
 Row = dict[str, str]
 _CELL = re.compile(r"\S+(?: \S+)*")
@@ -120,7 +122,7 @@ class Kubectl:
         )
         return Ran(f"kubectl {command}", done.returncode, done.stdout, done.stderr)
 
-    def until(self, command: str, shows: Callable[[Ran], object] = bool, seconds: float = 60.0) -> Ran:
+    def until(self, command: str, shows: Callable[[Ran], object] = bool, seconds: float = LIMIT) -> Ran:
         """The same again until it succeeds and shows something, which clusters bring about in their time."""
         ends = time.monotonic() + seconds
         while (ran := self(command)).code != 0 or not shows(ran):

@@ -46,7 +46,7 @@ def open_cluster(name: str, folder: Path) -> Iterator[Cluster]:
     opened = _embedded(folder / "dir") if name == EMBEDDED else open_lab(REAL, folder / "dir")
     with opened as kubeconfig:
         cluster = Cluster(kubeconfig, folder / "home", Https.from_kubeconfig(kubeconfig))
-        until(lambda: _ready_nodes(cluster.admin) == NODE_COUNT, 60.0)
+        until(lambda: _ready_nodes(cluster.admin) == NODE_COUNT)
         yield cluster
 
 

@@ -109,7 +109,7 @@ def restart_managers(real: RealCluster, *options: str) -> None:
     for one in real.managers:
         assert one.stop() == 0, one.output
     real.start_managers(*options)
-    until(real.leader, 60.0)
+    until(real.leader)
 
 
 async def lost_node(place: EvictionNamespace, name: str) -> Obj:

@@ -75,7 +75,7 @@ class Requested:
             other = await self.found(second)
             return other is None or "also requested by" in other.status.message
 
-        await self._place.until(held, f"{self.pod['metadata']['name']} is held", 120.0)
+        await self._place.until(held, f"{self.pod['metadata']['name']} is held")
 
     async def is_gone(self, second: Kind) -> bool:
         """Whether the pod is gone; an evacuator that has its turn now completes it."""
@@ -102,4 +102,4 @@ async def test_no_pod_is_evicted_while_an_interceptor_of_the_other_kind_is_at_wo
     both = sum(len(one.kinds) == 2 for one in asked)
     print(f"{both} of {PODS} pods were requested by both kinds")
     await asyncio.gather(*(one.report(first, activeInterceptorCompleted=True) for one in intercepted))
-    await asyncio.gather(*(place.until(partial(one.is_gone, second), "it is gone", 120.0) for one in asked))
+    await asyncio.gather(*(place.until(partial(one.is_gone, second), "it is gone") for one in asked))

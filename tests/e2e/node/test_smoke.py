@@ -87,7 +87,7 @@ def test_the_leader_dies_in_the_middle(place: NodeCluster) -> None:
     place.kill_container(name)
 
     place.gone(place.shop, "pod db-2")
-    until(lambda: place.leader() not in ("", before), 90.0)
+    until(lambda: place.leader() not in ("", before))
     assert place.shop("logs backup").out.count("db-2: 4 of 4") == 1
     assert place.evictions("db-2") == [201]
     place.system.until(
@@ -129,7 +129,7 @@ def _leaving(place: NodeCluster, names: set[str]) -> bool:
 
 def test_a_budget_is_kept_until_another_is_ready(place: NodeCluster) -> None:
     place.vacate("evict", "db-1", "--namespace", "shop").ok()
-    until(lambda: 429 in place.evictions("db-1"), 90.0)
+    until(lambda: 429 in place.evictions("db-1"))
     assert place.shop("get pods -o name -l app=db").lines() == ["pod/db-1"]
     place.shop("create -f -", database("db-3")).ok()
     place.gone(place.shop, "pod db-1")

@@ -94,14 +94,14 @@ def app(name: str, image: str = "") -> dict[str, Any]:
 
 def wait_wrapped(stage: Kubectl) -> None:
     """The webhook fails open: it must be reached before there are pods, and pods are ready before that."""
-    until(lambda: "vacate-prestop" in stage("create --dry-run=server -o json -f -", app("probe")).out, 60.0)
+    until(lambda: "vacate-prestop" in stage("create --dry-run=server -o json -f -", app("probe")).out)
 
 
 def create(stage: Kubectl, *pods: dict[str, Any]) -> None:
     stage("create -f -", list(pods)).ok()
     for one in pods:
         name = one["metadata"]["name"]
-        stage.until(f"wait --for=condition=Ready --timeout=20s pod/{name}", seconds=120.0)
+        stage.until(f"wait --for=condition=Ready --timeout=20s pod/{name}")
 
 
 def heard(stage: Kubectl, name: str) -> dict[str, str]:
@@ -114,7 +114,7 @@ def heard(stage: Kubectl, name: str) -> dict[str, str]:
         found.update({key: value.get("message", "") for key, value in over.items() if value})
         return bool(over) and all(over.values())
 
-    until(ended, 90.0)
+    until(ended)
     stage(f"patch pod {name} --type=merge -p '{json.dumps({'metadata': {'finalizers': None}})}'").ok()
     return found
 
@@ -141,15 +141,15 @@ def test_the_hook_runs_while_nobody_answers(place: NodeCluster, stage: Kubectl) 
     create(stage, app("alone"))
     reason = {"metadata": {"annotations": {"vacate.dev/termination-reason": "by hand"}}}
     stage(f"patch pod alone --type=merge -p '{json.dumps(reason)}'").ok()
-    stage.until(f"exec alone -- cat {FILE}", lambda ran: ran.out == "by hand", 60.0)
+    stage.until(f"exec alone -- cat {FILE}", lambda ran: ran.out == "by hand")
     place.system("scale deployment vacate-webhook --replicas=0").ok()
     try:
-        until(lambda: not place.pods("app.kubernetes.io/component=webhook"), 90.0)
+        until(lambda: not place.pods("app.kubernetes.io/component=webhook"))
         stage("delete pod alone --wait=false").ok()
         assert heard(stage, "alone")["main"] == "by hand|by hand|by hand"
     finally:
         place.system("scale deployment vacate-webhook --replicas=2").ok()
-        place.system.until("rollout status deployment/vacate-webhook --timeout=20s", seconds=120.0)
+        place.system.until("rollout status deployment/vacate-webhook --timeout=20s")
         wait_wrapped(stage)
 
 

@@ -42,7 +42,7 @@ def test_the_agent_may_touch_nothing_but_its_own_node(place: NodeCluster, tmp_pa
     config.write_text(yaml.safe_dump({**document, SHUTDOWN_FIELD: bucket_entries(BUCKETS)}))
     options = ("--shutdown-agent", "--shutdown-config", str(config), "--wait", "3m")
     place.vacate("install", "--image", place.image, *options).ok()
-    until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("status") == "True", 60)
+    until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("status") == "True")
     assert condition(place, "vacate.dev/GracefulShutdown")["reason"] == "Agent"
     assert lock_holders() == {"Vacate"}
     agents = place.system.within(AGENTS)
@@ -91,9 +91,9 @@ def test_a_power_off_ends_the_pods_in_order(place: NodeCluster) -> None:
     place.shop("create -f -", made).ok()
     place.ready("pod/low", "pod/high", "pod/top")
     with followed(place, "low", "high", "top") as following:
-        until(lambda: all("on" in place.shop(f"logs {name}").ok() for name in following), 60)
+        until(lambda: all("on" in place.shop(f"logs {name}").ok() for name in following))
         logind("call", "PowerOff", "b", "false")
-        until(lambda: condition(place, "GracefulNodeShutdownInProgress").get("status") == "True", 60)
+        until(lambda: condition(place, "GracefulNodeShutdownInProgress").get("status") == "True")
         assert "vacate.dev/shutdown" in [one["key"] for one in node_of(place)["spec"]["taints"]]
         assert f"node/{NODE} is shutting down" in place.vacate("status").err
         low, high, top = (read_signals(following[name]) for name in ("low", "high", "top"))
@@ -101,6 +101,6 @@ def test_a_power_off_ends_the_pods_in_order(place: NodeCluster) -> None:
     assert "end" not in high  # its bucket overran, and the kubelet killed it
     assert high["term"] < top["term"] < top["end"]
     assert top["term"] - high["term"] < GRACE  # nobody waited for all of its own time
-    until(is_off, 60)
+    until(is_off)
     # The bucket of the one that overran was over before the kubelet had removed it.
-    until(lambda: place.shop("get pods -o name -l 'app in (low, high, top)'").lines() == [], 60)
+    until(lambda: place.shop("get pods -o name -l 'app in (low, high, top)'").lines() == [])

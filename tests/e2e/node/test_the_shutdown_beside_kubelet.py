@@ -34,7 +34,7 @@ GRACEFUL = "vacate.dev/GracefulShutdown"
 
 def message(place: NodeCluster, reason: str) -> str:
     """What the Node says of the agent, once it gives this reason."""
-    found = until(lambda: (one := condition(place, GRACEFUL)).get("reason") == reason and one["message"], 120)
+    found = until(lambda: (one := condition(place, GRACEFUL)).get("reason") == reason and one["message"])
     assert isinstance(found, str)
     return found
 
@@ -46,7 +46,7 @@ def test_a_combination_that_would_race_is_refused(place: NodeCluster) -> None:
     assert "in the buckets 0: 20s, 2000000000: 10s, and none is below" in message(place, "WouldRace")
     assert lock_holders() == {"kubelet"}
     configure_kubelet({LOWEST_PRIORITY: 60, 0: 15, 1000: 15})
-    until(lambda: "is not in the kubelet's lowest bucket" in message(place, "WouldRace"), 120)
+    until(lambda: "is not in the kubelet's lowest bucket" in message(place, "WouldRace"))
     assert lock_holders() == {"kubelet"}
 
 
@@ -63,13 +63,13 @@ def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodeCluster)
     place.shop("create -f -", [db, live("low", 500, 1), live("high", 1000, 1)]).ok()
     place.ready("pod/db", "pod/low", "pod/high")
     with followed(place, "db", "low", "high") as following:
-        until(lambda: all("on" in place.shop(f"logs {name}").ok() for name in following), 60)
+        until(lambda: all("on" in place.shop(f"logs {name}").ok() for name in following))
         logind("call", "PowerOff", "b", "false")
         # The kubelet has heard of it, and waits for the agent, which waits for the interceptor.
-        until(lambda: "shutting down" in condition(place, "Ready").get("message", ""), 60)
+        until(lambda: "shutting down" in condition(place, "Ready").get("message", ""))
         uid = place.shop("get pod db -o jsonpath={.metadata.uid}").ok()
         whose_turn = f"get evictionrequest {uid} -o jsonpath={{.status.activeInterceptorName}}"
-        place.shop.until(whose_turn, lambda ran: ran.out == HELD, 60)
+        place.shop.until(whose_turn, lambda ran: ran.out == HELD)
         shown = place.vacate("explain", "pod/db", "--namespace", "shop").ok()
         assert "shutting down" in shown, shown
         completed = uptime()
@@ -78,4 +78,4 @@ def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodeCluster)
         ends = {name: read_signals(one) for name, one in following.items()}
     assert all(completed <= one["term"] for one in ends.values()), (completed, ends)
     assert ends["low"]["end"] <= ends["high"]["term"], ends  # in the kubelet's own order
-    until(is_off, 60)
+    until(is_off)

@@ -57,7 +57,7 @@ def test_an_outage_is_reported_on_a_terminal_in_a_pipe_and_as_an_event(tmp_path:
         running.kill()
         until(lambda: all(LOST in one.text for one in everywhere))
     with running_cluster(folder, "--nodes", "2", *FAST_PODS, port=port):
-        until(lambda: all(BACK in one.text for one in everywhere), 120.0)
+        until(lambda: all(BACK in one.text for one in everywhere))
         for one in everywhere:
             one.join(60.0)
     for one in everywhere:

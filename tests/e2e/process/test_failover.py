@@ -39,9 +39,9 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcess]:
 def managers(cluster: ClusterProcess) -> Iterator[tuple[ManagerProcess, ManagerProcess]]:
     """The one that leads, and one that is ready to."""
     with managing(cluster.kubeconfig, *TIMINGS) as leader:
-        until(lambda: leads(leader), 60)
+        until(lambda: leads(leader))
         with managing(cluster.kubeconfig, *TIMINGS) as other:
-            until(lambda: other.get("/readyz") == (200, "ok"), 60)
+            until(lambda: other.get("/readyz") == (200, "ok"))
             yield leader, other
 
 
@@ -120,8 +120,8 @@ def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_and_ends(
     leader.process.send_signal(signal.SIGSTOP)
     finish(admin, slow)  # it will read of all this when it goes on, and know what would be next
     plain = asked(admin, "plain")
-    until(lambda: leads(other), 60)
-    until(lambda: active(admin, slow) == SECOND and complete(admin, plain), 60)
+    until(lambda: leads(other))
+    until(lambda: active(admin, slow) == SECOND and complete(admin, plain))
     before = found(admin, slow)
 
     leader.process.send_signal(signal.SIGCONT)
@@ -132,7 +132,7 @@ def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_and_ends(
     assert leads(other)
 
     finish(admin, slow)
-    until(lambda: complete(admin, slow), 60)
+    until(lambda: complete(admin, slow))
     assert turns(admin, slow) == [f"{FIRST} completed", f"{SECOND} completed"]
     assert answers(admin, "pods/eviction") == {"201": 2}
     assert "409" not in answers(admin, "evictionrequests/status"), "a late write was sent, even if in vain"
@@ -145,16 +145,16 @@ def test_a_leader_that_is_killed_in_the_middle_is_replaced(
     admin = cluster.https()
     leader, other = managers
     names = [asked(admin, f"p{number}", FIRST, SECOND) for number in range(SEVERAL)]
-    until(lambda: all(active(admin, name) for name in names), 60)
+    until(lambda: all(active(admin, name) for name in names))
     for number, name in enumerate(names):
         finish(admin, name)
         if number == SEVERAL // 2:
             leader.process.kill()
-    until(lambda: leads(other), 60)
-    until(lambda: all(active(admin, name) == SECOND for name in names), 60)
+    until(lambda: leads(other))
+    until(lambda: all(active(admin, name) == SECOND for name in names))
     for name in names:
         finish(admin, name)
-    until(lambda: all(complete(admin, name) for name in names), 60)
+    until(lambda: all(complete(admin, name) for name in names))
     expected = [f"{FIRST} completed", f"{SECOND} completed"]
     assert [turns(admin, name) for name in names] == [expected] * SEVERAL
     assert answers(admin, "pods/eviction") == {"201": SEVERAL}

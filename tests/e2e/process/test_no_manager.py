@@ -37,7 +37,7 @@ class Running:
 
 
 def wait_for(one: Running, condition: Callable[[Running], bool]) -> bool:
-    return until(lambda: condition(one), 60)
+    return until(lambda: condition(one))
 
 
 @pytest.fixture
@@ -66,10 +66,10 @@ def test_without_a_manager_each_command_says_so_and_a_manager_ends_the_drain(clu
     follows = Running(lab.start("drain", "--follow", "drain-node-1"))
     until(lambda: ABSENT in follows.text)
     with managing(cluster.kubeconfig):
-        until(lambda: follows.process.poll() == 0, 60)
+        until(lambda: follows.process.poll() == 0)
         assert "node/node-1 drained" in follows.text
         assert "manager" not in lab.vacate("status").err
-    until(lambda: "No manager works" in lab.vacate("status").err, 60)
+    until(lambda: "No manager works" in lab.vacate("status").err)
     freed = lab.vacate("uncordon", "node-1")
     assert "node/node-1 is uncordoned by the controller" in freed.out
     going = lab.vacate("drain", "--follow", "drain-node-1")
@@ -94,8 +94,8 @@ def test_a_manager_killed_in_the_middle_is_missed_everywhere_until_another_works
             ),
             "status": Running(lab.start("status", "held", "-w")),
         }
-        until(lambda: "Draining" in commands["drain"].text and HOOK in commands["evict"].text, 60)
-        until(lambda: HOOK in commands["status"].text, 60)
+        until(lambda: "Draining" in commands["drain"].text and HOOK in commands["evict"].text)
+        until(lambda: HOOK in commands["status"].text)
         assert STOPPED not in "".join(one.text for one in commands.values())
         manager.process.kill()
         for name, one in commands.items():

@@ -105,7 +105,7 @@ def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> No
                 return connection.getpeercert(binary_form=True)
 
         wanted = ssl.PEM_cert_to_DER_cert(pair.certificate_pem.decode())
-        until(lambda: shown() == wanted, 60.0)
+        until(lambda: shown() == wanted)
         assert webhook.stop(signal.SIGINT) == 0
 
 

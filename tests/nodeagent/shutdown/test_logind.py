@@ -70,7 +70,7 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         until(lambda: node.node_ready()[0] == "True")
         until(lambda: node.agent_log.count("registered a shutdown inhibitor") == 2)
         node.let_end("low")
-        until(lambda: "end" in node.signals("low"), 60)
+        until(lambda: "end" in node.signals("low"))
         assert ended(node, "low")["status"]["phase"] == "Succeeded"
         assert "term" not in node.signals("high")
         assert node.machine.up
@@ -86,9 +86,9 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
         node.run_pod("low", 0)
         node.run_pod("high", 1000, takes=None, grace=120)
         node.machine.run("systemctl", "restart", "systemd-logind")
-        until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+        until(lambda: node.machine.inhibitors() == ["Vacate"])
         node.machine.power_off()
-        until(lambda: "term" in node.signals("high"), 60)
+        until(lambda: "term" in node.signals("high"))
         assert node.signals("low")["end"] <= node.signals("high")["term"]
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: "the shutdown was cancelled" in node.agent_log)
@@ -96,7 +96,7 @@ def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: 
         assert node.machine.up
         node.let_end("high")
         node.run_pod("next", 0)
-        until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+        until(lambda: node.machine.inhibitors() == ["Vacate"])
         node.machine.power_off()
         off_at(node.machine)
         assert "end" in node.signals("next")
@@ -110,13 +110,13 @@ def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
         node.run_pod("low", 0, takes=5.0)
         node.run_pod("high", 1000, takes=5.0)
         node.machine.power_off()
-        until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"), 60)
+        until(lambda: "term" in node.signals("low" if stage == "first bucket" else "high"))
         node.machine.run("systemctl", "restart", "dbus", check=False)
-        until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
-        until(lambda: not node.machine.up or node.node_ready()[0] == "True", 60)
+        until(lambda: "the connection to the system bus ended" in node.agent_log)
+        until(lambda: not node.machine.up or node.node_ready()[0] == "True")
         if node.machine.up:
             node.machine.wait_up()
-            until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+            until(lambda: node.machine.inhibitors() == ["Vacate"])
             node.machine.power_off()
         off_at(node.machine)
         assert node.signals("low")["end"] <= node.signals("high")["term"] < node.signals("high")["end"]
@@ -130,8 +130,8 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
         until(lambda: "term" in node.signals("web"))
         node.machine.run("systemctl", "mask", "--runtime", "poweroff.target")
         node.let_end("web")
-        until(lambda: "every bucket had its turn" in node.agent_log, 60)
-        until(lambda: "the shutdown was cancelled" in node.agent_log, 60)
+        until(lambda: "every bucket had its turn" in node.agent_log)
+        until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")
         until(lambda: node.machine.inhibitors() == ["Vacate"])
         node.run_pod("next", 0)
@@ -154,7 +154,7 @@ def test_an_agent_killed_or_stopped_at_any_stage_goes_on_where_it_was(tmp_path: 
             until(lambda: time.monotonic() - since > 2.0)  # longer than an agent can be busy unnoticed
         else:
             node.machine.power_off()
-            until(lambda: node.hooks("low") if stage.endswith("hook") else "term" in node.signals("high"), 60)
+            until(lambda: node.hooks("low") if stage.endswith("hook") else "term" in node.signals("high"))
             end()
         assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
         if stopped:
@@ -180,7 +180,7 @@ def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
             "PrepareForShutdown", "b", "true", check=False,
         )  # fmt: skip
         node.machine.run("systemctl", "restart", "dbus", check=False)
-        until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
+        until(lambda: "the connection to the system bus ended" in node.agent_log)
         node.machine.wait_up()
         assert "term" not in node.signals("web")
         until(lambda: node.machine.inhibitors() == ["Vacate"])
@@ -197,7 +197,7 @@ def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) ->
         node.run_pod("high", 1000)
         node.cluster.kill()
         node.machine.power_off()
-        until(lambda: "term" in node.signals("low"), 60)
+        until(lambda: "term" in node.signals("low"))
         node.kill()
         node.start()
         off_at(node.machine)
@@ -253,7 +253,7 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
         assert [one["name"] for one in request["spec"]["requesters"]] == ["laptop.shutdown.vacate.dev"]
         until(lambda: "vacate.dev/shutdown-deadline" in request_annotations(node, "unprepared"))
         assert node.request_of("prepared") is None
-        until(lambda: "term" in node.signals("unprepared"), 60)
+        until(lambda: "term" in node.signals("unprepared"))
         assert node.signals("unprepared")["term"] - began >= 18.0  # ended when its own time began
         until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
         begun = time.time()

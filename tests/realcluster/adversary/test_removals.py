@@ -109,11 +109,11 @@ def _check(site: Site, policy: str, cases: list[Case]) -> None:
 
     Where the webhook is not asked, some of the cases hold in no way: the others are looked at.
     """
-    held = until(lambda: [case for case in cases if not _fails(case, site)], 20.0)
+    held = until(lambda: [case for case in cases if not _fails(case, site)])
     with site.without(BINDINGS, policy):
-        failed = until(lambda: next((case for case in held if _fails(case, site)), None), 20.0)
+        failed = until(lambda: next((case for case in held if _fails(case, site)), None))
     assert failed is not None
-    until(lambda: not _fails(failed, site), 20.0)
+    until(lambda: not _fails(failed, site))
 
 
 def _fails(case: Case, site: Site) -> bool:

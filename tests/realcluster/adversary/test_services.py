@@ -156,7 +156,7 @@ def _turns(site: Site) -> dict[str, Obj]:
         conditions = [json.dumps(one.get("status", {}).get("conditions")) for one in now.values()]
         return now if all(f"{HOOKS_INTERCEPTOR}/" in one for one in conditions) else None
 
-    found = until(ended, 90.0)
+    found = until(ended)
     assert found is not None
     return found
 

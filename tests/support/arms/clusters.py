@@ -15,6 +15,7 @@ from hack.kubelab.obtain import ASSETS
 from hack.kubelab.up import start_nodes
 
 from support.processes.cluster import FAST_PODS, running_cluster
+from support.waiting import LIMIT
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
@@ -26,7 +27,7 @@ from vacate.errors import NotFound
 
 LABS = ("embedded", "real")
 NODE_COUNT = 3
-TIMEOUT = 60.0
+TIMEOUT = LIMIT
 Look = Callable[[], Awaitable[bool]]
 
 

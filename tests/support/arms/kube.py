@@ -16,6 +16,7 @@ from typing import Any
 from support.arms import objects as make
 from support.arms.arm import ADMIN, JSON, MERGE_PATCH, Answer, As, Obj, Query
 from support.arms.transport import Compact, TransportArm
+from support.waiting import LIMIT
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -37,7 +38,7 @@ REAL = "kube"
 ALONE = "kube-alone"
 """The arm whose control plane nobody else uses."""
 _RBAC = "/apis/rbac.authorization.k8s.io/"
-_TIMEOUT = 60.0
+_TIMEOUT = LIMIT
 
 
 class KubeArm(TransportArm):

@@ -89,7 +89,7 @@ def open_cluster(sort: str, folder: Path) -> Iterator[EvictionCluster]:
     )
     with opened as cluster:
         admin = Https.from_kubeconfig(cluster.kubeconfig)
-        until(lambda: sum(map(is_ready, admin.get("/api/v1/nodes").ok()["items"])) == NODE_COUNT, 60.0)
+        until(lambda: sum(map(is_ready, admin.get("/api/v1/nodes").ok()["items"])) == NODE_COUNT)
         yield cluster
 
 

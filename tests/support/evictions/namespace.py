@@ -13,6 +13,7 @@ from support.evictions.clusters import EvictionCluster
 from support.processes.cluster import environment
 from support.processes.commands import Ended
 from support.realcluster.evictions import DAEMON_SETS, daemon_set
+from support.waiting import LIMIT
 from vacate.api.kinds import EVENTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
@@ -33,7 +34,7 @@ from vacate.eviction.registration import PREFIXES
 from vacate.sdk import Interceptor, Requester, TurnResult, serve_interceptors
 from vacate.sdk.results import history_of
 
-TIMEOUT = 60.0
+TIMEOUT = LIMIT
 KEEPS = "example.com/kept-to-be-read"
 """A finalizer that no controller takes away."""
 T = TypeVar("T")

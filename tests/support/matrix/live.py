@@ -22,7 +22,7 @@ from vacate.errors import ApiError, NotFound
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
-BUSY_SECONDS = 60.0
+BUSY_SECONDS = 150.0
 """What a busy machine may take longer."""
 _GROUP = "admissionregistration.k8s.io"
 _POLICIES = Kind(

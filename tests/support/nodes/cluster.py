@@ -15,12 +15,12 @@ from hack.nodelab.inside import AUDIT, IMAGE, KUBECONFIG
 from support.kubectl import Kubectl, Ran
 from support.nodes.objects import budget, interceptor, namespace
 from support.realcluster.audit import Call, calls
-from support.waiting import until
+from support.waiting import LIMIT, until
 
 HOME = "vacate-system"
 SHOP = "shop"
 ACCOUNT = "system:serviceaccount"
-_TIMEOUT = 90.0
+_TIMEOUT = LIMIT
 
 
 class NodeCluster:

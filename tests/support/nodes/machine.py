@@ -60,9 +60,9 @@ def boot() -> None:
         return
     (old,) = _processes(_ELOGIND)
     os.kill(old, signal.SIGKILL)  # the laboratory starts it again
-    until(lambda: _replaced(_ELOGIND, old), 60)
+    until(lambda: _replaced(_ELOGIND, old))
     (Path(os.environ[BUS]) / OFF).unlink()
-    until(_answers, 60)
+    until(_answers)
 
 
 def _answers() -> bool:
@@ -82,8 +82,8 @@ def configure_kubelet(buckets: dict[int, int]) -> None:
         document[SHUTDOWN_FIELD] = bucket_entries(buckets)
     file.write_text(json.dumps(document))
     os.kill(number, signal.SIGTERM)
-    until(lambda: _replaced(_KUBELET, number), 60)
-    until(lambda: ("kubelet" in lock_holders()) == bool(buckets), 60)
+    until(lambda: _replaced(_KUBELET, number))
+    until(lambda: ("kubelet" in lock_holders()) == bool(buckets))
 
 
 def bucket_entries(buckets: dict[int, int]) -> list[dict[str, int]]:
@@ -138,7 +138,7 @@ def create_priority_classes(place: NodeCluster, *values: int) -> None:
         if place.system(f"get priorityclass value-{value}").code:
             place.system(f"create priorityclass value-{value} --value={value}").ok()
     pods = [live(f"value-{value}", value, 1) for value in values]
-    until(lambda: place.shop("create --dry-run=server -f -", pods).code == 0, 60)
+    until(lambda: place.shop("create --dry-run=server -f -", pods).code == 0)
 
 
 @contextlib.contextmanager

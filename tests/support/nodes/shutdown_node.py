@@ -127,7 +127,7 @@ class ShutdownNode(NodeProcess):
             more["container"] = {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", command]}}}}
         made = self.create(name, script, **spec, **more)
         self.uids[name] = made["metadata"]["uid"]
-        until(lambda: "on" in self.signals(name), 60)
+        until(lambda: "on" in self.signals(name))
 
     def let_end(self, name: str) -> None:
         """Let a pod end that was started for it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hack.kubelab.children import end_group, start_child
 
-from support.waiting import until
+from support.waiting import LIMIT, until
 
 
 class Program:
@@ -48,7 +48,7 @@ class Program:
             self._child = start_child(command, stdout=out, env=self._env)
         return self
 
-    def wait_for(self, pattern: str, seconds: float = 60.0) -> str:
+    def wait_for(self, pattern: str, seconds: float = LIMIT) -> str:
         """The first group of what it prints, once it does; fails when it has ended before."""
 
         def found() -> re.Match[str] | None:
@@ -60,7 +60,7 @@ class Program:
         assert match is not None
         return match[match.re.groups]
 
-    def stop(self, seconds: float = 60.0) -> int:
+    def stop(self, seconds: float = LIMIT) -> int:
         """Ask it to end, and its exit code."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from support.processes.cluster import environment
-from support.waiting import until
+from support.waiting import LIMIT, until
 
 _HEALTH = re.compile(r"health and metrics on (http://127\.0\.0\.1:\d+)")
 
@@ -52,7 +52,7 @@ class VacateProcess:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = LIMIT) -> int:
         """Its exit code, once it has ended."""
         code = self.process.wait(seconds)
         self._reader.join(seconds)

@@ -12,6 +12,7 @@ from pathlib import Path
 from support.arms import objects as make
 from support.arms.arm import Obj
 from support.arms.kube import KUBECONFIG, KubeArm
+from support.waiting import LIMIT
 from vacate.api.kinds import CLUSTERROLEBINDINGS, Kind
 from vacate.api.objectnames import REQUESTER
 from vacate.crds.definition import defined_kind, definition_for
@@ -79,7 +80,7 @@ def asking(user: str) -> list[Obj]:
     return [*roles, {**identity, **binding}]
 
 
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = LIMIT) -> None:
     """Wait for what a server does not announce."""
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110 - the server does not announce it

@@ -101,7 +101,7 @@ class RealCluster:
         self.start_webhook(*options)
         self.start_managers(*options)
         if lead:
-            until(self.leader, 60.0)
+            until(self.leader)
 
     def start_managers(self, *options: str) -> None:
         """Those that do not run; from then on they end in good order when they are stopped."""
@@ -113,10 +113,10 @@ class RealCluster:
         """Start it and wait until it takes reviews and API servers trust it."""
         if not self.certificates.running:
             self.certificates.start()
-        until((self._tls / "tls.crt").exists, 60.0)
+        until((self._tls / "tls.crt").exists)
         self.webhook.start(*options)
         self.webhook.wait_for("taking reviews")
-        until(self._trusted, 60.0)
+        until(self._trusted)
 
     def leader(self) -> Program | None:
         """The manager that holds the lease, if one does."""

@@ -15,9 +15,9 @@ from hack.kubelab.obtain import ASSETS
 from support.https import Https
 from support.realcluster.definitions import DEFINITIONS
 from support.realcluster.peers import peer
-from support.waiting import until
+from support.waiting import LIMIT, until
 
-_TIMEOUT = 60.0
+_TIMEOUT = LIMIT
 
 
 @contextmanager

@@ -24,13 +24,13 @@ from hack.kubelab.ports import reserve_port
 
 from support.https import Https, Obj
 from support.realcluster.kube_peers import running_peer
-from support.waiting import until
+from support.waiting import LIMIT, until
 from vacate.api.objectnames import METRICS_PORT
 
 API = "monitoring.coreos.com/v1"
 NAME = "all"
 _OFTEN = "2s"
-_TIMEOUT = 60.0
+_TIMEOUT = LIMIT
 _OF_THE_POD = {"SHARD": "0", "POD_NAME": f"prometheus-{NAME}-0"}  # which the operator's reloader fills in
 
 

@@ -108,7 +108,7 @@ def until_granted(admin: Https, user: str, rules: Iterable[Obj], namespace: str 
     attributes = {"group": right.group, "resource": resource, "subresource": subresource}
     attributes |= {"verb": right.verb, "name": right.name, "namespace": namespace}
     review = {"spec": {"user": user, "resourceAttributes": attributes}}
-    until(lambda: admin.create(SUBJECTACCESSREVIEWS.collection_path(), review)["status"]["allowed"], 60.0)
+    until(lambda: admin.create(SUBJECTACCESSREVIEWS.collection_path(), review)["status"]["allowed"])
 
 
 def done_by(real: RealCluster, user: str) -> list[Call]:

@@ -70,7 +70,7 @@ async def test_a_node_full_of_pods_asked_for_at_once_waits_without_a_gap(
         made = await place.requests()
         return sorted(one.metadata.name for one in made) == sorted(pod["metadata"]["uid"] for pod in pods)
 
-    await place.until(all_made, "every pod has its request", seconds=180)
+    await place.until(all_made, "every pod has its request")
     for pod in pods:
         await place.stays(pod)
     written = [

@@ -68,7 +68,7 @@ def test_upgrade_and_removal(plane: ControlPlane) -> None:
 def with_old_requests(admin: Https) -> dict[str, Obj]:
     """Requests under the old definition: one to go on with, one that nobody admitted, one that is over."""
     admin.create(DEFINITIONS, yaml.safe_load(OLD.read_text()))
-    until(lambda: admin.get(REQUESTS).code == 200, 60.0)
+    until(lambda: admin.get(REQUESTS).code == 200)
     for name, stamp in (("goes-on", "true"), ("unadmitted", ""), ("over", "true")):
         made = admin.create(PODS, pod(name, schedulerName="nobody"))
         meta: Obj = {"name": made["metadata"]["uid"], "labels": {"app": name}}
@@ -94,7 +94,7 @@ def cancelled() -> Obj:
 
 def requests(admin: Https) -> dict[str, Obj]:
     """All requests by the names of their pods, but for who wrote which field."""
-    until(lambda: admin.get(REQUESTS).code != 429, 60.0)  # while it takes over a new definition
+    until(lambda: admin.get(REQUESTS).code != 429)  # while it takes over a new definition
     found = {one["metadata"]["labels"]["app"]: one for one in admin.get(REQUESTS).ok()["items"]}
     for one in found.values():
         one["metadata"].pop("managedFields", None)
@@ -103,8 +103,8 @@ def requests(admin: Https) -> dict[str, Obj]:
 
 def the_old_ones_are_attended_to(admin: Https, cluster: RealCluster) -> None:
     cluster.start()
-    until(lambda: condition(requests(admin)["goes-on"], "Complete") == "True", 60.0)
-    until(lambda: condition(requests(admin)["unadmitted"], "Admitted") == "False", 60.0)
+    until(lambda: condition(requests(admin)["goes-on"], "Complete") == "True")
+    until(lambda: condition(requests(admin)["unadmitted"], "Admitted") == "False")
     assert admin.get(f"{PODS}/goes-on").code == 404
     for spared in ("unadmitted", "over"):
         assert "deletionTimestamp" not in admin.get(f"{PODS}/{spared}").ok()["metadata"]
@@ -120,7 +120,7 @@ def condition(request: Obj, kind: str) -> str:
 def uninstalled(admin: Https, plane: ControlPlane, expected: dict[str, Obj]) -> None:
     """No object is lost, nothing of Vacate is left, and nothing is refused for its absence."""
     assert "kept, with 3 EvictionRequests" in removed(plane)
-    until(lambda: left_behind(admin) == [], 60.0)
+    until(lambda: left_behind(admin) == [])
     assert requests(admin) == expected
     name = expected["over"]["metadata"]["name"]
     admin.patch(f"{REQUESTS}/{name}", {"metadata": {"annotations": {"seen": "yes"}}})

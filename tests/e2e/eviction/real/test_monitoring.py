@@ -27,7 +27,7 @@ from support.realcluster.prometheus import (
     selector_of,
 )
 from support.realcluster.promtool import check_metrics
-from support.waiting import until
+from support.waiting import LIMIT, until
 from vacate.api.kinds import FENCINGPOLICIES
 from vacate.api.objectnames import MANAGER, WEBHOOK
 from vacate.api.objects import Obj
@@ -52,7 +52,7 @@ INTERCEPTOR, REQUESTER = "slow.example.com", "watched.example.com"
 _METRICS = r"health and metrics on http://127\.0\.0\.1:(\d+)"
 _LABEL = re.compile(r"\{\{ ?(?:\$labels\.)?(\w+) ?\}\}")
 _ROW = re.compile(r"^\| (?P<names>`[^|]*`) \|(?:(?P<labels>[^|]*)\|)? [^|]+ \|$", re.MULTILINE)
-_TIMEOUT = 60.0
+_TIMEOUT = LIMIT
 
 
 def ports(real: RealCluster) -> dict[str, int]:
