@@ -52,7 +52,7 @@ def holding(
 def selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
     """Whether the budget is about a pod with these labels; a selector that cannot be read selects none."""
     try:
-        return selector_of(budget.spec.selector).matches(dict(labels))
+        return selector_of(budget.spec.selector).matches(labels)
     except ApiError:
         return False
 

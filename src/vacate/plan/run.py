@@ -115,6 +115,10 @@ class _Drain:
             controllers=[one for one in CONTROLLERS if one.component not in _LEFT_OUT],
             evictions=[one for one in PRODUCT_CONTROLLERS if one.component not in _LEFT_OUT],
             retention=Retention(),
+            # Of what lasts minutes, milliseconds change nothing; each would be a step of its own to simulate.
+            latency=(0.0, 0.0),
+            disk=(0.0, 0.0),
+            event_buffer=0,
         )
         self._world = World(sim, settings)
         for record in records_of(loaded.objects, snapshot.taken):

@@ -43,13 +43,22 @@ class EventRecorder:
     name = "event recorder"
 
     def __init__(
-        self, client: Client, clock: Clock, entropy: Entropy, *, component: str, host: str = ""
+        self,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        *,
+        component: str,
+        host: str = "",
+        buffer: int = BUFFER,
     ) -> None:
+        """Notes beyond the buffer are dropped: with a buffer of 0 nothing is written."""
         self._client = client
         self._clock = clock
         self._entropy = entropy
+        self._buffer = buffer
         self._correlator = Correlator(component, host, entropy)
-        # Not yet written, oldest first, at most BUFFER; each with what both clocks showed.
+        # Not yet written, oldest first, at most the buffer; each with what both clocks showed.
         self._notes: deque[tuple[EventNote, dt.datetime, float]] = deque()
         self._more = asyncio.Event()  # set exactly while there are notes
         self._settled = asyncio.Event()  # set while nothing is to be written, or nobody is there to take it
@@ -68,7 +77,7 @@ class EventRecorder:
 
     def record(self, note: EventNote) -> None:
         """Write the note down soon, or drop it under pressure."""
-        if len(self._notes) >= BUFFER:
+        if len(self._notes) >= self._buffer:
             self._dropped += 1
             return
         self._notes.append((note, self._clock.now(), self._clock.monotonic()))

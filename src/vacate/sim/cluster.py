@@ -32,6 +32,7 @@ from vacate.errors import OutOfTime
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.runtime.manager import Manager
+from vacate.runtime.recorder import BUFFER
 from vacate.sim.faults.transport import FaultyTransport, Plan, RandomPlan, RequestFaultRates
 from vacate.sim.history import is_healthy
 from vacate.sim.network import Network
@@ -68,6 +69,7 @@ class WorldSettings:
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+    event_buffer: int = BUFFER  # 0 where nobody reads Events
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: RequestFaultRates = field(
         default_factory=RequestFaultRates
@@ -222,6 +224,7 @@ class World:
             self.server.metrics,
             chosen.gates,
             limits=chosen.limits,
+            event_buffer=chosen.event_buffer,
         )
 
     def _fresh_stream(self, name: str) -> Entropy:

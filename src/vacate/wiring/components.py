@@ -21,7 +21,7 @@ from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps, InformerFactory
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
-from vacate.runtime.recorder import EventRecorder
+from vacate.runtime.recorder import BUFFER, EventRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Environment:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     fencing_addresses: tuple[Network, ...] = ()  # see Deps
+    event_buffer: int = BUFFER  # see EventRecorder
 
 
 def component_dependencies(
@@ -132,4 +133,5 @@ def component_controllers(
 
 
 def _recorder(client: Client, component: str, around: Environment) -> EventRecorder:
-    return EventRecorder(client, around.clock, around.entropy, component=component)
+    buffer = around.event_buffer
+    return EventRecorder(client, around.clock, around.entropy, component=component, buffer=buffer)

@@ -72,9 +72,10 @@ def calls_of_a_drain(nodes: int) -> list[str]:
     return calls
 
 
-def test_plans_of_many_nodes_are_spaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each pod that goes wakes the maintenance; that many are planned for together."""
-    nodes, moments = 20, list[dt.datetime]()
+@pytest.mark.parametrize("nodes", [3, 20])
+def test_plans_are_spaced(monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
+    """Each change of a pod or its request wakes the maintenance; that many are planned for together."""
+    moments = list[dt.datetime]()
 
     def plan(*given: Any) -> Plan:
         moments.append(given[-1])
@@ -93,7 +94,7 @@ def test_plans_of_many_nodes_are_spaced(monkeypatch: pytest.MonkeyPatch) -> None
     in_world(body, nodes=nodes)
     pauses = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert len(pauses) > 3
-    assert min(pauses) >= nodes * controller.PLAN_SPACING
+    assert min(pauses) >= max(nodes * controller.PLAN_SPACING, controller.MIN_SPACING)
 
 
 @pytest.mark.thorough

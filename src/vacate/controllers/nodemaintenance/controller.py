@@ -57,11 +57,11 @@ STATUS_INTERVAL = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
 
 PLAN_SPACING = dt.timedelta(milliseconds=2)
-"""For each node of a large maintenance, between two plans: a plan looks at every node, and the pods of all of
-them wake it, so that without a pause the cost of each pod would grow with the number of nodes."""
+"""For each node of a maintenance, between two plans: a plan looks at every node, and the pods of all of them
+wake it, so that without a pause the cost of each pod would grow with the number of nodes."""
 
-UNSPACED_NODES = 10
-"""A maintenance of so many nodes is planned at every change."""
+MIN_SPACING = dt.timedelta(milliseconds=20)
+"""Between two plans of a few nodes: one change of a pod is several of its request, its budget and itself."""
 
 WORKERS = 4
 
@@ -192,9 +192,9 @@ class NodeMaintenances:
         """Not before which moment a maintenance of so many nodes is planned again."""
         last = self._planned.get(name, EARLIEST)
         # A clock that was set back must not hold a drain.
-        if nodes <= UNSPACED_NODES or last > self._deps.clock.now():
+        if last > self._deps.clock.now():
             return EARLIEST
-        return last + nodes * PLAN_SPACING
+        return last + max(nodes * PLAN_SPACING, MIN_SPACING)
 
     def _around(
         self, maintenance: NodeMaintenance, names: list[str], attempts: Attempts, now: dt.datetime
