@@ -11,19 +11,28 @@ from click.testing import CliRunner, Result
 
 from vacate.api.kinds import NODES, PODS
 from vacate.cli.main import cli
+from vacate.plan import report
+from vacate.plan.forecast import Run
+from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot, reduced, save
+from vacate.plan.timings import Pace
 from vacate.testing.builders import node, pod
 
 pytestmark = pytest.mark.sim
+
+
+_STATE = {"running": {"startedAt": "2026-03-01T11:00:00Z"}}
+RUNNING = {
+    "startTime": "2026-03-01T11:00:00Z",
+    "containerStatuses": [{"name": "main", "ready": True, "state": _STATE}],
+}
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two nodes, and a pod on the first of them that nothing re-creates."""
     nodes = [node(name, metadata={"uid": name}) for name in ("node-1", "node-2")]
-    running = {"name": "main", "ready": True, "state": {"running": {"startedAt": "2026-03-01T11:00:00Z"}}}
-    status = {"startTime": "2026-03-01T11:00:00Z", "containerStatuses": [running]}
-    lone = pod("lone", node="node-1", ready=True, metadata={"uid": "p1"}, status=status)
+    lone = pod("lone", node="node-1", ready=True, metadata={"uid": "p1"}, status=RUNNING)
     objects = {
         NODES: [reduced(NODES, one) for one in nodes],
         PODS: [reduced(PODS, lone)],
@@ -68,10 +77,12 @@ def test_the_horizon_ends_a_drain_that_still_moves(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "why"),
     [
-        ((), 2, "name nodes, or use one of -l and --all-nodes"),
-        (("node-1", "--all-nodes"), 2, "name nodes, or use one of -l and --all-nodes"),
+        ((), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
+        (("node-1", "--all-nodes"), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
         (("node-1", "--max-nodes", "1,none"), 2, "neither a number"),
         (("node-1", "--interceptor", "backup"), 2, "write NAME=SPAN"),
+        (("node-1", "--cluster"), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
+        (("node-1", "--add-nodes", "two"), 2, "write a number, or a number and a node"),
         (("node-1", "--ignore-daemonsets", "--evict-daemonsets"), 2, "not both"),
     ],
 )
@@ -87,3 +98,71 @@ def test_a_command_line_that_cannot_be_meant(words: tuple[str, ...], code: int, 
 def test_nodes_that_are_not_there(saved: Path, words: tuple[str, ...], why: str) -> None:
     refused = plan(*words, "--from", str(saved)).exception
     assert why in str(refused)
+
+
+def test_the_whole_cluster_without_choosing_nodes(saved: Path) -> None:
+    shown = plan("--cluster", "--from", str(saved))
+    assert shown.exit_code == 0, shown.output
+    assert "0 of 2 nodes could not be drained now" in shown.output
+    assert "REFUSED WITHOUT AN OPTION" in shown.output
+    assert "$ vacate drain node-1 --force" in shown.output
+    found = json.loads(plan("--cluster", "--from", str(saved), "-o", "json").output)
+    assert [(one["harm"], one["nodes"]) for one in found["findings"]] == [("Refused", ["node-1"])]
+    assert plan("--cluster", "--from", str(saved), "--force").output.count("default/lone") == 0
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pod of one CPU on each of two nodes of one CPU: none has room on the other."""
+    owner = {"apiVersion": "example.com/v1", "kind": "App", "name": "app", "uid": "app", "controller": True}
+    spec = {"containers": [{"name": "main", "image": "app", "resources": {"requests": {"cpu": "1"}}}]}
+    offered = {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}}
+    found = {
+        NODES: [node(name, metadata={"uid": name}, status=offered) for name in ("node-1", "node-2")],
+        PODS: [
+            pod(
+                f"p-{at}",
+                node=at,
+                ready=True,
+                metadata={"uid": at, "ownerReferences": [owner]},
+                spec=spec,
+                status=RUNNING,
+            )
+            for at in ("node-1", "node-2")
+        ],
+    }
+    path = tmp_path_factory.mktemp("plan") / "crowded.snapshot"
+    objects = {kind: [reduced(kind, one) for one in some] for kind, some in found.items()}
+    save(Snapshot(dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC), objects), path)
+    return path
+
+
+def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> None:
+    words = ("node-1", "--from", str(crowded), "--runs", "1", "-o", "json")
+    assert plan(*words).exit_code == 6
+    assert plan("--cluster", "--from", str(crowded)).exit_code == 6
+    found = plan(*words, "--add-nodes", "1", "--start-time", "90s", "--stop-time", "7s")
+    assert found.exit_code == 0, found.output
+    made = json.loads(found.output)
+    assert made["outcome"]["slowest"] == 7
+    assert made["decisive"]["workloads"][0]["belowSeconds"] == pytest.approx(90, abs=2)
+    assert "1 node is added, and quotas and webhooks refuse nothing" in made["assumptions"]
+    assert plan("--cluster", "--from", str(crowded), "--add-nodes", "1=node-2").exit_code == 0
+
+
+def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paces = []
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        paces.append(pace)
+        if len(paces) > 1:
+            raise KeyboardInterrupt
+        return run_plan(snapshot, options, pace, progress)
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    shown = plan("node-1", "--from", str(saved))
+    assert shown.exit_code == 130
+    assert "what follows was known by then; nothing was changed." in shown.output
+    assert "WOULD BLOCK after 0s" in shown.output
+    shown = plan("node-1", "--from", str(saved))  # interrupted in its first run
+    assert (shown.exit_code, "WOULD" in shown.output) == (130, False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from vacate.api.text import plain
 from vacate.api.times import after
-from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
@@ -50,6 +50,33 @@ def from_deletion(pod: Pod, message: str) -> Blocker:
     """A pod that is to be deleted, and whose deletion was refused."""
     name, remedy = refusal_of(message)
     return blocker(pod, "DeletionRefused", f"it could not be deleted: {plain(message, 600)}", remedy, name)
+
+
+def from_room(pod: Pod, why: str) -> Blocker:
+    """A pod whose replacement has nowhere to go, in the words of the scheduler."""
+    text = f"no other node would take its replacement: {plain(why, 600)}"
+    remedy = "add a node, free resources or uncordon one, or the replacement stays Pending"
+    return blocker(pod, "NowhereToGo", text, remedy)
+
+
+def from_absent(pod: Pod, name: str) -> Blocker:
+    """A pod that names an interceptor which has never answered."""
+    text = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
+    remedy = f"make sure that {name} runs; see: vacate interceptors -A"
+    return blocker(pod, "Interceptor", text, remedy, name)
+
+
+def from_unready(node: Node) -> Blocker | None:
+    """A node whose pods do not end; None for one that reports."""
+    found = condition(node.status.conditions, "Ready")
+    if found is None or found.status == "True":
+        return None
+    return Blocker(
+        node=node.metadata.name,
+        kind="NodeNotReady",
+        message="the node is not ready: its kubelet does not end pods",
+        remedy="bring the node back, or delete the Node object if the machine is permanently lost",
+    )
 
 
 CORDON_REFUSED, RELEASE_REFUSED, CONDITIONS_REFUSED = "CordonRefused", "ReleaseRefused", "ConditionsRefused"
@@ -248,7 +275,17 @@ def _refused(
         return blocker(pod, "EvictionRefused", why, by.remedy, by.name)
     if not found:
         return blocker(pod, "EvictionRefused", why, f"look at pod {meta.name} and the webhooks on evictions")
-    names = [one.metadata.name for one in found]
+    return from_budgets(pod, found, request, unscheduled)
+
+
+def from_budgets(
+    pod: Pod,
+    found: Sequence[PodDisruptionBudget],
+    request: EvictionRequest | None = None,
+    unscheduled: Sequence[Pod] = (),
+) -> Blocker:
+    """A pod whose eviction the budgets that select it refuse; of the pods without a node theirs count."""
+    meta, names = pod.metadata, [one.metadata.name for one in found]
     if len(found) > 1:
         return blocker(
             pod,
@@ -261,7 +298,7 @@ def _refused(
         one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
     ]
     message, remedy = allowance_of(found[0]), budget_remedy(pod, found[0], awaited, request)
-    if (turn := unprepared_by(pod, request)) is not None:
+    if request is not None and (turn := unprepared_by(pod, request)) is not None:
         message, remedy = f"{message} {turn[0]}", f"{turn[1]}; or {remedy}"
     return blocker(pod, "DisruptionBudget", message, remedy, names[0])
 

@@ -9,7 +9,6 @@ from vacate.api.text import plain
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
     DELETE,
@@ -29,6 +28,7 @@ from vacate.maintenance.blockers import (
     from_deletion,
     from_error,
     from_pin,
+    from_unready,
     from_verdict,
     next_report,
 )
@@ -59,7 +59,7 @@ def drain_node(
     holding = [(pod, verdict) for pod, verdict in assessed if verdict.treatment is Treatment.HOLD]
     going = [one for one in assessed if one[1].treatment in (Treatment.EVICT, Treatment.EVICT_LAST)]
     found = [from_verdict(pod, verdict) for pod, verdict in holding]
-    ready = _is_ready(node)
+    unready = from_unready(node)
     deadline = _deadline_of(row, spec.deadline_seconds)
     overdue = deadline is not None and now >= deadline
     claimed = maintenance.metadata.name in claims_of(node).by and node.spec.unschedulable
@@ -81,15 +81,8 @@ def drain_node(
         if request is not None and request.status.expected_interceptor_finish_time is not None:
             estimates.append(request.status.expected_interceptor_finish_time)
     found += held.values()
-    if going and not ready:
-        found.append(
-            Blocker(
-                node=node.metadata.name,
-                kind="NodeNotReady",
-                message="the node is not ready: its kubelet does not end pods",
-                remedy="bring the node back, or delete the Node object if the machine is permanently lost",
-            )
-        )
+    if going and unready is not None:
+        found.append(unready)
     left = len(going) + len(holding)
     if overdue and left:
         found.append(_deadline(node, spec.on_deadline, left))
@@ -209,11 +202,6 @@ def _deadline(node: Node, action: str, left: int) -> Blocker:
         message = f"the deadline has passed with {pods} left"
         remedy = "remove what blocks them, raise deadlineSeconds, or set onDeadline: Delete"
     return Blocker(node=node.metadata.name, kind="DeadlinePassed", message=message, remedy=remedy)
-
-
-def _is_ready(node: Node) -> bool:
-    found = condition(node.status.conditions, "Ready")
-    return found is None or found.status == "True"
 
 
 def _at_work(pods: Sequence[tuple[Pod, EvictionRequest | None]]) -> str:

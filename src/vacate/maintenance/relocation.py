@@ -26,14 +26,45 @@ def without_room(
     They are placed one after the other in the given order, so that two of them do not get the same room.
     Only pods that a controller re-creates have a replacement, and only the stock scheduler is foreseen.
     """
+    left = [node for node in nodes if node.metadata.name not in drained]
+    return _unplaceable(pods, _view_of(left, everywhere, namespaces))
+
+
+def without_room_by_node(
+    pods: Mapping[str, Sequence[Pod]],
+    nodes: Iterable[Node],
+    everywhere: Iterable[Pod],
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+) -> dict[str, dict[str, str]]:
+    """By node, drained alone: the same of its pods. Nodes whose pods all fit are not in it."""
+    by_name = {node.metadata.name: node for node in nodes}
+    view = _view_of(by_name.values(), everywhere, namespaces)
+    found = {}
+    for name, node in by_name.items():
+        view.remove_node(name)
+        if misfits := _unplaceable(pods.get(name, ()), view):
+            found[name] = misfits
+        for pod in pods.get(name, ()):
+            view.set_pod(pod)
+        view.set_node(node)
+    return found
+
+
+def _view_of(
+    nodes: Iterable[Node], pods: Iterable[Pod], namespaces: Mapping[str, Mapping[str, str]] | None
+) -> ClusterView:
     view = ClusterView()
     for name, labels in (namespaces or {}).items():
         view.namespaces[name] = dict(labels)
     for node in nodes:
-        if node.metadata.name not in drained:
-            view.set_node(node)
-    for pod in everywhere:
+        view.set_node(node)
+    for pod in pods:
         view.set_pod(pod)
+    return view
+
+
+def _unplaceable(pods: Sequence[Pod], view: ClusterView) -> dict[str, str]:
+    """By UID, why no node of the view takes the pod's replacement; those that fit are placed in it."""
     found: dict[str, str] = {}
     for pod in pods:
         owner = pod.metadata.controller

@@ -5,6 +5,7 @@
     loading    the snapshot as the stored objects of a simulated cluster
     observer   what happens there: healthy pods of each workload, budgets at zero, the last change
     forecast   the verdict, and the facts that it rests on
+    health     what hampers drains anywhere in the snapshot; nothing is run for it
     run        one drain in the simulated cluster, to its end or to the point where nothing changes any more
 
 No rule of a drain is written here: order, budgets, blockers and remedies are those of the controllers, which

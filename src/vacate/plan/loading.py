@@ -31,12 +31,42 @@ from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.features import FeatureGates
-from vacate.plan.snapshot import Snapshot
+from vacate.plan.snapshot import WEBHOOKS, Snapshot
 
 OWNER_LABEL = "plan.vacate.dev/re-creates"
 """On pods of controllers that are not simulated: what stands for their controller selects them by it."""
 _NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
 _TERMINAL = ("Succeeded", "Failed")
+
+
+ADDED = "plan.vacate.dev/added"
+"""On nodes that the cluster does not have."""
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def with_added_nodes(snapshot: Snapshot, count: int, like: str) -> Snapshot:
+    """The snapshot with so many empty nodes more, which are as one of its nodes was when it was new."""
+    nodes = snapshot.of(NODES)
+    model = next(one for one in nodes if one["metadata"]["name"] == like)
+    there = {one["metadata"]["name"] for one in nodes}
+    names = [name for name in (f"added-{n}" for n in range(1, count + len(nodes) + 1)) if name not in there]
+    return snapshot.having(NODES, [*nodes, *(_added(model, name) for name in names[:count])])
+
+
+def _added(model: Obj, name: str) -> Obj:
+    meta, spec = model["metadata"], model["spec"]
+    taints = [one for one in spec.get("taints", ()) if not one["key"].startswith("node.kubernetes.io/")]
+    labels = {**meta.get("labels", {}), _HOSTNAME: name, ADDED: "true"}
+    return {
+        **model,
+        "metadata": {"name": name, "uid": f"plan-{name}", "labels": labels},
+        "spec": {"taints": taints} if taints else {},
+        "status": {
+            **model["status"],
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "volumesInUse": [],
+        },
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +108,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
     for kind, found in snapshot.objects.items():
         if kind is STATEFULSETS or kind is DAEMONSETS:
             objects += [(kind, _never_rolled_out(one)) for one in found]
-        elif kind is not PODS:
+        elif kind is not PODS and kind not in WEBHOOKS:
             objects += [(kind, one) for one in found]
     objects += _missing_namespaces(snapshot, objects)
     objects += _missing_priorities(snapshot)

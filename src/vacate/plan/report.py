@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -11,7 +11,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import dig
 from vacate.errors import ConfigError
 from vacate.plan.forecast import Run, Verdict, worst
-from vacate.plan.loading import load_objects
+from vacate.plan.loading import ADDED, load_objects
 from vacate.plan.remedies import commands_of
 from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
 from vacate.plan.snapshot import Snapshot
@@ -58,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, rename="camel"):
     unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-def make_plan(
+def make_plans(
     snapshot: Snapshot,
     options: PlanOptions,
     max_nodes: Sequence[int | str] = (),
@@ -66,25 +66,27 @@ def make_plan(
     runs: int = 2,
     remedies: bool = True,
     progress: Callable[[str], Progress] = lambda _what: lambda _seconds, _pods: None,
-) -> Plan:
-    """Run the drain forward, at the fastest and the slowest that the snapshot lets expect."""
+) -> Iterator[Plan]:
+    """Run the drain forward, at the slowest and the fastest that the snapshot lets expect.
+
+    After each run comes the plan with what is known by then; the last has all of it.
+    """
     check_nodes(snapshot, options.nodes)
     chosen = [_with_max(options, one) for one in max_nodes] or [options]
-    made = _runs(snapshot, chosen[0], runs, progress("the drain"))
-    plan = Plan(
-        outcome_of(made), worst(made), tuple(made),
-        assumptions=tuple(assumptions(snapshot, options)), unknown=snapshot.missing,
-    )  # fmt: skip
+    granted, made, compared = tuple(assumptions(snapshot, options)), list[Run](), list[Compared]()
+    for run in _runs(snapshot, chosen[0], runs, progress("the drain")):
+        made.append(run)
+        plan = Plan(outcome_of(made), worst(made), tuple(made), assumptions=granted, unknown=snapshot.missing)
+        yield plan
     if remedies and plan.outcome.verdict is Verdict.BLOCKS:
-        plan = msgspec.structs.replace(
-            plan, remedies=tuple(_remedied(snapshot, chosen[0], plan.decisive, progress))
-        )
-    compared = [
-        Compared(count, plan.outcome if one is chosen[0] else _outcome(snapshot, one, runs, progress, count))
-        for count, one in zip(max_nodes, chosen, strict=False)
-        if len(chosen) > 1
-    ]
-    return msgspec.structs.replace(plan, compared=tuple(compared))
+        for one in _remedied(snapshot, chosen[0], plan.decisive, progress):
+            plan = msgspec.structs.replace(plan, remedies=(*plan.remedies, one))
+            yield plan
+    for count, other in zip(max_nodes, chosen, strict=False) if len(chosen) > 1 else ():
+        report = progress(f"the drain with --max-nodes {count}")
+        outcome = plan.outcome if other is chosen[0] else outcome_of([*_runs(snapshot, other, runs, report)])
+        compared.append(Compared(count, outcome))
+        yield msgspec.structs.replace(plan, compared=tuple(compared))
 
 
 def check_nodes(snapshot: Snapshot, nodes: Sequence[str]) -> None:
@@ -110,12 +112,14 @@ def outcome_of(runs: Sequence[Run]) -> Outcome:
 def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     """What the plan takes for granted, in sentences."""
     observed, loaded = observe(snapshot.of(PODS)), load_objects(snapshot)
-    lines = [
-        f"start and readiness as {counted(observed.pods, 'running pod')} took, by owner; "
-        "stop between 1 s and the grace period"
-        if observed.pods
-        else "no pod shows how long it took to start: 10 to 30 s, and 5 to 15 s more until it is ready"
-    ]
+    if options.start is not None:
+        start = f"pods are ready {options.start:g} s after they have a node"
+    elif observed.pods:
+        start = f"start and readiness as {counted(observed.pods, 'running pod')} took, by owner"
+    else:
+        start = "no pod shows how long it took to start: 10 to 30 s, and 5 to 15 s more until it is ready"
+    stop = "between 1 s and the grace period" if options.stop is None else f"in {options.stop:g} s"
+    lines = [f"{start}; stop {stop}"]
     for name in foreign_interceptors(snapshot, options.nodes):
         seconds = options.interceptors.get(name, ASSUMED_TURN)
         known = name in options.interceptors
@@ -136,7 +140,9 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
         lines.append(f"{listed(down[:5])} do not report: their pods do not end")
     if any(dig(one, "spec", "priorityClassName") for one in snapshot.of(PODS)):
         lines.append("no pod is preempted for another")
-    lines.append("no node is added, and quotas and webhooks refuse nothing")
+    added = [one for one in snapshot.of(NODES) if ADDED in one["metadata"].get("labels", {})]
+    more = f"{counted(len(added), 'node is', 'nodes are')} added" if added else "no node is added"
+    lines.append(f"{more}, and quotas and webhooks refuse nothing")
     if snapshot.changed:
         lines.append("the cluster changed while it was read: lists are moments apart")
     return lines
@@ -146,28 +152,16 @@ def _with_max(options: PlanOptions, count: int | str) -> PlanOptions:
     return replace(options, spec={**options.spec, "maxNodes": count})
 
 
-def _runs(snapshot: Snapshot, options: PlanOptions, runs: int, progress: Progress) -> list[Run]:
+def _runs(snapshot: Snapshot, options: PlanOptions, runs: int, progress: Progress) -> Iterator[Run]:
     """The slowest first: where only one is wanted it is the one to go by."""
     paces = [(Pace.SLOW, 0), (Pace.FAST, 0), *((Pace.SLOW, number) for number in range(1, max(runs - 1, 1)))]
-    return [
-        run_plan(snapshot, replace(options, seed=options.seed + more), pace, progress)
-        for pace, more in paces[:runs]
-    ]
-
-
-def _outcome(
-    snapshot: Snapshot,
-    options: PlanOptions,
-    runs: int,
-    progress: Callable[[str], Progress],
-    count: int | str,
-) -> Outcome:
-    return outcome_of(_runs(snapshot, options, runs, progress(f"the drain with --max-nodes {count}")))
+    for pace, more in paces[:runs]:
+        yield run_plan(snapshot, replace(options, seed=options.seed + more), pace, progress)
 
 
 def _remedied(
     snapshot: Snapshot, options: PlanOptions, run: Run, progress: Callable[[str], Progress]
-) -> list[Remedied]:
+) -> Iterator[Remedied]:
     """What the commands of the first blockers would change, each alone, and one for each blocker together."""
     grouped = {(one.kind, one.namespace, one.name): one for one in reversed(run.blockers)}
     blockers = [one for one in run.blockers if grouped.get((one.kind, one.namespace, one.name)) is one]
@@ -181,7 +175,6 @@ def _remedied(
             all_of_them = commands_of(blocker, all_of_them)[0][1]
     if len(together) > 1:
         tried.append((tuple(together), all_of_them))
-    return [
-        Remedied(commands, outcome_of(_runs(changed, options, 1, progress(f"it after: {commands[0]}"))))
-        for commands, changed in tried
-    ]
+    for commands, changed in tried:
+        runs = [*_runs(changed, options, 1, progress(f"it after: {commands[0]}"))]
+        yield Remedied(commands, outcome_of(runs))

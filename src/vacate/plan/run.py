@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -63,6 +63,8 @@ class PlanOptions:
     interceptors: Mapping[str, float | None] = field(default_factory=dict)  # seconds; None never answers
     horizon: float = 86400.0
     seed: int = 0
+    start: float | None = None  # seconds from its node until a pod is ready; None as the snapshot shows it
+    stop: float | None = None  # seconds that a pod takes to stop, at most its grace period
 
 
 Progress = Callable[[float, int], None]
@@ -83,7 +85,8 @@ def run_plan(
     snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress = lambda _seconds, _pods: None
 ) -> Run:
     """Drain the nodes in the simulated cluster, and return what came of it."""
-    loaded, observed = load_objects(snapshot), observe(snapshot.of(PODS))
+    loaded = load_objects(snapshot)
+    observed = replace(observe(snapshot.of(PODS)), fixed_start=options.start, fixed_stop=options.stop)
 
     async def main(sim: Sim) -> Run:
         drain = _Drain(sim, snapshot, loaded, observed, options, pace, progress)

@@ -63,6 +63,7 @@ from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
+from vacate.webhook.kinds import MUTATING, VALIDATING
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
@@ -90,6 +91,7 @@ _VOLUMES = ("name", "emptyDir", "persistentVolumeClaim", "ephemeral")
 _CONTAINER = ("name", "resources", "ports", "restartPolicy")
 _CONDITION = ("type", "status", "reason", "lastTransitionTime", "observedGeneration")
 _STATE = ("startedAt", "finishedAt", "exitCode", "reason")
+_WEBHOOK = ("name", "failurePolicy", "timeoutSeconds", "rules")
 _VOLUME_SPEC = (
     "capacity", "accessModes", "claimRef", "nodeAffinity", "storageClassName", "volumeMode",
     "persistentVolumeReclaimPolicy",
@@ -189,6 +191,10 @@ def _volume(obj: Obj) -> Obj:
     return {"spec": spec, "status": _only(obj.get("status"), ("phase",))}
 
 
+def _webhooks(obj: Obj) -> Obj:
+    return {"webhooks": _each(obj.get("webhooks"), lambda one: _only(one, _WEBHOOK))}
+
+
 def _whole(obj: Obj) -> Obj:
     return _only(obj, ("spec", "status"))
 
@@ -235,10 +241,14 @@ _READS: Mapping[Kind, _Read] = {
     ),
     EVICTIONREQUESTS: _Read(EvictionRequest, _whole, "evictions that are requested already"),
     NODEMAINTENANCES: _Read(NodeMaintenance, _whole, "other drains, which take turns with this one"),
+    VALIDATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
+    MUTATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
 }
 KINDS = tuple(_READS)
 """What is read, each with one list. Secrets and ConfigMaps are not."""
-_OWN = (EVICTIONREQUESTS, NODEMAINTENANCES)  # clusters without Vacate do not serve them
+WEBHOOKS = (VALIDATING, MUTATING)
+"""They are not simulated: only the report on the whole cluster speaks of them."""
+_NOT_EVERYWHERE = (EVICTIONREQUESTS, NODEMAINTENANCES, *WEBHOOKS)  # some clusters do not serve them
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +294,7 @@ async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
         except (Forbidden, NotFound, MethodNotAllowed) as error:
             if not read.unknown:
                 raise
-            if kind not in _OWN or isinstance(error, Forbidden):
+            if kind not in _NOT_EVERYWHERE or isinstance(error, Forbidden):
                 missing[kind.resource] = read.unknown
             continue
         found, broken = [], 0

@@ -51,17 +51,26 @@ class Observed:
     any_ready: Range
     unready: frozenset[str]  # the uids of pods that run and are not ready: they stay so
     stops: Mapping[str, float]  # by the uid of a controller, or of a pod without: seconds of `preStop` sleep
+    fixed_start: float | None = None  # in place of what is observed: until a pod is ready
+    fixed_stop: float | None = None
 
     def timings_of(self, pod: SimulatedPod, pace: Pace) -> PodTimings:
         """The times of one pod in a run."""
         owner = pod.metadata.controller
         key = owner.uid if owner is not None else pod.metadata.uid
-        ready = self.ready.get(key, self.any_ready).at(pace)
+        start, ready = (
+            self.start.get(key, self.any_start).at(pace),
+            self.ready.get(key, self.any_ready).at(pace),
+        )
+        if self.fixed_start is not None:
+            start, ready = self.fixed_start, 0.0
         grace = pod.spec.termination_grace_period_seconds
         slowest = _DEFAULT_GRACE if grace is None else float(grace)
         quick = min(max(self.stops.get(key, 0.0), _QUICK_STOP), slowest)
+        if self.fixed_stop is not None:
+            quick = slowest = min(self.fixed_stop, slowest)
         return PodTimings(
-            start=self.start.get(key, self.any_start).at(pace),
+            start=start,
             ready=NEVER if pod.metadata.uid in self.unready else ready,
             stop=quick if pace is Pace.FAST else slowest,
             run=_LASTING,
@@ -69,6 +78,8 @@ class Observed:
 
     def longest(self) -> float:
         """No pod takes longer to start and become ready."""
+        if self.fixed_start is not None:
+            return self.fixed_start
         ranges = ((*self.start.values(), self.any_start), (*self.ready.values(), self.any_ready))
         return sum(max(one.most for one in some) for some in ranges)
 

@@ -81,20 +81,34 @@ def opt_in(
     owner, meta = pod.metadata.controller, pod.metadata
     if owner is None or not never_allows(budget):
         return None
-    listed = [one.name for one in pod.spec.eviction_interceptors]
-    registered = {*registered_names(registering_part(pod)), *listed}
-    stem, _, hash_ = owner.name.rpartition("-")
-    if owner.kind == "ReplicaSet" and stem and hash_ == meta.labels.get(_TEMPLATE_HASH):
-        if DEPLOYMENT_INTERCEPTOR in registered:
-            return None
-        words = "deployment", stem, f"{OPT_IN}=true"
-        return "start a replacement first", command_line("kubectl", "annotate", *words, "-n", meta.namespace)
+    if (command := move_first(pod)) is not None:
+        return "start a replacement first", command
     prepared = request is None or is_prepared(request)
-    if owner.kind == "StatefulSet" and registered and prepared and budget.status.expected_pods == 1:
+    single = owner.kind == "StatefulSet" and budget.status.expected_pods == 1
+    if single and interceptors_on(pod) and prepared:
         words = "statefulset", owner.name, f"{DELETE_PREPARED}=true"
         command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
         return "let it be deleted once its interceptors have prepared it", command
     return None
+
+
+def interceptors_on(pod: Pod) -> set[str]:
+    """The interceptors that the pod names."""
+    return {*registered_names(registering_part(pod)), *(one.name for one in pod.spec.eviction_interceptors)}
+
+
+def move_first(pod: Pod) -> str | None:
+    """The command by which the Deployment of a pod opts in to start replacements first.
+
+    None where that is so already, and for pods of others.
+    """
+    owner, meta = pod.metadata.controller, pod.metadata
+    stem, _, hash_ = owner.name.rpartition("-") if owner is not None else ("", "", "")
+    if owner is None or owner.kind != "ReplicaSet" or not stem or hash_ != meta.labels.get(_TEMPLATE_HASH):
+        return None
+    if DEPLOYMENT_INTERCEPTOR in interceptors_on(pod):
+        return None
+    return command_line("kubectl", "annotate", "deployment", stem, f"{OPT_IN}=true", "-n", meta.namespace)
 
 
 def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, str] | None:

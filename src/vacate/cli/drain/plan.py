@@ -18,7 +18,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node
 from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
+from vacate.maintenance.blockers import blocker, budget_remedy, from_absent, from_room, from_verdict
 from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
 from vacate.views.budgets import Forecast, Means, covering, would_refuse
@@ -181,23 +181,12 @@ def foreseen(
         if one.verdict.treatment is Treatment.HOLD:
             found.append(from_verdict(one.pod, one.verdict))
             continue
-        for name in one.interceptors:
-            if name in absent:
-                message = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
-                remedy = f"make sure that {name} runs; see: vacate interceptors -A"
-                found.append(blocker(one.pod, "Interceptor", message, remedy, name))
+        found += [from_absent(one.pod, name) for name in one.interceptors if name in absent]
         if one.refusal and one.forecast.means is Means.EVICT:
             remedy = _budget_remedy(one)
             found.append(blocker(one.pod, "DisruptionBudget", one.refusal, remedy, budget_names(one)))
         if one.pod.metadata.uid in crowded:
-            found.append(
-                blocker(
-                    one.pod,
-                    "NowhereToGo",
-                    f"no other node would take its replacement: {crowded[one.pod.metadata.uid]}",
-                    "add a node, free resources or uncordon one, or the replacement stays Pending",
-                )
-            )
+            found.append(from_room(one.pod, crowded[one.pod.metadata.uid]))
     return found
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
+from vacate.api.types.nodemaintenance import PodRules
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, UNPREPARED, interrupted
@@ -47,10 +49,20 @@ def _interceptors(
     return found
 
 
+def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, str]:
+    count, equals, like = (value or "0").partition("=")
+    if not count.isascii() or not count.isdigit() or int(count) > _MAX_NODES or (equals and not like):
+        raise click.BadParameter(f"{value!r:.80}: write a number, or a number and a node, such as 2=node-1")
+    return int(count), like
+
+
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
 @selector_option("Plan the drain of every node with these labels instead.")
 @click.option("--all-nodes", is_flag=True, help="Plan the drain of every node.")
+@click.option(
+    "--cluster", is_flag=True, help="Show what would hamper drains anywhere, worst first; nothing is run."
+)
 @drain_rule_options
 @click.option(
     "--max-nodes",
@@ -66,6 +78,24 @@ def _interceptors(
     callback=_interceptors,
     metavar="NAME=SPAN",
     help="How long an interceptor takes, or `never` for one that does not answer. Can be repeated.",
+)
+@click.option(
+    "--start-time",
+    type=span_between(0.0, 3600.0),
+    metavar="SPAN",
+    help="How long pods take from their node until they are ready, in place of what the cluster shows.",
+)
+@click.option(
+    "--stop-time",
+    type=span_between(0.0, 86400.0),
+    metavar="SPAN",
+    help="How long pods take to stop, within their grace period.",
+)
+@click.option(
+    "--add-nodes",
+    callback=_added_nodes,
+    metavar="N[=LIKE]",
+    help="Plan as if there were so many empty nodes more, like this one or else the first that is drained.",
 )
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), metavar="FILE", help="Plan for a saved snapshot."
@@ -94,9 +124,13 @@ def plan(
     nodes: tuple[str, ...],
     selector: str,
     all_nodes: bool,
+    cluster: bool,
     rules: Obj,
     max_nodes: tuple[int | str, ...],
     interceptors: dict[str, float | None],
+    start_time: dt.timedelta | None,
+    stop_time: dt.timedelta | None,
+    add_nodes: tuple[int, str],
     source: Path | None,
     save: Path | None,
     horizon: dt.timedelta,
@@ -114,12 +148,12 @@ def plan(
 
     Exit codes: 0 finishes, 1 failed, 2 usage, 5 blocks or does not finish in time, 6 pods lack room.
     """
-    if sum(map(bool, (nodes, selector, all_nodes))) != 1:
-        raise click.UsageError("name nodes, or use one of -l and --all-nodes")
+    if sum(map(bool, (nodes, selector, all_nodes, cluster))) != 1:
+        raise click.UsageError("name nodes, or use one of -l, --all-nodes and --cluster")
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
     from vacate.plan.forecast import Verdict  # noqa: PLC0415
-    from vacate.plan.report import make_plan  # noqa: PLC0415
+    from vacate.plan.report import Plan, make_plans  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
 
     snapshot = _read(source, reach)
@@ -127,31 +161,59 @@ def plan(
         from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
 
         save_snapshot(snapshot, save)
+    if cluster:
+        sys.exit(_examine(_with_added(snapshot, *add_nodes), rules, output, everything=everything))
     options = PlanOptions(
-        _chosen(snapshot, nodes, selector), rules, interceptors, horizon.total_seconds(), seed
-    )
+        _chosen(snapshot, nodes, selector), rules, interceptors, horizon.total_seconds(), seed,
+        None if start_time is None else start_time.total_seconds(),
+        None if stop_time is None else stop_time.total_seconds(),
+    )  # fmt: skip
+    snapshot = _with_added(snapshot, *add_nodes, options.nodes[0])
+    made: Plan | None = None
+    far = "it had not begun"
     with terminal.console(err=True).status("") as status:
 
         def progress(what: str) -> Progress:
             def report(seconds: float, pods: int) -> None:
-                status.update(f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone")
+                nonlocal far
+                far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
+                status.update(far)
 
             return report
 
         try:
-            made = make_plan(
+            for made in make_plans(  # noqa: B007  the last is used
                 snapshot, options, max_nodes, runs=runs, remedies=not no_remedies, progress=progress
-            )
+            ):
+                pass
+            whole = True
         except KeyboardInterrupt:
-            status.stop()
-            terminal.echo("Interrupted; nothing was changed.", err=True)
-            sys.exit(INTERRUPTED)
+            whole = False
+    if not whole:
+        known = "; what follows was known by then" if made else ""
+        terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
+    if made is None:
+        sys.exit(INTERRUPTED)
     if output == JSON:
         terminal.echo_document(plan_object(made, snapshot))
     else:
         terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))
     codes = {Verdict.FINISHES: 0, Verdict.LACKS_ROOM: LACKS_ROOM}
-    sys.exit(codes.get(made.outcome.verdict, BLOCKS))
+    sys.exit(codes.get(made.outcome.verdict, BLOCKS) if whole else INTERRUPTED)
+
+
+def _examine(snapshot: Snapshot, rules: Obj, output: str | None, *, everything: bool) -> int:
+    from vacate.cli.plan.text import health_lines, plan_object  # noqa: PLC0415
+    from vacate.plan.health import Harm, examine  # noqa: PLC0415
+
+    with terminal.console(err=True).status("looking at every node"):
+        health = examine(snapshot, msgspec.convert(rules["pods"], PodRules))
+    if output == JSON:
+        terminal.echo_document(plan_object(health, snapshot))
+    else:
+        terminal.echo_lines(health_lines(health, snapshot, terminal.width(), everything=everything))
+    crowded = any(one.harm is Harm.NO_ROOM for one in health.findings)
+    return BLOCKS if health.blocked else LACKS_ROOM if crowded else 0
 
 
 def _read(source: Path | None, reach: Connection) -> Snapshot:
@@ -168,6 +230,18 @@ def _read(source: Path | None, reach: Connection) -> Snapshot:
     if run_until_signalled(work):
         interrupted()
     return found[0]
+
+
+def _with_added(snapshot: Snapshot, count: int, like: str, default: str = "") -> Snapshot:
+    from vacate.plan.loading import with_added_nodes  # noqa: PLC0415
+    from vacate.plan.report import check_nodes  # noqa: PLC0415
+
+    if not count:
+        return snapshot
+    if not (like := like or default):
+        raise ConfigError(f"--add-nodes: say which node they are like: --add-nodes {count}=NODE")
+    check_nodes(snapshot, [like])
+    return with_added_nodes(snapshot, count, like)
 
 
 def _chosen(snapshot: Snapshot, names: tuple[str, ...], selector: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from vacate.api.times import format_time
 from vacate.api.types.nodemaintenance import DRAINED, Blocker
 from vacate.cli.common.output import aligned, json_text
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
+from vacate.plan.health import Finding, Harm, Health
 from vacate.plan.report import Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
@@ -21,8 +22,19 @@ _SHOWN = 10
 _DOWN = "down meanwhile"
 
 
-def plan_object(plan: Plan, snapshot: Snapshot) -> str:
-    """The plan for programs."""
+_HARMS = {
+    Harm.BLOCKS: "BLOCKS FOR EVER",
+    Harm.WAITS: "BLOCKS NOW",
+    Harm.NO_ROOM: "NO ROOM",
+    Harm.FAILS_CLOSED: "FAILS CLOSED",
+    Harm.DOWN: "DOWN WHILE DRAINED",
+    Harm.SLOW: "SLOW",
+    Harm.REFUSED: "REFUSED WITHOUT AN OPTION",
+}
+
+
+def plan_object(plan: Plan | Health, snapshot: Snapshot) -> str:
+    """The plan, or what hampers drains, for programs."""
     read = {
         "taken": format_time(snapshot.taken),
         "nodes": len(snapshot.of(NODES)),
@@ -51,9 +63,43 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
     ]
     for line in plan.assumptions:
         lines += wrapped(f"assumed   {line}", width, 0)
-    for what, unknown in plan.unknown.items():
-        lines += wrapped(f"not read  {what}: the plan does not know {unknown}", width, 0)
+    return lines + _unknown(plan.unknown, width)
+
+
+def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
+    """What hampers drains in a cluster, for people."""
+    total = f"{counted(health.nodes, 'node')}, {counted(len(snapshot.of(PODS)), 'pod')}"
+    lines = [f"{total}, read at {_clock(snapshot.taken)}; nothing was changed", ""]
+    hampered = f"{health.blocked} of {counted(health.nodes, 'node')} could not be drained now"
+    lines += wrapped(hampered if health.findings else "Nothing was found that hampers a drain.", width, 0)
+    limit = None if everything else _SHOWN
+    for harm, title in _HARMS.items():
+        found = [one for one in health.findings if one.harm is harm]
+        lines += ["", title] if found else []
+        for one in found[:limit]:
+            lines += _finding(one, health.nodes, width)
+        lines += _more(len(found), limit)
+    lines += ["", *_unknown(health.unknown, width)] if health.unknown else []
     return lines
+
+
+def _finding(one: Finding, nodes: int, width: int) -> list[str]:
+    shown = listed([*one.nodes[:3], *([f"{len(one.nodes) - 3} more"] if len(one.nodes) > 3 else [])])
+    where = "all nodes" if len(one.nodes) in (0, nodes) and nodes > 1 else shown
+    pods = f", {counted(one.pods, 'pod')}" if one.pods > 1 else ""
+    return [
+        *wrapped(f"{one.what} ({where}{pods}): {one.message}", width, 2),
+        *wrapped(f"→ {one.remedy}", width, 4),
+        *(f"    $ {command}" for command in one.commands),
+    ]
+
+
+def _unknown(unknown: Mapping[str, str], width: int) -> list[str]:
+    return [
+        line
+        for what, why in unknown.items()
+        for line in wrapped(f"not read  {what}: the plan does not know {why}", width, 0)
+    ]
 
 
 def verdict_line(outcome: Outcome, run: Run) -> str:
