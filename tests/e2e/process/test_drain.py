@@ -23,7 +23,7 @@ BACKUP = "backup.example.com"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with running_cluster(tmp_path_factory.mktemp("drain") / "dir", "--nodes", "5", *FAST_PODS) as running:
+    with running_cluster(tmp_path_factory.mktemp("drain") / "dir", "--nodes", "6", *FAST_PODS) as running:
         yield Lab(running)
 
 
@@ -260,3 +260,16 @@ def test_the_dry_run_names_the_pods_that_would_find_no_node(lab: Lab) -> None:
 def _pods_of(lab: Lab, app: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = lab.https.get(f"{PODS}?labelSelector=app%3D{app}").ok()["items"]
     return found
+
+
+def test_a_plan_is_shown_first_and_what_would_block_does_not_begin_unasked(lab: Lab) -> None:
+    lab.pod("planned", nodeName="node-6")
+    blocked = lab.vacate("drain", "node-6", "--plan")
+    assert blocked.code == 1
+    assert "plan: WOULD BLOCK after 0s: 0 of 1 node drained, not node-6" in blocked.err
+    assert "Nothing was changed: pass --yes" in blocked.err
+    assert lab.vacate("drain", "--follow", "drain-node-6").code == 1  # there is none
+    drained = lab.vacate("drain", "node-6", "--plan", "--force")
+    assert drained.code == 0, drained.err
+    assert "plan: WOULD FINISH in " in drained.err
+    assert "node/node-6 drained" in drained.out

@@ -11,7 +11,7 @@ from vacate.errors import BadRequest
 
 _OF_A_NEW_DRAIN = (
     "ignore_daemonsets", "evict_daemonsets", "delete_emptydir_data", "force", "pod_selector", "detach",
-    "max_nodes", "topology_key", "order", "reason", "dialect",
+    "max_nodes", "topology_key", "order", "reason", "dialect", "plan", "yes",
 )  # fmt: skip
 
 

@@ -47,6 +47,13 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
     default="none",
     help="Show what would happen, in which order, and what would block it; change nothing.",
 )
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="First run the drain forward on a copy of the cluster, as `vacate plan` does, and show its verdict; "
+    "ask before a drain that would block or leave pods without room.",
+)
+@click.option("-y", "--yes", is_flag=True, help="With --plan: do not ask.")
 @click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
 @click.option(
     "--max-nodes",
@@ -71,6 +78,8 @@ def drain(
     rules: Obj,
     timeout: dt.timedelta | None,
     dry_run: str,
+    plan: bool,
+    yes: bool,
     detach: bool,
     max_nodes: int | str | None,
     reason: str,
@@ -98,6 +107,12 @@ def drain(
     spec = rules | {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
+    if yes and not plan:
+        raise click.UsageError("--yes answers the question of --plan; a drain asks no other")
+    if plan:
+        from vacate.cli.plan.making import plan_drain  # noqa: PLC0415  most drains do without
+
+        plan_drain(nodes, selector, spec, reach, ask=not yes and dry_run == "none")
     options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
     started = StartedDrain()
     codes: list[int] = []

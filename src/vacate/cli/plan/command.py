@@ -10,26 +10,22 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
-from vacate.api.selectors.labels import parse_selector
 from vacate.api.types.nodemaintenance import PodRules
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Connection, cluster_scope_options, connected
-from vacate.cli.common.exitcodes import INTERRUPTED, UNPREPARED, interrupted
+from vacate.cli.common.connection import Connection, cluster_scope_options
+from vacate.cli.common.exitcodes import INTERRUPTED
 from vacate.cli.common.output import JSON
 from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain.options import drain_rule_options
+from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
 from vacate.errors import ConfigError
 
 if TYPE_CHECKING:
-    from vacate.plan.run import Progress
     from vacate.plan.snapshot import Snapshot
 
-BLOCKS, LACKS_ROOM = UNPREPARED, 6
-_MAX_NODES = 1000
+_MAX_ADDED = 1000
 
 
 def _counts(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int | str, ...]:
@@ -51,7 +47,7 @@ def _interceptors(
 
 def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, str]:
     count, equals, like = (value or "0").partition("=")
-    if not count.isascii() or not count.isdigit() or int(count) > _MAX_NODES or (equals and not like):
+    if not count.isascii() or not count.isdigit() or int(count) > _MAX_ADDED or (equals and not like):
         raise click.BadParameter(f"{value!r:.80}: write a number, or a number and a node, such as 2=node-1")
     return int(count), like
 
@@ -152,54 +148,29 @@ def plan(
         raise click.UsageError("name nodes, or use one of -l, --all-nodes and --cluster")
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
-    from vacate.plan.forecast import Verdict  # noqa: PLC0415
-    from vacate.plan.report import Plan, make_plans  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
+    from vacate.plan.snapshot import load  # noqa: PLC0415
+    from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
 
-    snapshot = _read(source, reach)
+    snapshot = read_cluster(reach) if source is None else load(source)
     if save is not None:
-        from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
-
         save_snapshot(snapshot, save)
     if cluster:
         sys.exit(_examine(_with_added(snapshot, *add_nodes), rules, output, everything=everything))
     options = PlanOptions(
-        _chosen(snapshot, nodes, selector), rules, interceptors, horizon.total_seconds(), seed,
+        chosen_nodes(snapshot, nodes, selector), rules, interceptors, horizon.total_seconds(), seed,
         None if start_time is None else start_time.total_seconds(),
         None if stop_time is None else stop_time.total_seconds(),
     )  # fmt: skip
     snapshot = _with_added(snapshot, *add_nodes, options.nodes[0])
-    made: Plan | None = None
-    far = "it had not begun"
-    with terminal.console(err=True).status("") as status:
-
-        def progress(what: str) -> Progress:
-            def report(seconds: float, pods: int) -> None:
-                nonlocal far
-                far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
-                status.update(far)
-
-            return report
-
-        try:
-            for made in make_plans(  # noqa: B007  the last is used
-                snapshot, options, max_nodes, runs=runs, remedies=not no_remedies, progress=progress
-            ):
-                pass
-            whole = True
-        except KeyboardInterrupt:
-            whole = False
-    if not whole:
-        known = "; what follows was known by then" if made else ""
-        terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
+    made, whole = make(snapshot, options, max_nodes, runs=runs, remedies=not no_remedies)
     if made is None:
         sys.exit(INTERRUPTED)
     if output == JSON:
         terminal.echo_document(plan_object(made, snapshot))
     else:
         terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))
-    codes = {Verdict.FINISHES: 0, Verdict.LACKS_ROOM: LACKS_ROOM}
-    sys.exit(codes.get(made.outcome.verdict, BLOCKS) if whole else INTERRUPTED)
+    sys.exit(exit_code(made.outcome.verdict) if whole else INTERRUPTED)
 
 
 def _examine(snapshot: Snapshot, rules: Obj, output: str | None, *, everything: bool) -> int:
@@ -216,22 +187,6 @@ def _examine(snapshot: Snapshot, rules: Obj, output: str | None, *, everything: 
     return BLOCKS if health.blocked else LACKS_ROOM if crowded else 0
 
 
-def _read(source: Path | None, reach: Connection) -> Snapshot:
-    from vacate.plan.snapshot import load, read_snapshot  # noqa: PLC0415
-
-    if source is not None:
-        return load(source)
-    found: list[Snapshot] = []
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            found.append(await read_snapshot(cluster.client, cluster.clock))
-
-    if run_until_signalled(work):
-        interrupted()
-    return found[0]
-
-
 def _with_added(snapshot: Snapshot, count: int, like: str, default: str = "") -> Snapshot:
     from vacate.plan.loading import with_added_nodes  # noqa: PLC0415
     from vacate.plan.report import check_nodes  # noqa: PLC0415
@@ -242,18 +197,3 @@ def _with_added(snapshot: Snapshot, count: int, like: str, default: str = "") ->
         raise ConfigError(f"--add-nodes: say which node they are like: --add-nodes {count}=NODE")
     check_nodes(snapshot, [like])
     return with_added_nodes(snapshot, count, like)
-
-
-def _chosen(snapshot: Snapshot, names: tuple[str, ...], selector: str) -> tuple[str, ...]:
-    """The nodes of the drain, in the order of the command line or of the cluster."""
-    nodes = {one["metadata"]["name"]: one["metadata"].get("labels", {}) for one in snapshot.of(NODES)}
-    chosen = tuple(dict.fromkeys(names)) or tuple(
-        name for name, labels in nodes.items() if parse_selector(selector).matches(labels)
-    )
-    if not chosen:
-        raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
-    if len(chosen) > _MAX_NODES:
-        raise ConfigError(
-            f"a drain has at most {_MAX_NODES} nodes, and these are {len(chosen)}; choose with -l"
-        )
-    return chosen

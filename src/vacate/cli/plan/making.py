@@ -1,0 +1,125 @@
+"""Makes plans: reads the cluster, runs the drain forward with a line of progress; before a drain as well."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vacate.api.kinds import NODES
+from vacate.api.objects import Obj
+from vacate.api.selectors.labels import parse_selector
+from vacate.cli.common import terminal
+from vacate.cli.common.confirmation import confirmed
+from vacate.cli.common.connection import Connection, connected
+from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, UNPREPARED, interrupted
+from vacate.cli.common.run import run_until_signalled
+from vacate.errors import ConfigError
+
+if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other commands together
+    from vacate.plan.forecast import Verdict
+    from vacate.plan.report import Plan
+    from vacate.plan.run import PlanOptions, Progress
+    from vacate.plan.snapshot import Snapshot
+
+BLOCKS, LACKS_ROOM = UNPREPARED, 6
+_MAX_NODES = 1000
+
+
+def exit_code(verdict: Verdict) -> int:
+    """What a script is to know of a verdict."""
+    return {"Finishes": 0, "LacksRoom": LACKS_ROOM}.get(verdict.value, BLOCKS)
+
+
+def read_cluster(reach: Connection) -> Snapshot:
+    """The cluster as it is now."""
+    from vacate.plan.snapshot import read_snapshot  # noqa: PLC0415
+
+    found: list[Snapshot] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            found.append(await read_snapshot(cluster.client, cluster.clock))
+
+    if run_until_signalled(work):
+        interrupted()
+    return found[0]
+
+
+def make(
+    snapshot: Snapshot,
+    options: PlanOptions,
+    max_nodes: Sequence[int | str] = (),
+    *,
+    runs: int,
+    remedies: bool,
+) -> tuple[Plan | None, bool]:
+    """The plan, as far as it was known when Ctrl-C was pressed; and whether it is whole."""
+    from vacate.plan.report import make_plans  # noqa: PLC0415
+
+    made: Plan | None = None
+    far = "it had not begun"
+    with terminal.console(err=True).status("") as status:
+
+        def progress(what: str) -> Progress:
+            def report(seconds: float, pods: int) -> None:
+                nonlocal far
+                far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
+                status.update(far)
+
+            return report
+
+        try:
+            for made in make_plans(  # noqa: B007  the last is returned
+                snapshot, options, max_nodes, runs=runs, remedies=remedies, progress=progress
+            ):
+                pass
+            return made, True
+        except KeyboardInterrupt:
+            pass
+    known = "; what follows was known by then" if made else ""
+    terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
+    return made, False
+
+
+def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connection, *, ask: bool) -> None:
+    """Show the verdict of a drain that is about to begin. Where it would not finish the user is asked.
+
+    The command ends here where the user does not agree, or cannot be asked.
+    """
+    from vacate.cli.plan.text import verdict_line  # noqa: PLC0415
+    from vacate.plan.run import PlanOptions  # noqa: PLC0415
+
+    snapshot = read_cluster(reach)
+    options = PlanOptions(chosen_nodes(snapshot, nodes, selector), spec)
+    made, whole = make(snapshot, options, runs=2, remedies=False)
+    if made is None or not whole:
+        sys.exit(INTERRUPTED)
+    terminal.echo(f"plan: {verdict_line(made.outcome, made.decisive)}", err=True)
+    code = exit_code(made.outcome.verdict)
+    if not code or not ask:
+        return
+    answers: list[bool] = []
+
+    async def question() -> None:
+        answers.append(await confirmed("The plan says that this drain would not finish well"))
+
+    if run_until_signalled(question):
+        interrupted()
+    if not answers[0]:
+        sys.exit(FAILED)
+
+
+def chosen_nodes(snapshot: Snapshot, names: tuple[str, ...], selector: str) -> tuple[str, ...]:
+    """The nodes of the drain, in the order of the command line or of the cluster."""
+    nodes = {one["metadata"]["name"]: one["metadata"].get("labels", {}) for one in snapshot.of(NODES)}
+    chosen = tuple(dict.fromkeys(names)) or tuple(
+        name for name, labels in nodes.items() if parse_selector(selector).matches(labels)
+    )
+    if not chosen:
+        raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
+    if len(chosen) > _MAX_NODES:
+        raise ConfigError(
+            f"a drain has at most {_MAX_NODES} nodes, and these are {len(chosen)}; choose with -l"
+        )
+    return chosen
