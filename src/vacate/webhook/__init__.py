@@ -6,6 +6,7 @@ lookups           what a strategy must know of the cluster
 reviewer          looks that up through the API server, and nowhere else
 reviewcache       what the mutating side has just allowed
 evictionbridge    direct evictions of pods that have interceptors
+bridgeanswers     what their callers hear
 handler           HTTP
 certificates/     the served certificate, and its rotation by a process of its own
 """

@@ -17,7 +17,6 @@ import contextlib
 import datetime as dt
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -33,8 +32,7 @@ from vacate.admission.pods.bridge import (
     decide_review,
     refusal,
 )
-from vacate.admission.pods.forcedeletionevents import pod_warning
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
@@ -62,7 +60,6 @@ from vacate.eviction.records.reader import is_superseded
 from vacate.metrics import Metrics
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.bridge import (
-    another_pod_message,
     pinned_message,
     requested_message,
     terminating_message,
@@ -70,6 +67,7 @@ from vacate.views.bridge import (
     unmade_message,
     waiting_message,
 )
+from vacate.webhook.bridgeanswers import BridgeAnswer, BridgeBypasses, gone, without_time
 from vacate.webhook.bridgehealth import BridgeHealth, ManagerWatch, is_passing
 from vacate.webhook.bridgereader import BridgeReader
 from vacate.webhook.callercheck import CHECK_SECONDS, PendingChecks
@@ -92,10 +90,6 @@ Check = Callable[[Kind], Awaitable[None]]
 
 _Lookup = asyncio.Task[tuple[LookupResults, Decision]]
 
-BYPASSED = "InterceptorsBypassed"
-"""The reason of the Event on a pod whose eviction was let past its interceptors."""
-
-_COMPONENT, _MAX_EVENT = "eviction-bridge", 1024
 LATE_SECONDS = 10.0
 """How long a lookup goes on whose caller was asked to try again."""
 
@@ -103,14 +97,6 @@ _LOOKUPS = 16  # evictions that are looked up at once: more of them would only b
 _MAX_LATE = 1_000
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
 _MAX_ATTEMPTS, _PAUSE_SECONDS = 5, 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeAnswer:
-    """What the caller hears: the refusal, or nothing where the eviction goes on."""
-
-    refusal: ApiError | None = None
-    warning: str = ""
 
 
 class EvictionBridge:
@@ -128,8 +114,7 @@ class EvictionBridge:
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
         self._callers = CallerWriter(client, self._reader, clock)
         self._checks = PendingChecks(clock)
-        self._bypasses = metrics.bypasses.labels("bridge")
-        self._events: set[asyncio.Task[None]] = set()
+        self._bypasses = BridgeBypasses(client, clock, metrics)
         self._late: dict[tuple[str, str, str], asyncio.Task[None]] = {}  # by namespace, pod and user
 
     async def answer(self, review: EvictionReview, config: BridgeConfig, check: Check) -> BridgeAnswer:
@@ -176,7 +161,7 @@ class EvictionBridge:
         """Record what callers have heard, for a moment; then drop what is under way."""
         await self._callers.aclose()
         await self._checks.aclose()
-        tasks = [*self._late.values(), *self._making.values(), *self._events]
+        tasks = [*self._late.values(), *self._making.values(), *self._bypasses.tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -253,7 +238,7 @@ class EvictionBridge:
         except ApiError as error:
             if _is_final(error):
                 self._health.made(key)  # nothing is left to be made
-                return BridgeAnswer(_without_time(error))
+                return BridgeAnswer(without_time(error))
             return self._unchecked(review, pod, key, error)
         except (TransportError, TimeoutError) as error:
             return self._unchecked(review, pod, key, error)
@@ -294,9 +279,11 @@ class EvictionBridge:
                 return BridgeAnswer()
             case Gone(request):
                 await self._callers.record(review, request, config, answered=True)
-                return BridgeAnswer(_gone(review, request))
+                return BridgeAnswer(gone(review, request))
             case Pass(pin=Pin() as pin):
-                return self._passed(pod, pinned_message(review.namespace, review.name, pin, now), "pinned")
+                return self._bypasses.answer(
+                    pod, pinned_message(review.namespace, review.name, pin, now), "pinned"
+                )
             case Wait(request=EvictionRequest() as request):
                 unjoined = await self._callers.join(review, request, config, now)
                 manager = await self._manager.health(request, now)
@@ -386,29 +373,8 @@ class EvictionBridge:
 
     def _given_up(self, review: EvictionReview, pod: Obj | None, error: str) -> BridgeAnswer:
         why = f"it could not be requested for them: {error}"
-        return self._passed(pod, f"pod/{review.name} is evicted past its interceptors: {why}", "unrequested")
-
-    def _passed(self, pod: Obj | None, warning: str, cause: str) -> BridgeAnswer:
-        """The eviction goes past interceptors: its caller reads why, and so does who looks at the pod."""
-        _log.warning("%s", warning)
-        self._bypasses.inc()
-        if pod is not None:
-            # The same Event for every attempt. It names no caller: whether that one may evict is not known.
-            name = f"{pod['metadata']['name'][:100].rstrip('.-')}.{cause}-{pod['metadata']['uid']}"
-            message = warning[:_MAX_EVENT]
-            event = pod_warning(pod, {"name": name}, BYPASSED, message, _COMPONENT, self._clock.now())
-            task = asyncio.create_task(self._record(event))
-            self._events.add(task)
-            task.add_done_callback(self._events.discard)
-        return BridgeAnswer(warning=warning)
-
-    async def _record(self, event: Obj) -> None:
-        try:
-            await self._client.create(EVENTS, event, event["metadata"]["namespace"])
-        except AlreadyExists:
-            return
-        except (ApiError, TransportError) as error:
-            _log.warning("no Event %s: %s", event["metadata"]["name"], error)
+        text = f"pod/{review.name} is evicted past its interceptors: {why}"
+        return self._bypasses.answer(pod, text, "unrequested")
 
 
 def _kind(pod: Obj, decision: Wait, config: BridgeConfig) -> Kind:
@@ -425,14 +391,3 @@ def _is_replaceable(request: EvictionRequest) -> bool:
 def _is_final(error: ApiError) -> bool:
     """Whether it is an answer to the caller; 401 is one to us."""
     return 400 <= error.status_code < 500 and not isinstance(error, Unauthorized)
-
-
-def _without_time(error: ApiError) -> ApiError:
-    """The same, without the time after which client libraries would try again without a word."""
-    details = {key: value for key, value in error.details.items() if key != "retryAfterSeconds"}
-    return type(error)(error.message, reason=error.reason, details=details, code=error.status_code)
-
-
-def _gone(review: EvictionReview, request: EvictionRequest) -> NotFound:
-    details = {"name": review.name, "kind": PODS.plural}
-    return NotFound(another_pod_message(review.name, request.metadata.name), details=details)

@@ -23,8 +23,9 @@ from vacate.eviction.registration import resolve
 from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
+from vacate.webhook.bridgeanswers import BridgeAnswer
 from vacate.webhook.bridgehealth import BUSY_SECONDS
-from vacate.webhook.evictionbridge import BridgeAnswer, Check, EvictionBridge
+from vacate.webhook.evictionbridge import Check, EvictionBridge
 
 REVIEW_SECONDS = 2.0  # of the webhook configuration
 DOWN, NO_ANSWER, PASSED, WARNED = 0, 1, 200, 299
