@@ -36,6 +36,7 @@ def files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     ("text", "result"),
     [

@@ -76,6 +76,7 @@ def at_the_node(node: NodeProcess, shown: KeyPair | None) -> ClusterConfig:
     )
 
 
+@pytest.mark.thorough
 async def test_through_the_api_server(node: NodeProcess) -> None:
     node.create("talks", TALKING)
     node.until("talks", ready)

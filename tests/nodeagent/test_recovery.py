@@ -43,6 +43,7 @@ def log_of(node: NodeProcess, uid: str) -> str:
     return "".join(one.read_text() for one in sorted(folder.glob("*.log"))) if folder.is_dir() else ""
 
 
+@pytest.mark.thorough
 def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodeProcess) -> None:
     stays = node.create("stays", "echo run; exec sleep 100001")
     script = "echo run; until [ -e go ]; do sleep 0.02; done; exit 6"

@@ -177,6 +177,7 @@ def plan_and_drain(scenario: Scenario, **options: Any) -> tuple[Plan, Drain, Sna
     return [*make_plans(snapshot, chosen, **options)][-1], drain, snapshot
 
 
+@pytest.mark.thorough(beyond=4)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_drain_comes_to_what_was_planned(name: str) -> None:
     scenario = SCENARIOS[name]

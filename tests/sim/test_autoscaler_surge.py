@@ -71,6 +71,7 @@ def test_a_manager_may_die_at_every_request(after: bool) -> None:
     die_at_every_request(moved, expected, after=after, first=1 + 3 * after, step=STEP)
 
 
+@pytest.mark.thorough
 def test_a_request_may_be_cancelled_after_every_write() -> None:
     def play(number: int) -> bool:
         async def main(sim: Sim) -> bool:

@@ -264,6 +264,7 @@ def test_one_node_at_a_time(seed: int) -> None:
     assert run(seed) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_node_at_a_time_with_gates_on_stock_nodes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     stock_nodes(monkeypatch)

@@ -28,6 +28,7 @@ KEPT = [(783, "a surge without room"), (20139, "an interceptor that declines")]
 """Seeds that failed once, with the case that they chose then."""
 
 
+@pytest.mark.thorough(beyond=12)
 @pytest.mark.parametrize(
     "case", [one for one in CASES if "simulated" in one.places], ids=lambda one: one.name
 )
@@ -41,6 +42,7 @@ def test_it_ends_by_itself_also_after_faults_and_crashes(part: int) -> None:
     assert [one.problem for one in outcomes if one.problem] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seed", "name"), KEPT)
 def test_what_failed_once_ends_by_itself(seed: int, name: str) -> None:
     assert run_seed(seed, name).problem == ""

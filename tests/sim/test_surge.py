@@ -81,7 +81,7 @@ def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int)
     die_at_every_request(body, expected, after=after, first=1 + part, step=step)
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
     """Whatever the moment, replicas and annotations return, and there is never a pod too few."""

@@ -200,6 +200,7 @@ async def _is_deleted(world: World) -> None:
     await world.client.delete(NODES, A)
 
 
+@pytest.mark.thorough(beyond=3)
 @pytest.mark.usefixtures("stock")
 @pytest.mark.parametrize("confirms", [_unlists, _restarts, _is_fenced, _is_deleted])
 @pytest.mark.parametrize("restarted", [False, True], ids=["same-process", "restarted"])

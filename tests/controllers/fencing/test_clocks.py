@@ -45,7 +45,7 @@ def test_a_node_is_fenced_after_the_time_that_the_policy_says(skews: dict[str, f
     fenced(body, skews=skews)
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("skews", SKEWS)
 def test_an_agent_that_switches_off_another_machine_is_noticed(skews: dict[str, float]) -> None:
     async def body(made: Fenced) -> None:

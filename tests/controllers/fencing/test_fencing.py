@@ -74,7 +74,7 @@ def test_nodes_that_are_only_marked_ready_do_not_count() -> None:
     ("behaviour", "message"),
     [
         pytest.param(Behaviour.REFUSES, "login failed", marks=pytest.mark.thorough),
-        (Behaviour.HANGS, "no answer within 60 s"),
+        pytest.param(Behaviour.HANGS, "no answer within 60 s", marks=pytest.mark.thorough),
         pytest.param(Behaviour.LATE, "no answer within 60 s", marks=pytest.mark.thorough),
         (Behaviour.LIES, "its status afterwards is on"),
         pytest.param(Behaviour.MUTE, "its status afterwards is unknown", marks=pytest.mark.thorough),

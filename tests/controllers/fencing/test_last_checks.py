@@ -49,6 +49,7 @@ class _ChangeOfMind:
         await self._transport.aclose()
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     "change", [{"annotations": {APPROVED: None}}, {"labels": {"rack": "2"}}], ids=["approval", "selector"]
 )

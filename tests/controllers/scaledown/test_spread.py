@@ -60,6 +60,7 @@ async def scale(world: World, replicas: int) -> None:
     )
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_fullest_zones_give_first(seed: int) -> None:
     async def body(world: World) -> None:

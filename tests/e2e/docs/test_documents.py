@@ -72,6 +72,7 @@ def by_cluster(commands: list[Command]) -> list[tuple[list[str], list[Command]]]
     return parts
 
 
+@pytest.mark.thorough
 def test_the_tutorial_shows_what_is_printed(tmp_path: Path, surroundings: dict[str, str]) -> None:
     printed = follow(TUTORIAL, work_folder(tmp_path), surroundings)
     wrong = [(command.text, differences(command, output)) for command, output in printed]

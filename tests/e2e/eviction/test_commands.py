@@ -6,6 +6,8 @@ import datetime as dt
 import json
 import re
 
+import pytest
+
 from support.evictions.namespace import EvictionNamespace, reason
 from support.kubectl import Kubectl
 from vacate.api.times import format_micro_time
@@ -54,6 +56,7 @@ async def test_status_explain_and_cancel(place: EvictionNamespace) -> None:
     await place.stays(pod)
 
 
+@pytest.mark.thorough
 async def test_a_budget_in_status_and_explain(place: EvictionNamespace) -> None:
     pod = await place.pod("tight-1", labels={"app": "tight"})
     await place.budget("tight", minAvailable=1)
@@ -66,6 +69,7 @@ async def test_a_budget_in_status_and_explain(place: EvictionNamespace) -> None:
     assert f"kubectl describe pdb tight -n {place.namespace}" in explanation
 
 
+@pytest.mark.thorough
 async def test_forbidden_and_overridden(place: EvictionNamespace) -> None:
     pod = await place.pod("held", BACKUP)
     await place.vacate("evict", "held", "--requester", JANE)

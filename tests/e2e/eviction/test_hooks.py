@@ -55,6 +55,7 @@ async def test_a_pod_waits_for_its_hook_across_a_crash(
     assert service.calls[0]["request"]["kind"] == place.dialect.kind.kind
 
 
+@pytest.mark.thorough
 async def test_refusals_and_foreign_addresses_are_failures(
     place: EvictionNamespace, service: HookService, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ async def test_refusals_and_foreign_addresses_are_failures(
     assert len(service.calls) == 1
 
 
+@pytest.mark.thorough
 async def test_the_hook_learns_of_a_cancelled_request(
     place: EvictionNamespace, service: HookService, tmp_path: Path
 ) -> None:

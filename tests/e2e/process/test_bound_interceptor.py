@@ -21,6 +21,7 @@ DONE = {"status": {"activeInterceptorCompleted": True}}
 MERGE = "application/merge-patch+json"
 
 
+@pytest.mark.thorough
 def test_an_administrator_ends_a_turn_as_the_account_that_the_refusal_names(tmp_path: Path) -> None:
     bound = ("--interceptor", f"{BACKUP}=default/backup")
     with running_cluster(tmp_path / "dir", *bound, *FAST_PODS) as cluster:

@@ -65,6 +65,7 @@ class Writer:
             assert int(found["data"]["n"]) in (number, number + 1), name
 
 
+@pytest.mark.thorough
 def test_no_acknowledged_write_is_lost_and_the_rollout_completes(tmp_path: Path) -> None:
     writers = [Writer("a"), Writer("b")]
     folder = tmp_path / "dir"

@@ -61,6 +61,7 @@ def taint(lab: Lab, *taints: dict[str, str]) -> None:
     lab.https.patch(NODE, {"spec": {"taints": list(taints) or None}})
 
 
+@pytest.mark.thorough
 def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> None:
     taint(lab)
     app, (first, second) = deployed(lab)

@@ -45,6 +45,7 @@ def test_refused_pods_change_nothing_and_the_dry_run_shows_the_order(lab: Lab) -
     assert lab.vacate("drain", "--follow", "drain-node-1").code == 1  # there is none
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("columns", [40, 80])
 def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(lab: Lab, columns: int) -> None:
     pod = f"waits-{columns}"

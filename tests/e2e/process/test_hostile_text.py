@@ -96,7 +96,7 @@ def check(shown: Shown) -> None:
     assert "Traceback" not in text, text
 
 
-@pytest.mark.thorough(beyond=2)
+@pytest.mark.thorough(beyond=1)
 @places
 @pytest.mark.parametrize("command", once_each(LOOKS))
 def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
@@ -126,7 +126,7 @@ def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: 
     assert "web-1" in shown.plain
 
 
-@pytest.mark.thorough(beyond=2)
+@pytest.mark.thorough(beyond=1)
 @places
 @pytest.mark.parametrize("command", once_each(EVERYWHERE, LOOKS))
 def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:

@@ -78,6 +78,7 @@ def test_without_a_manager_each_command_says_so_and_a_manager_ends_the_drain(clu
         assert "No manager works" in one.err, one
 
 
+@pytest.mark.thorough
 def test_a_manager_killed_in_the_middle_is_missed_everywhere_until_another_works(
     cluster: ClusterProcess,
 ) -> None:

@@ -37,6 +37,7 @@ def refusal(folder: Path, *options: str) -> str:
     return done.stderr
 
 
+@pytest.mark.thorough
 def test_a_folder_in_use(cluster: ClusterProcess) -> None:
     error = refusal(cluster.folder, "--port", "0")
     assert f"a cluster is running in {cluster.folder} already (process {cluster.process.pid})" in error

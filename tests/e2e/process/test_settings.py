@@ -21,6 +21,7 @@ def with_interceptors(name: str) -> Obj:
     return pod(name, evictionInterceptors=[{"name": "backup.example.com"}])
 
 
+@pytest.mark.thorough
 def test_a_closed_gate_drops_the_field_of_new_pods_and_keeps_it_on_old_ones(tmp_path: Path) -> None:
     with running_cluster(tmp_path / "dir", *FAST_PODS) as cluster:
         old = cluster.https().create(PODS, with_interceptors("old"))

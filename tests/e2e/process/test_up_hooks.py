@@ -68,6 +68,7 @@ def hook_service() -> Iterator[Service]:
         server.server_close()
 
 
+@pytest.mark.thorough
 def test_a_pod_waits_for_its_hook_and_explain_says_so(tmp_path: Path) -> None:
     with hook_service() as service:
         target = {"name": "checkpoint", "url": service.url, "namespaces": ["default"], "allowPaths": True}

@@ -91,6 +91,7 @@ def test_it_judges_says_how_it_is_and_ends_well(cluster: ClusterProcess, folder:
         assert "Traceback" not in webhook.output
 
 
+@pytest.mark.thorough
 def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> None:
     with running_webhook(cluster.kubeconfig, "--cert-dir", str(folder)) as webhook:
         port = webhook.wait_ready().port

@@ -148,7 +148,7 @@ def _the_server_passes_no_turn_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(customresources, "rules_of", cache(rules_of))
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "mutation",
     [_nobody_is_given_up, _the_future_is_believed, _ends_are_believed, _the_server_passes_no_turn_on],

@@ -86,6 +86,7 @@ PLANTS = [
 ]
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize(("plant", "first"), PLANTS)
 def test_a_planted_fault_is_found(plant: Plant, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
