@@ -66,6 +66,7 @@ def change(
         (f"{SYSTEM}taint-eviction-controller", {}, "IntolerableTaint"),
         ("system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent", {}, "Eviction"),
         ("vacate-shutdown-agent", {}, None),  # a user of that name, and no account
+        ("system:serviceaccount:shop:vacate-shutdown-agent", {}, None),  # a tenant's
         (f"{SYSTEM}generic-garbage-collector", workload(), None),
         ("alice", workload(), None),
     ],

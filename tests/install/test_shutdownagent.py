@@ -84,3 +84,14 @@ def test_it_requests_by_the_api_that_is_chosen() -> None:
     (daemon_set,) = [one for one in made if one["kind"] == "DaemonSet"]
     assert "--api=evacuation" in daemon_set["spec"]["template"]["spec"]["containers"][0]["args"]
     assert not any(one.startswith("--api") for one in pod_spec()["containers"][0]["args"])
+
+
+def test_the_webhook_learns_whose_accounts_the_agents_have() -> None:
+    made = objects(Settings(shutdown_agent=ShutdownAgent(namespace="agents")))
+    args = [
+        word
+        for one in made
+        if (one["kind"], one["metadata"]["name"]) == ("Deployment", "vacate-webhook")
+        for word in one["spec"]["template"]["spec"]["containers"][0]["args"]
+    ]
+    assert "--shutdown-agent-user=system:serviceaccount:agents:vacate-shutdown-agent" in args

@@ -147,11 +147,13 @@ async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
 
 
 AGENT = "system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent"
+TENANT = "system:serviceaccount:shop:vacate-shutdown-agent"
 BOUND_TO = "authentication.kubernetes.io/node-name"
 NODES_OF: dict[str, tuple[Obj, bool]] = {
     "its agent": ({"username": AGENT, "extra": {BOUND_TO: ["node-1"]}}, True),
     "another's agent": ({"username": AGENT, "extra": {BOUND_TO: ["node-2"]}}, False),
     "an agent of no node": ({"username": AGENT}, False),
+    "a tenant's account of its name": ({"username": TENANT, "extra": {BOUND_TO: ["node-2"]}}, True),
     "its kubelet": ({"username": "system:node:node-1"}, True),
     "another's kubelet": ({"username": "system:node:node-2"}, False),
     "who is no node": ({"username": "system:serviceaccount:a:b", "extra": {BOUND_TO: ["node-2"]}}, True),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
-from vacate.api.objectnames import SHUTDOWN_AGENT
+from vacate.api.objectnames import MANAGER, SHUTDOWN_AGENT
 
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"
@@ -27,8 +27,11 @@ class User:
 EVICTION_CONTROLLER = "system:serviceaccount:kube-system:evictionrequest-controller"
 """The user name of the eviction request controller where it runs inside the embedded cluster."""
 
-INSTALLED_CONTROLLER = "system:serviceaccount:vacate-system:vacate-manager"
+INSTALLED_CONTROLLER = f"system:serviceaccount:vacate-system:{MANAGER}"
 """The user name of the manager in an installation with the default namespace."""
+
+INSTALLED_SHUTDOWN_AGENT = f"system:serviceaccount:vacate-shutdown-agent:{SHUTDOWN_AGENT}"
+"""The user name of shutdown agents in an installation with the default namespace for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class StatusAuthority:
     interceptors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Who records callers of the eviction API in requests beside the controllers; None where it is not known.
     recorders: tuple[str, ...] | None = ()
+    # Shutdown agents, which act for the node that their token names. Accounts of other namespaces that have
+    # the same name are not ours.
+    shutdown_agents: tuple[str, ...] = (INSTALLED_SHUTDOWN_AGENT,)
 
     def may_record_callers(self, user: User) -> bool:
         """Whether the user is the eviction bridge, a controller, or an administrator of everything."""
@@ -58,6 +64,17 @@ class StatusAuthority:
     def accounts_of(self, interceptor: str) -> tuple[str, ...]:
         """The user names that an interceptor is bound to; empty where it is not bound."""
         return self.interceptors.get(interceptor, ())
+
+    def node_of(self, user: User) -> str | None:
+        """The node whose kubelet or shutdown agent the user is; empty where its token names none.
+
+        None for everyone else: another account in whose token a node is named acts for itself.
+        """
+        if user.name.startswith(_NODE_PREFIX):
+            return user.name.removeprefix(_NODE_PREFIX)
+        if user.name not in self.shutdown_agents:
+            return None
+        return next(iter(user.extra.get(NODE_NAME_EXTRA, ())), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +173,3 @@ def node_user(name: str) -> str:
 
 NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name"
 """Where the API server names the node to which a token of a service account is bound."""
-
-
-def node_of(user: User) -> str | None:
-    """The node whose identity this is, its kubelet's or shutdown agent's; empty where the token names none.
-
-    None for everyone else: an account of another name in whose token a node is named acts for itself.
-    """
-    if user.name.startswith(_NODE_PREFIX):
-        return user.name.removeprefix(_NODE_PREFIX)
-    account = split_service_account(user.name)
-    if account is None or account[1] != SHUTDOWN_AGENT:
-        return None
-    return next(iter(user.extra.get(NODE_NAME_EXTRA, ())), "")

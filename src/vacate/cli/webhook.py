@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from vacate.api.identity import INSTALLED_CONTROLLER, StatusAuthority
+from vacate.api.identity import INSTALLED_CONTROLLER, INSTALLED_SHUTDOWN_AGENT, StatusAuthority
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import run_until_signalled
@@ -99,6 +99,14 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     metavar="USER",
     help="User name of a manager; only managers write the progress of requests. "
     "By default the service account vacate-manager in vacate-system. Can be repeated.",
+)
+@click.option(
+    "--shutdown-agent-user",
+    "agent_users",
+    multiple=True,
+    metavar="USER",
+    help="User name of shutdown agents, which request evictions of pods of their own node only. "
+    "By default the service account vacate-shutdown-agent in vacate-shutdown-agent. Can be repeated.",
 )
 @click.option(
     "--eviction-bridge",
@@ -189,6 +197,7 @@ def _settings(
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
     manager_users: tuple[str, ...],
+    agent_users: tuple[str, ...],
     gates: FeatureGates,
     delay: dt.timedelta,
     grace: dt.timedelta,
@@ -207,7 +216,11 @@ def _settings(
 ) -> WebhookSettings:
     if client_names and client_ca is None:
         raise click.UsageError("--client-name: names are looked for in certificates of --client-ca; give it")
-    authority = StatusAuthority(manager_users or (INSTALLED_CONTROLLER,), interceptors)
+    authority = StatusAuthority(
+        manager_users or (INSTALLED_CONTROLLER,),
+        interceptors,
+        shutdown_agents=agent_users or (INSTALLED_SHUTDOWN_AGENT,),
+    )
     return WebhookSettings(
         address, port, cert_dir, rules, allowed, authority, gates,
         delay.total_seconds(), grace.total_seconds(),

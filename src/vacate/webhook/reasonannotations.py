@@ -46,14 +46,18 @@ class ReasonAnnotator:
         self._clock = clock
         self._looks: set[asyncio.Task[None]] = set()
 
-    async def annotate(self, request: AdmissionRequest, check: Callable[[], Awaitable[None]]) -> None:
+    async def annotate(
+        self, request: AdmissionRequest, agents: tuple[str, ...], check: Callable[[], Awaitable[None]]
+    ) -> None:
         """Write the reason of this deletion; what fails is logged, and the deletion goes on.
 
-        `check` raises where the caller of an eviction may not evict.
+        `agents` are the user names of shutdown agents. `check` raises where the caller of an eviction may not
+        evict.
         """
         eviction = request.sub_resource == "eviction"
         options = mapping((request.object or {}).get("deleteOptions")) if eviction else request.options
-        deletion = PodDeletion(request.user, eviction, mapping(options), dry_run=request.dry_run is True)
+        dry_run = request.dry_run is True
+        deletion = PodDeletion(request.user, eviction, mapping(options), dry_run, agents)
         if deletion.untouched:
             return
         try:

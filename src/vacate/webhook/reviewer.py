@@ -171,7 +171,7 @@ class Reviewer:
 
         if config.reasons:
             await self._run(request, request.decode)
-            await self._reasons.annotate(request, check)
+            await self._reasons.annotate(request, config.authority.shutdown_agents, check)
         return ALLOWED
 
     async def record(self, request: AdmissionRequest, _config: WebhookConfig) -> ReviewResult:

@@ -136,18 +136,18 @@ class SimSession:
         self.logind.locks.add(self.logind.taken)
         return self.logind.taken
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float) -> float | None:
         try:
             async with asyncio.timeout(timeout):
                 await self.happened.wait()
         except TimeoutError:
             pass
+        stopped = None if self.logind.heard.is_set() else self.logind.clock.monotonic()
         await self.logind.heard.wait()
-        happened = self.happened.is_set()
         self.happened.clear()
         if self.lost:
             raise LogindUnavailable("the connection to the system bus ended")
-        return happened
+        return stopped
 
     async def aclose(self) -> None:
         if self in self.logind.sessions:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vacate.api.identity import User
+from vacate.api.identity import INSTALLED_SHUTDOWN_AGENT, User
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.lenient import mapping, maps
-from vacate.api.objectnames import SHUTDOWN_AGENT
 from vacate.api.objects import Obj, dig
 from vacate.api.terminationreason import (
     ANNOTATION,
@@ -31,7 +30,6 @@ _TAINT_EVICTION = frozenset((f"{_CONTROLLER}taint-eviction-controller", f"{_CONT
 _REPLICASET = f"{_CONTROLLER}replicaset-controller"
 _STATEFULSET = f"{_CONTROLLER}statefulset-controller"
 _DAEMONSET = f"{_CONTROLLER}daemon-set-controller"
-_ACCOUNT = "system:serviceaccount:"
 _HASH = "controller-revision-hash"
 _POD_GENERATION, _GENERATION = "pod-template-generation", "deprecated.daemonset.template.generation"
 _REVISION = "deployment.kubernetes.io/revision"
@@ -47,6 +45,7 @@ class PodDeletion:
     eviction: bool
     options: Obj = field(default_factory=dict)  # DeleteOptions, as the caller sent them
     dry_run: bool = False
+    shutdown_agents: tuple[str, ...] = (INSTALLED_SHUTDOWN_AGENT,)  # their user names
 
     @property
     def untouched(self) -> bool:
@@ -85,7 +84,7 @@ def reason_change(deletion: PodDeletion, pod: Obj, find: Find) -> dict[str, str 
 
 
 def _reason(deletion: PodDeletion, pod: Obj, find: Find) -> str:
-    if deletion.eviction or _is_shutdown_agent(deletion.user):
+    if deletion.eviction or deletion.user.name in deletion.shutdown_agents:
         return EVICTION
     if deletion.user.name in _TAINT_EVICTION:
         return INTOLERABLE_TAINT
@@ -96,11 +95,6 @@ def _reason(deletion: PodDeletion, pod: Obj, find: Find) -> str:
     if deletion.user.name == _DAEMONSET:
         return _daemon_set_reason(pod, find)
     return ""
-
-
-def _is_shutdown_agent(user: User) -> bool:
-    """By the name of its account, in whichever namespace: who may delete a pod may evict it, too."""
-    return user.name.startswith(_ACCOUNT) and user.name.endswith(f":{SHUTDOWN_AGENT}")
 
 
 def _replica_set_reason(pod: Obj, find: Find) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vacate.admission.context import Context
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid, not_found
-from vacate.api.identity import Access, User, denial, node_of
+from vacate.api.identity import Access, User, denial
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, name_of, namespace_of
@@ -43,7 +43,7 @@ def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUEST
     access = deletion_of(pod, ctx.user)
     if not ctx.may(access):
         raise status.forbidden(kind, name_of(obj), denial(access))
-    node = node_of(ctx.user)
+    node = ctx.authority.node_of(ctx.user)
     found = live_pod(obj, ctx) if node is not None else None
     theirs = text(dig(found, "spec", "nodeName")) if found is not None else node
     if theirs != node or node == "":

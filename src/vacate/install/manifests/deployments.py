@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.api.identity import service_account_user
 from vacate.api.objectnames import (
     CERTIFICATES,
     CLIENT_CA_CONFIG_MAP,
@@ -15,6 +16,7 @@ from vacate.api.objectnames import (
     PART_OF,
     REASONS_PORT,
     RULES_CONFIG_MAP,
+    SHUTDOWN_AGENT,
     TLS_SECRET,
     WEBHOOK,
     WEBHOOK_PORT,
@@ -140,7 +142,11 @@ def _authority(settings: Settings) -> list[str]:
         for name, users in settings.interceptor_accounts.items()
         for user in users
     ]
-    return [*bound, *(f"--manager-user={user}" for user in settings.controllers)]
+    made = [*bound, *(f"--manager-user={user}" for user in settings.controllers)]
+    if settings.shutdown_agent is not None:
+        user = service_account_user(settings.shutdown_agent.namespace, SHUTDOWN_AGENT)
+        made.append(f"--shutdown-agent-user={user}")
+    return made
 
 
 def _bridge(settings: Settings) -> list[str]:

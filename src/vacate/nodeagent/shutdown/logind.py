@@ -10,6 +10,7 @@ import signal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vacate.clock import SystemClock
 from vacate.nodeagent.shutdown import dropin
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 
@@ -18,6 +19,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
+LISTEN_SECONDS, STOPPED_SECONDS = 0.5, 0.5
+"""How long to listen at a time; an agent that comes back so much later was stopped."""
 ENDED = "the connection to the system bus ended"
 DEFAULT_BUS = "unix:path=/var/run/dbus/system_bus_socket"
 BUS, BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
@@ -157,18 +160,29 @@ class DBusSession:
         """Reboot the machine, after every delay lock is released."""
         await self._call(LOGIND, LOGIND_PATH, MANAGER, "Reboot", "b", [False])
 
-    async def changed(self, timeout: float) -> bool:
-        """Wait for a signal of logind, for its restart, or for the time to pass; whether one came."""
+    async def changed(self, timeout: float) -> float | None:
+        """Wait for a signal of logind, for its restart, or for the time to pass.
+
+        In short steps: a signal does not say when it was sent, and an agent that comes back late from a step
+        was stopped, and heard nothing.
+        """
+        clock = SystemClock()
+        end, late = clock.monotonic() + timeout, None
         waiting = asyncio.get_running_loop().create_task(self._changed.wait())
         try:
-            await asyncio.wait([waiting, self._ended], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            while late is None and not self._changed.is_set() and not self._ended.done():
+                before = clock.monotonic()
+                if (left := end - before) <= 0:
+                    break
+                step = min(left, LISTEN_SECONDS)
+                await asyncio.wait([waiting, self._ended], timeout=step, return_when=asyncio.FIRST_COMPLETED)
+                late = before if clock.monotonic() - before > step + STOPPED_SECONDS else None
         finally:
             waiting.cancel()
-        happened = self._changed.is_set()
         self._changed.clear()
         if self._ended.done():
             raise LogindUnavailable(ENDED)
-        return happened
+        return late
 
     async def aclose(self) -> None:
         """Close the connection."""

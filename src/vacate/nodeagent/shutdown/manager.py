@@ -38,8 +38,6 @@ log = logging.getLogger(__name__)
 FIRST_RETRY, MAX_RETRY = 1.0, 30.0
 RECHECK_AFTER = 30.0
 """How often logind is asked although it signals nothing: a connection can be dead without being closed."""
-LISTEN_SECONDS, STOPPED_SECONDS = 0.5, 0.5
-"""How long to listen at a time; an agent that comes back so much later was stopped, and heard nothing."""
 MIN_SHARE = 0.1
 """What pods have at least of the time that logind grants, where an agent was away for nearly all of it."""
 RELEASE_RETRY, RESTART_SECONDS = 0.5, 5.0
@@ -175,17 +173,7 @@ class ShutdownManager:
             if not preparing and (self._stale or not self.state.locked or changed):
                 await self._take(session)
                 continue  # it may have begun meanwhile
-            await self._listen(session)
-
-    async def _listen(self, session: LogindSession) -> None:
-        """Until something has happened; and see whether this process was stopped meanwhile."""
-        end = self._clock.monotonic() + RECHECK_AFTER
-        happened = False
-        while not happened and (before := self._clock.monotonic()) < end:
-            happened = await session.changed(min(LISTEN_SECONDS, end - before))
-            if self._clock.monotonic() - before > LISTEN_SECONDS + STOPPED_SECONDS:
-                self._unwatched_since = before
-                return
+            self._unwatched_since = await session.changed(RECHECK_AFTER)
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:

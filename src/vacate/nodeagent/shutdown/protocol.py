@@ -67,8 +67,11 @@ class LogindSession(Protocol):
         """Take a delay lock: a file descriptor, which is the caller's to close."""
         ...
 
-    async def changed(self, timeout: float) -> bool:
-        """Return when something has happened, or after so many seconds; whether to read `preparing` again."""
+    async def changed(self, timeout: float) -> float | None:
+        """Return when something has happened, or after so many seconds; read `preparing` again then.
+
+        Where this process was stopped meanwhile: since when, on the machine's monotonic clock.
+        """
         ...
 
     async def aclose(self) -> None:

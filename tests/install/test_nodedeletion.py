@@ -1,0 +1,69 @@
+"""The guard of Nodes, evaluated: which deletions of a Node it asks about. The real server has it, too."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
+from vacate.api.objectnames import NODE_DELETION
+from vacate.api.objects import Obj
+from vacate.embedded.cel.expressions import Expression, Variables
+from vacate.install.manifests.policies import policies
+from vacate.install.settings import Settings
+from vacate.kube.nodes import OUT_OF_SERVICE
+
+pytestmark = pytest.mark.unit
+
+ALICE, CLOUD = "alice", "system:serviceaccount:kube-system:cloud-node-lifecycle-controller"
+
+
+def node(ready: str = "False", *, taint: str = "other", **meta: Any) -> Obj:
+    conditions = [{"type": "Ready", "status": ready}] if ready else []
+    return {
+        "metadata": {"name": "n1", "uid": "u1", **meta},
+        "spec": {"taints": [{"key": taint, "effect": "NoExecute"}]},
+        "status": {"conditions": conditions},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "user", "refused"),
+    [
+        (node(), ALICE, True),
+        (node("Unknown"), ALICE, True),
+        (node("True"), ALICE, False),
+        (node(""), ALICE, False),  # it has never reported
+        (node(taint=OUT_OF_SERVICE), ALICE, False),  # fenced
+        (node(labels={GUARD_LABEL: "disabled"}), ALICE, False),
+        (node(labels={GUARD_LABEL: "enabled"}), ALICE, True),
+        (node(), CLOUD, False),  # the machine is no longer there
+        (node(annotations={CONFIRMATION: "u1"}), ALICE, False),
+        (node(annotations={CONFIRMATION: "another"}), ALICE, True),  # of a Node of that name before
+    ],
+)
+def test_a_node_that_is_not_ready_is_deleted_only_on_confirmation(obj: Obj, user: str, refused: bool) -> None:
+    spec = _policy()["spec"]
+    seen = Variables({"self": {"oldObject": obj, "request": {"userInfo": {"username": user}}}})
+    asked = all(_expression(one["expression"]).holds(seen) for one in spec["matchConditions"])
+    (rule,) = spec["validations"]
+    assert (asked and not _expression(rule["expression"]).holds(seen)) is refused
+    message = _expression(rule["messageExpression"]).text(seen)
+    assert message is not None
+    assert f"kubectl annotate node n1 {CONFIRMATION}=u1" in message
+
+
+def _policy() -> Obj:
+    made = policies(Settings(guard_unlabelled=True))
+    (found,) = [
+        one for one in made
+        if (one["kind"], one["metadata"]["name"]) == ("ValidatingAdmissionPolicy", NODE_DELETION)
+    ]  # fmt: skip
+    return found
+
+
+def _expression(text: str) -> Expression:
+    """The evaluator knows one variable."""
+    return Expression(re.sub(r"\b(oldObject|request)\b(?=[.\s])", r"self.\1", text))
