@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from support.effort import THOROUGH, seeds
-from support.laboratory.faults.catalogue import FAULTS
+from support.laboratory.faults.catalogue import FAULTS, GATE_OPENS
 from support.laboratory.outcome import Outcome
 from support.laboratory.removals.catalogue import REMOVALS, finds
 from support.laboratory.scenario import SEEDS_FOR_ALL, Scenario
@@ -34,6 +34,7 @@ BEGINNING = None if THOROUGH or SEEDS >= SEEDS_FOR_ALL else 4
 """So many faults are played in a plain run, and not the recovery from them; all in a thorough one."""
 NEARBY = 24
 """Further seeds that are tried where the known one does not show that a rule is missing."""
+STOCK_SEEDS = 4 if THOROUGH else 1
 STRAGGLERS = ("request: late", "request: twice")
 
 
@@ -49,6 +50,16 @@ def test_nothing_goes_wrong_and_every_fault_happens(request: pytest.FixtureReque
         missing = [one for one in (*FAULTS, *MESSAGES) if not counts[one]]
         missing += [] if any(counts[one] for one in STRAGGLERS) else [STRAGGLERS[0]]
         assert missing == [], f"these never happened: {missing}"
+
+
+def test_where_nodes_do_not_wait_for_a_volume_the_gate_keeps_it_on_one(
+    request: pytest.FixtureRequest,
+) -> None:
+    chosen = request.config.getoption("--seed")
+    for seed in range(STOCK_SEEDS) if chosen is None else [chosen]:
+        outcome = Scenario(seed, stock=True).play()
+        assert outcome.breaches == [], f"seed {seed}: {outcome.described()}"
+        assert outcome.counts[GATE_OPENS] or chosen is not None
 
 
 @pytest.mark.thorough

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.endings import left_open
-from support.laboratory.faults.catalogue import FAULTS
+from support.laboratory.faults.catalogue import FAULTS, STOCK_FAULTS
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import keep_restarting, keep_untainted, untaint
 from support.laboratory.faults.reports import LateVolumes, RefusedReports
@@ -17,6 +20,7 @@ from support.laboratory.health import all_drained, is_well, nodes_are_well, open
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.outcome import Enough, Outcome
+from support.laboratory.programs import stock_agents
 from support.laboratory.workload import create_workload
 from support.simulated.fencing import beside
 from vacate.api.kinds import NODEMAINTENANCES
@@ -53,9 +57,20 @@ class Scenario:
     stops: bool = False
     beginning: int | None = None  # play only so many faults of the hand
     wait_seconds: float | None = MAX_SCENARIO_SECONDS  # wait so long for the end; None does not wait for it
+    # Nodes that do not wait for exclusive volumes, and pods with the gate. What a person must confirm there
+    # is not confirmed, so that the end is not waited for.
+    stock: bool = False
 
     def play(self) -> Outcome:
         """From beginning to end."""
+        if not self.stock:
+            return self._play()
+        with pytest.MonkeyPatch.context() as patch:
+            stock_agents(patch)
+            self.wait_seconds = None
+            return self._play()
+
+    def _play(self) -> Outcome:
         outcome = Outcome(stops=self.stops)
         with tempfile.TemporaryDirectory(prefix="vacate-lab-") as folder:
             try:
@@ -93,7 +108,7 @@ class Scenario:
             try:
                 await lab.open()
                 (folder / "volume").mkdir()
-                await create_workload(lab.world.client, folder / "volume")
+                await create_workload(lab.world.client, folder / "volume", gated=self.stock)
                 await lab.until(lambda: is_well(lab), 900.0, "the start")
                 started = True
                 for one in plans:
@@ -114,9 +129,12 @@ class Scenario:
         check_history(lab)
 
     async def _break(self, lab: LaboratoryCluster, entropy: Entropy) -> None:
-        for name in _drawn_faults(self.seed, entropy)[: self.beginning]:
+        catalogue = STOCK_FAULTS if self.stock else FAULTS
+        for name in _drawn_faults(self.seed, entropy, catalogue)[: self.beginning]:
             lab.outcome.counts[name] += 1
-            self._begin(lab, name, FAULTS[name][0], Draw(lab.sim.stream(f"{name} {lab.sim.loop.time():.3f}")))
+            self._begin(
+                lab, name, catalogue[name][0], Draw(lab.sim.stream(f"{name} {lab.sim.loop.time():.3f}"))
+            )
             await lab.sim.clock.sleep(entropy.uniform(2, 80))
             lab.check()
 
@@ -159,26 +177,30 @@ def _has_ended(lab: LaboratoryCluster) -> bool:
     return is_well(lab) and nodes_are_well(lab) and not open_ones
 
 
-def faults_of(seed: int) -> list[str]:
+def faults_of(seed: int, *, stock: bool = False) -> list[str]:
     """The faults of a seed in their order, without playing it."""
     entropy = stream_of(seed, STREAM)
     _drawn_skews(entropy)
-    return _drawn_faults(seed, entropy)
+    return _drawn_faults(seed, entropy, STOCK_FAULTS if stock else FAULTS)
 
 
 def _drawn_skews(entropy: Entropy) -> dict[str, float]:
     return {name: entropy.uniform(-SKEW, SKEW) for name in PARTS}
 
 
-def _drawn_faults(seed: int, entropy: Entropy) -> list[str]:
+def _drawn_faults(seed: int, entropy: Entropy, catalogue: Mapping[str, tuple[Fault, int]]) -> list[str]:
     """A hand of faults: dealt so that some seeds in a row have all of them, and more by their weights."""
-    names = list(FAULTS)
+    names = list(catalogue)
     hand = names[seed % SEEDS_FOR_ALL :: SEEDS_FOR_ALL]
-    menu = [name for name, (_, weight) in FAULTS.items() for _ in range(weight)]
+    menu = [name for name, (_, weight) in catalogue.items() for _ in range(weight)]
     hand += [menu[min(int(entropy.uniform(0, len(menu))), len(menu) - 1)] for _ in range(EXTRA)]
     return [name for _, name in sorted((entropy.uniform(0, 1), name) for name in hand)]
 
 
 def play(seed: int) -> Outcome:
-    """Run one seed to its end."""
-    return Scenario(seed).play()
+    """Run one seed to its end, and then with stock nodes."""
+    outcome, stock = Scenario(seed).play(), Scenario(seed, stock=True).play()
+    outcome.breaches += stock.breaches
+    outcome.timeline += ["  on stock nodes:", *stock.timeline]
+    outcome.counts += stock.counts
+    return outcome

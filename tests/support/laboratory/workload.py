@@ -20,7 +20,7 @@ from vacate.api.kinds import (
 from vacate.api.objects import Obj
 from vacate.api.workloads import OPT_IN
 from vacate.client.client import Client
-from vacate.kube.exclusivevolumes import EXCLUSIVE
+from vacate.kube.exclusivevolumes import EXCLUSIVE, GATE
 from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
@@ -47,8 +47,8 @@ STORAGE = "storage"
 """The host on which the exclusive volume lies: machines reach it over the network between them."""
 
 
-async def create_workload(client: Client, folder: Path) -> None:
-    """Create all of it."""
+async def create_workload(client: Client, folder: Path, *, gated: bool = False) -> None:
+    """Create all of it; where nodes do not wait for the volume, its users wait at the gate."""
     labels = {GUARD_LABEL: "enabled", OPT_IN: "true"}
     await client.patch(NAMESPACES, "default", {"metadata": {"labels": labels}})
     await client.create(FENCINGPOLICIES, _fencing(POWER_POLICY, "Power", BY_POWER))
@@ -62,7 +62,7 @@ async def create_workload(client: Client, folder: Path) -> None:
     await client.create(DEPLOYMENTS, _plain(), "default")
     await client.create(PERSISTENTVOLUMES, _volume(folder))
     await client.create(PERSISTENTVOLUMECLAIMS, _claim(), "default")
-    await client.create(DEPLOYMENTS, _volume_users(), "default")
+    await client.create(DEPLOYMENTS, _volume_users(gated=gated), "default")
 
 
 def _fencing(name: str, mechanism: str, nodes: Sequence[str]) -> Obj:
@@ -122,10 +122,12 @@ def _claim() -> Obj:
     return {"metadata": {"name": "data"}, "spec": spec}
 
 
-def _volume_users() -> Obj:
+def _volume_users(*, gated: bool) -> Obj:
     """Three pods for one volume: one runs, the others wait. They cannot be moved first."""
     template = _template(DISK_USERS)
     template["spec"]["volumes"] = [_USED]
+    if gated:
+        template["spec"]["schedulingGates"] = [{"name": GATE}]
     made = deployment(DISK_USERS, replicas=3, template=template)
     made["metadata"]["annotations"] = {OPT_IN: "false"}
     return made

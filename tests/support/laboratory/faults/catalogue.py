@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from support.laboratory.faults import controllers, machines, partitions, people, store, volumes, volumeusers
+from support.laboratory.faults import (
+    controllers,
+    gates,
+    machines,
+    partitions,
+    people,
+    store,
+    volumes,
+    volumeusers,
+)
 from support.laboratory.faults.draw import Fault
 
 FAULTS: dict[str, tuple[Fault, int]] = {
@@ -46,3 +55,28 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "pod comes as an unreported one has the volume": (volumeusers.come_as_an_unreported_pod_starts, 1),
 }
 """Every fault with its weight."""
+
+GATE_OPENS = "managers away as a gate opens"
+_ALSO_ON_STOCK_NODES = (
+    "node cut off from the control plane",
+    "manager cut off",
+    "server crash",
+    "machine loses power",
+    "machine shuts down",
+    "agent crash",
+    "manager crash",
+    "manager slow while the volume moves",
+    "pod deleted",
+    "node drained",
+    "record of the volume removed",
+    "user of the volume forced from a silent node",
+)
+STOCK_FAULTS = {
+    **{name: FAULTS[name] for name in _ALSO_ON_STOCK_NODES},
+    GATE_OPENS: (gates.managers_away_as_a_gate_opens, 8),
+}
+"""Those of a cluster whose nodes neither wait for exclusive volumes nor list them: pods have the gate there.
+
+A pod that a person puts beside the user of the volume, without the gate, is not among them: a policy refuses
+it.
+"""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from support.laboratory.faults.catalogue import GATE_OPENS
 from support.laboratory.outcome import Breach
 from support.laboratory.removals import endings, fences, pods, volumes, writes
 from support.laboratory.scenario import GATES, Scenario, faults_of
@@ -36,11 +37,13 @@ class Removal:
     seed: int  # one in which it does
     gates: FeatureGates = GATES
     wait_seconds: float | None = None  # how long to wait for the end, where that is what does not come
+    stock: bool = False  # whether the nodes are those that do not wait for volumes
 
     def seeds(self, count: int) -> Iterator[int]:
         """The known seed, and so many more that begin with the fault."""
         yield self.seed
-        begin = (one for one in itertools.count() if one != self.seed and faults_of(one)[0] == self.fault)
+        hands = ((one, faults_of(one, stock=self.stock)) for one in itertools.count() if one != self.seed)
+        begin = (one for one, hand in hands if hand[0] == self.fault)
         yield from itertools.islice(begin, count)
 
 
@@ -74,6 +77,15 @@ REMOVALS: dict[str, Removal] = {
     ),
     "whom a record has named is remembered": Removal(
         volumes.records_are_not_remembered, (Invariant.ONE_NODE,), "record removed as a pod starts", 600
+    ),
+    "the record says that a gate is open before it is": Removal(
+        volumes.the_gate_opens_unrecorded, (Invariant.ONE_NODE,), GATE_OPENS, 0, stock=True
+    ),
+    "a record without a node proves nothing": Removal(
+        volumes.a_record_without_a_node_is_proof, (Invariant.ONE_NODE,), GATE_OPENS, 0, stock=True
+    ),
+    "where nodes do not wait, pods wait at the gate": Removal(
+        volumes.no_pod_waits_at_the_gate, (Invariant.ONE_NODE,), GATE_OPENS, 0, stock=True
     ),
     "pod GC does not take silence for the end": Removal(pods.silence_is_the_end_for_pod_gc, TWICE, CUT, 2),
     "pod GC waits before it believes that a node is gone": Removal(
@@ -151,7 +163,12 @@ def finds(rule: str, seed: int) -> Breach | None:
         removal.plant(patch)
         try:
             outcome = Scenario(
-                seed, removal.gates, stops=True, beginning=BEGINNING, wait_seconds=removal.wait_seconds
+                seed,
+                removal.gates,
+                stops=True,
+                beginning=BEGINNING,
+                wait_seconds=removal.wait_seconds,
+                stock=removal.stock,
             ).play()
         except Exception as error:  # such as a process that ended
             return Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")

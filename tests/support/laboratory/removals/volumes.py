@@ -10,9 +10,10 @@ import pytest
 from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import controller as attaching
+from vacate.controllers.exclusivevolumes import gates
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.exclusivevolumes.view import View
-from vacate.kube.exclusivevolumes import Attachment, attachment_patch
+from vacate.kube.exclusivevolumes import CLOSED, Attachment, attachment_patch
 from vacate.kube.nodes import readiness
 from vacate.nodeagent.leftovers import Leftovers
 from vacate.nodeagent.podworker import PodWorker
@@ -128,3 +129,31 @@ def records_are_not_remembered(patch: Patch) -> None:
         return None
 
     patch.setattr(attaching.ExclusiveVolumes, "on_volume", forget)
+
+
+def the_gate_opens_unrecorded(patch: Patch) -> None:
+    """The record goes on saying that the gate is closed."""
+    patch.setattr(gates, "OPENED", CLOSED)
+
+
+def a_record_without_a_node_is_proof(patch: Patch) -> None:
+    """A pod that is gone, and whose record names no node, is taken for one that never had any."""
+
+    def gone(volume: Any, record: Attachment, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
+        found = why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
+        return found if record.node else ""
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
+def no_pod_waits_at_the_gate(patch: Patch) -> None:
+    """The gate is removed from each pod that waits at it, whoever has the volume."""
+
+    def anyone(volume: object, pod: object) -> bool:
+        return True
+
+    async def free(self: gates.SchedulingGates, volume: object, pod: object) -> bool:
+        return False
+
+    patch.setattr(gates, "_is_for", anyone)
+    patch.setattr(gates.SchedulingGates, "_used_elsewhere", free)
