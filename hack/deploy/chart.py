@@ -225,7 +225,7 @@ def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
         return _template(_kept(_part(part, settings)))
     *rest, switch = switches
     off, on = _branches(part, settings, rest), _branches(part, switch.on(settings), rest)
-    return _folded(switch.condition, _pieces(on), _pieces(off))
+    return on if on == off else _folded(switch.condition, on, off)
 
 
 def _pieces(text: str) -> list[str]:
@@ -241,8 +241,10 @@ def _pieces(text: str) -> list[str]:
     return made
 
 
-def _folded(condition: str, on: list[str], off: list[str]) -> str:
+@cache
+def _folded(condition: str, with_it: str, without: str) -> str:
     """Both texts as one: what is the same once, what differs in branches."""
+    on, off = _pieces(with_it), _pieces(without)
     made = []
     for _, a, b, c, d in SequenceMatcher(None, off, on, autojunk=False).get_opcodes():
         same, then, otherwise = off[a:b] == on[c:d], "".join(on[c:d]), "".join(off[a:b])

@@ -169,6 +169,7 @@ def test_gates_are_written_without_the_space_around_them() -> None:
     assert printed("--feature-gates", " EvictionRequestAPI=true ,\n") == wanted
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("url", ["https://[::1]:9443", "https://hook.example.com", "https://10.0.0.1:1/"])
 def test_addresses_of_webhooks(url: str) -> None:
     assert printed("--webhook-url", url) == objects(Settings(webhook_url=url.rstrip("/")))

@@ -71,7 +71,7 @@ SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.thorough(beyond=2)
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
