@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -67,6 +68,17 @@ def test_a_drain_that_finishes_is_exit_code_0(saved: Path) -> None:
     assert (workload["workload"], workload["lowest"], workload["lasting"]) == ("default Pod/lone", 0, True)
 
 
+def test_the_picture_has_the_verdict_the_nodes_and_what_holds_them(saved: Path) -> None:
+    shown = plan("node-1", "--from", str(saved), "-o", "svg")
+    assert shown.exit_code == 5
+    texts = " ".join(ElementTree.fromstring(shown.output).itertext())
+    assert "WOULD BLOCK after 0s: 0 of 1 node drained, not node-1" in texts
+    assert "pod default/lone on node-1: no controller manages the pod" in texts
+    drained = ElementTree.fromstring(plan("node-1", "--from", str(saved), "-o", "svg", "--force").output)
+    bars = [one.get("class") for one in drained.iter("{http://www.w3.org/2000/svg}rect")]
+    assert bars[-2:] == ["slow", "fast"]
+
+
 def test_the_horizon_ends_a_drain_that_still_moves(saved: Path) -> None:
     """It has not been quiet for as long as a retry may take: what it would come to is not known."""
     shown = plan("node-1", "--from", str(saved), "--runs", "1", "--horizon", "60s")
@@ -82,6 +94,7 @@ def test_the_horizon_ends_a_drain_that_still_moves(saved: Path) -> None:
         (("node-1", "--max-nodes", "1,none"), 2, "neither a number"),
         (("node-1", "--interceptor", "backup"), 2, "write NAME=SPAN"),
         (("node-1", "--cluster"), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
+        (("--cluster", "-o", "svg"), 2, "-o svg draws a drain"),
         (("node-1", "--add-nodes", "two"), 2, "write a number, or a number and a node"),
         (("node-1", "--ignore-daemonsets", "--evict-daemonsets"), 2, "not both"),
     ],

@@ -87,6 +87,14 @@ def test_nodes_and_pods_must_be_readable_and_vacate_need_not_be_installed() -> N
         read({}, {PODS: Forbidden})
 
 
+def test_objects_that_changed_while_the_cluster_was_read_are_counted() -> None:
+    def version(number: str) -> Obj:
+        return {**WEB, "metadata": {**WEB["metadata"], "resourceVersion": number}}
+
+    assert read({PODS: [version("1")]}, {})[0].changed == 0  # of other objects, such as leases
+    assert read({PODS: [version("1"), version("7"), version("odd")]}, {})[0].changed == 1
+
+
 def test_an_object_that_cannot_be_read_is_counted() -> None:
     odd = {**WEB, "spec": {"terminationGracePeriodSeconds": "soon"}}
     found, _ = read({PODS: [WEB, odd]}, {})
@@ -110,13 +118,13 @@ def test_nothing_of_the_containers_is_kept_but_what_a_drain_depends_on() -> None
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "a.snapshot"
     pods = [reduced(PODS, WEB)]
-    save(Snapshot(TAKEN, {PODS: pods}, {"jobs.batch": "Jobs"}, changed=True), path)
+    save(Snapshot(TAKEN, {PODS: pods}, {"jobs.batch": "Jobs"}, changed=3), path)
     return path
 
 
 def test_a_snapshot_is_read_as_it_was_saved(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    assert load(path) == Snapshot(TAKEN, {PODS: [reduced(PODS, WEB)]}, {"jobs.batch": "Jobs"}, changed=True)
+    assert load(path) == Snapshot(TAKEN, {PODS: [reduced(PODS, WEB)]}, {"jobs.batch": "Jobs"}, changed=3)
     assert path.stat().st_mode & 0o077 == 0
 
 

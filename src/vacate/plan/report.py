@@ -144,7 +144,8 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     more = f"{counted(len(added), 'node is', 'nodes are')} added" if added else "no node is added"
     lines.append(f"{more}, and quotas and webhooks refuse nothing")
     if snapshot.changed:
-        lines.append("the cluster changed while it was read: lists are moments apart")
+        changed = counted(snapshot.changed, "object")
+        lines.append(f"{changed} changed while the cluster was read: lists are moments apart")
     return lines
 
 

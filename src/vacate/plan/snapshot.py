@@ -258,7 +258,7 @@ class Snapshot:
     taken: dt.datetime
     objects: Mapping[Kind, Sequence[Obj]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # by resource that was not read: what is unknown
-    changed: bool = False  # while it was read
+    changed: int = 0  # objects of later lists that are newer than the first list
 
     def of(self, kind: Kind) -> Sequence[Obj]:
         """The objects of a kind."""
@@ -287,7 +287,7 @@ async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
     taken = clock.now()
     objects: dict[Kind, Sequence[Obj]] = {}
     missing: dict[str, str] = {}
-    versions = set[str]()
+    first, changed = 0, 0
     for kind, read in _READS.items():
         try:
             listing = await client.list(kind)
@@ -308,8 +308,14 @@ async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
                 "these objects: they cannot be read"
             )
         objects[kind] = found
-        versions.add(listing.resource_version)
-    return Snapshot(taken, objects, missing, changed=len(versions) > 1)
+        first = first or _number(listing.resource_version)
+        changed += sum(_number(_dig(one, "metadata", "resourceVersion")) > first > 0 for one in listing.items)
+    return Snapshot(taken, objects, missing, changed)
+
+
+def _number(version: Any) -> int:
+    """A resource version as one that can be compared; 0 where it cannot be."""
+    return int(version) if isinstance(version, str) and version.isascii() and version.isdigit() else 0
 
 
 def save(snapshot: Snapshot, path: Path) -> None:
@@ -351,7 +357,8 @@ def load(path: Path) -> Snapshot:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ConfigError(f"{path} is damaged: {error}") from error
-    return Snapshot(taken, objects, missing, changed=document.get("changed") is True)
+    changed = document.get("changed")
+    return Snapshot(taken, objects, missing, changed if isinstance(changed, int) and changed > 0 else 0)
 
 
 def _content(path: Path) -> bytes:

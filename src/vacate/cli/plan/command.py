@@ -25,6 +25,7 @@ from vacate.errors import ConfigError
 if TYPE_CHECKING:
     from vacate.plan.snapshot import Snapshot
 
+SVG = "svg"
 _MAX_ADDED = 1000
 
 
@@ -115,7 +116,13 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
 @click.option("--no-remedies", is_flag=True, help="Do not try what the remedies would change.")
 @click.option("-A", "--all", "everything", is_flag=True, help="Show all workloads, nodes and pods.")
 @cluster_scope_options
-@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print the plan as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice([JSON, SVG]),
+    default=None,
+    help="Print the plan as JSON, or as a picture of the nodes over time.",
+)
 def plan(
     nodes: tuple[str, ...],
     selector: str,
@@ -146,6 +153,8 @@ def plan(
     """
     if sum(map(bool, (nodes, selector, all_nodes, cluster))) != 1:
         raise click.UsageError("name nodes, or use one of -l, --all-nodes and --cluster")
+    if cluster and output == SVG:
+        raise click.UsageError("-o svg draws a drain; with --cluster there is none")
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
@@ -166,7 +175,11 @@ def plan(
     made, whole = make(snapshot, options, max_nodes, runs=runs, remedies=not no_remedies)
     if made is None:
         sys.exit(INTERRUPTED)
-    if output == JSON:
+    if output == SVG:
+        from vacate.cli.plan.picture import plan_svg  # noqa: PLC0415
+
+        terminal.echo_document(plan_svg(made, snapshot))
+    elif output == JSON:
         terminal.echo_document(plan_object(made, snapshot))
     else:
         terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))

@@ -47,7 +47,7 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
     """The plan for people."""
     limit = None if everything else _SHOWN
     run, nodes, pods = plan.decisive, len(snapshot.of(NODES)), len(snapshot.of(PODS))
-    read = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}, read at {_clock(snapshot.taken)}"
+    read = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}, read at {moment_text(snapshot.taken)}"
     lines = [
         f"{read}; nothing was changed",
         "",
@@ -69,7 +69,7 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
 def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
     """What hampers drains in a cluster, for people."""
     total = f"{counted(health.nodes, 'node')}, {counted(len(snapshot.of(PODS)), 'pod')}"
-    lines = [f"{total}, read at {_clock(snapshot.taken)}; nothing was changed", ""]
+    lines = [f"{total}, read at {moment_text(snapshot.taken)}; nothing was changed", ""]
     hampered = f"{health.blocked} of {counted(health.nodes, 'node')} could not be drained now"
     lines += wrapped(hampered if health.findings else "Nothing was found that hampers a drain.", width, 0)
     limit = None if everything else _SHOWN
@@ -112,7 +112,7 @@ def verdict_line(outcome: Outcome, run: Run) -> str:
         case Verdict.LACKS_ROOM:
             return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}"
         case Verdict.RUNS_ON:
-            return f"WOULD NOT FINISH in {_span(outcome.slowest)}, and is still moving then: {drained}"
+            return f"WOULD NOT FINISH in {span_text(outcome.slowest)}, and is still moving then: {drained}"
         case Verdict.BLOCKS:
             left = [one.name for one in run.nodes if one.phase != DRAINED]
             more = f", {_needs(run.pods_without_room)}" if run.pods_without_room else ""
@@ -128,7 +128,7 @@ def short(outcome: Outcome) -> str:
         case Verdict.LACKS_ROOM:
             return f"finishes, and {counted(outcome.without_room, 'pod has', 'pods have')} no room"
         case Verdict.RUNS_ON:
-            return f"does not finish in {_span(outcome.slowest)}"
+            return f"does not finish in {span_text(outcome.slowest)}"
         case Verdict.BLOCKS:
             return f"blocks, {outcome.drained} of {counted(outcome.total, 'node')} drained"
 
@@ -182,7 +182,7 @@ def _workloads(run: Run, limit: int | None) -> list[str]:
         return ["", "No workload has fewer healthy pods than now at any moment."]
     rows = [("WORKLOAD", "HEALTHY NOW", "LOWEST", "BELOW", "")]
     for one in run.workloads[:limit]:
-        below = "for good" if one.lasting else f"for {_span(one.below_seconds)}"
+        below = "for good" if one.lasting else f"for {span_text(one.below_seconds)}"
         rows.append((one.workload, str(one.healthy), str(one.lowest), below, "" if one.lowest else _DOWN))
     return ["", *aligned(rows), *_more(len(run.workloads), limit)]
 
@@ -190,7 +190,7 @@ def _workloads(run: Run, limit: int | None) -> list[str]:
 def _budgets(run: Run, limit: int | None) -> list[str]:
     rows = [("BUDGET", "ALLOWS NO EVICTION")]
     for one in run.budgets[:limit]:
-        rows.append((one.budget, "any more" if one.lasting else f"for {_span(one.seconds)}"))
+        rows.append((one.budget, "any more" if one.lasting else f"for {span_text(one.seconds)}"))
     return ["", *aligned(rows), *_more(len(run.budgets), limit)] if run.budgets else []
 
 
@@ -219,9 +219,8 @@ def _nodes(plan: Plan, limit: int | None) -> list[str]:
     timed = [one for one in plan.decisive.nodes if one.begins is not None and one.ends is not None]
     if len(timed) > 1:
         longest = max(timed, key=_length)
-        lines.append(
-            f"longest: {longest.name}, {_span(_length(longest))}; last there: {longest.last_pod or NOTHING}"
-        )
+        last = f"last there: {longest.last_pod or NOTHING}"
+        lines.append(f"longest: {longest.name}, {span_text(_length(longest))}; {last}")
     return lines
 
 
@@ -235,13 +234,15 @@ def _moments(seconds: Sequence[float | None]) -> str:
 
 
 def _between(least: float, most: float) -> str:
-    low, high = _span(least), _span(most)
+    low, high = span_text(least), span_text(most)
     return low if low == high else f"{low} to {high}"
 
 
-def _span(seconds: float) -> str:
+def span_text(seconds: float) -> str:
+    """So many seconds, as people write them."""
     return span(dt.timedelta(seconds=round(seconds)))
 
 
-def _clock(moment: dt.datetime) -> str:
+def moment_text(moment: dt.datetime) -> str:
+    """A moment, in UTC."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
