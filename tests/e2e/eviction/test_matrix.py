@@ -10,4 +10,4 @@ from support.matrix.live import run_all
 
 @pytest.mark.timeout(600)
 async def test_drains_say_what_holds_them_and_end_by_themselves(cluster: EvictionCluster) -> None:
-    assert await run_all(cluster.kubeconfig, cluster.sort) == {}
+    assert await run_all(cluster) == {}

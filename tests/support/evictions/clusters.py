@@ -36,6 +36,14 @@ class EvictionCluster(Protocol):
         """Restart what attends to eviction requests with its feature gate open or closed."""
         ...
 
+    def stop_part(self, part: str) -> None:
+        """Take a part away: manager, server or node, which stands for all nodes."""
+        ...
+
+    def start_part(self, part: str) -> None:
+        """Bring it back; it works when this returns."""
+        ...
+
 
 class EmbeddedCluster:
     """`vacate up` in a folder of its own; it can be replaced by another one over the same folder."""
@@ -53,11 +61,25 @@ class EmbeddedCluster:
         return self._folder / "kubeconfig"
 
     def set_gate(self, *, is_open: bool) -> None:
+        self._restart(is_open=is_open)
+
+    def stop_part(self, part: str) -> None:
+        """All parts are one process: what goes on without the part is another one, over the same folder."""
+        if part == "server":
+            assert self._process is not None
+            self._process.kill()
+        else:
+            self._restart(*(("--no-evictions",) if part == "manager" else ("--nodes", "0")))
+
+    def start_part(self, _part: str) -> None:
+        self._restart()
+
+    def _restart(self, *changed: str, is_open: bool = True) -> None:
         self.close()
         option, state = gates(is_open=is_open)
         bridge = ("--bridge-wait", f"{BRIDGE_SECONDS}s")
         opened = (option, f"{state},EvictionBridge={str(is_open).lower()}")
-        options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS)
+        options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS, *changed)
         self._process = ClusterProcess(self._folder, *options, port=self._port)
         self._process.wait_ready()
 

@@ -6,19 +6,21 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import TypeVar
 
+from support.evictions.clusters import EvictionCluster
 from support.matrix.place import Place, Refusal
 from support.matrix.table import CASES, Case, run_case
 from vacate.api.kinds import CONFIGMAPS, NAMESPACES, NODEMAINTENANCES, NODES, Kind
 from vacate.api.objects import Obj
+from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.errors import ApiError, NotFound
+from vacate.errors import ApiError, NotFound, TransportError, VacateError
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
@@ -46,22 +48,62 @@ _OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE", "DELETE": "DELETE"}
 class LivePlace(Place):
     """A namespace of a running cluster. Refusals need a real API server."""
 
+    def __init__(self, cluster: EvictionCluster, client: Client, namespace: str, nodes: list[str]) -> None:
+        super().__init__(client, namespace, nodes)
+        self._cluster = cluster
+        self._away: list[str] = []
+
     def now(self) -> float:
         """Seconds of the machine."""
         return time.monotonic()
 
     async def until(self, look: Callable[[], Awaitable[T | None]], what: str, seconds: float) -> T:
-        """Look several times a second."""
+        """Look several times a second, also while the API server does not answer."""
         end = self.now() + seconds + BUSY_SECONDS
-        while not (found := await look()):
+
+        async def seen() -> T | None:
+            with contextlib.suppress(TransportError):
+                return await look()
+            return None
+
+        while not (found := await seen()):
             assert self.now() < end, f"{what}: not within {seconds:g} s; {await self._shown()}"
             await asyncio.sleep(0.2)
         return found
 
     async def _shown(self) -> Obj:
-        with contextlib.suppress(NotFound):
+        with contextlib.suppress(NotFound, TransportError):
             return await self.status()
         return {}
+
+    async def stop(self, part: str) -> None:
+        """A part of the whole cluster. That a node is lost is written at once, and not after a while."""
+        self._away.append(part)
+        self._cluster.stop_part(part)  # in this thread: what it starts would end with another one
+        if part == "server":
+            return
+        await self.until(self._answers, "the API server answers", self.setup_seconds)
+        if part == "node":
+            lost = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "lost"}
+            lost["lastTransitionTime"] = format_time(SystemClock().now())
+            change = {"status": {"conditions": [lost]}}
+            await self.client.patch(
+                NODES, self.node, change, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+
+    async def start(self, part: str) -> None:
+        """It is back."""
+        self._cluster.start_part(part)
+        self._away.remove(part)
+        await self.until(self._answers, "the API server answers", self.setup_seconds)
+
+    async def restore(self) -> None:
+        """Bring back what a case that failed has left away."""
+        for part in list(self._away):
+            await self.start(part)
+
+    async def _answers(self) -> Obj | None:
+        return await self.client.get(NODES, self.node)
 
     async def refuse(self, refusal: Refusal) -> None:
         """By a policy, a webhook that nobody serves, or a quota; each for this namespace or drain alone."""
@@ -148,15 +190,16 @@ class LivePlace(Place):
 
 
 @contextlib.asynccontextmanager
-async def live_place(client: Client) -> AsyncIterator[LivePlace]:
+async def live_place(cluster: EvictionCluster, client: Client) -> AsyncIterator[LivePlace]:
     """A new namespace; what the case has left is removed at the end."""
     name = f"m-{system_entropy().uid()[:8]}"
     nodes = sorted(one["metadata"]["name"] for one in (await client.list(NODES)).items)
     await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    place = LivePlace(client, name, nodes)
+    place = LivePlace(cluster, client, name, nodes)
     try:
         yield place
     finally:
+        await place.restore()
         with contextlib.suppress(ApiError):
             await place.allow()
         for node in nodes:
@@ -166,21 +209,23 @@ async def live_place(client: Client) -> AsyncIterator[LivePlace]:
         await place.delete(NAMESPACES, name)
 
 
-async def run_all(kubeconfig: Path, sort: str) -> dict[str, str]:
-    """Run the cases of that sort of cluster, those that would hold others one after the other; by case, why
-    it failed."""
-    client = Client(HttpTransport(load_cluster([kubeconfig]), SystemClock()))
+async def run_all(cluster: EvictionCluster, *names: str) -> dict[str, str]:
+    """Run the cases of that sort of cluster, or those of these names; by case, why it failed.
+
+    Those that would hold others run one after the other.
+    """
+    client = Client(HttpTransport(load_cluster([cluster.kubeconfig]), SystemClock()))
     failed: dict[str, str] = {}
 
     async def run(case: Case) -> None:
         try:
-            async with live_place(client) as place:
+            async with live_place(cluster, client) as place:
                 await run_case(place, case)
-        except (ApiError, AssertionError, KeyError) as error:
+        except (VacateError, AssertionError, KeyError) as error:
             failed[case.name] = f"{type(error).__name__}: {error}"
 
     try:
-        chosen = [one for one in CASES if sort in one.places]
+        chosen = [one for one in CASES if cluster.sort in one.places and (not names or one.name in names)]
         await asyncio.gather(*(run(one) for one in chosen if not one.alone))
         for one in chosen:
             if one.alone:

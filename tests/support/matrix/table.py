@@ -645,25 +645,24 @@ CASES = (
         "strict",
         ends_within=ENDS_WITHIN + 15.0,  # a new request, a replacement that becomes ready, and the pod's end
     ),
-    Case("no manager", _without("manager"), _start("manager"), takes_away=True, places=SIMULATED),
+    Case("no manager", _without("manager"), _start("manager"), takes_away=True, alone=True),
     Case(
         "no API server",
         _one_pod,
         _start("server"),
         after=_stop("server"),
         takes_away=True,
-        places=SIMULATED,
+        alone=True,
     ),
     Case(
         "a node that is not ready",
-        _one_pod,
+        _without("node"),
         _start("node"),
         ("NodeNotReady",),
         "kubelet",
         reported_within=120.0,
         ends_within=60.0,  # the node registers again, and ends the pod with its whole grace period
-        after=_stop("node"),
-        places=SIMULATED,
+        alone=True,
     ),
     *(
         Case(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,8 +63,10 @@ class RealCluster:
         as_installed: bool = False,
         install: Sequence[str] = (),
         webhook: Sequence[str] = (),
+        machines: subprocess.Popen[bytes] | None = None,
     ) -> None:
         self.plane = plane
+        self.machines = machines  # the nodes, where they are one process
         self._install_options = install
         self._as_installed = as_installed
         self.kubeconfig = plane.kubeconfig
@@ -131,6 +135,32 @@ class RealCluster:
             assert one.stop() == 0, one.output
         self.start(*gates(is_open=is_open), lead=is_open)
 
+    def stop_part(self, part: str) -> None:
+        """Take a part away: manager, server or node, which stands for all nodes."""
+        if part == "manager":
+            for one in self.managers:
+                assert one.stop() == 0, one.output
+        elif part == "server":
+            self.plane.kill_api_server()
+        else:
+            self._nodes().send_signal(signal.SIGSTOP)
+
+    def start_part(self, part: str) -> None:
+        """Bring it back; it works when this returns."""
+        if part == "manager":
+            self.start_managers()
+            until(self.leader, 60.0)
+        elif part == "server":
+            self.plane.begin_api_server()
+            until(lambda: not self.plane.api_server_failure(), 120.0)
+            self.start_managers()  # one that lost its lease meanwhile has ended; a Deployment starts it again
+        else:
+            self._nodes().send_signal(signal.SIGCONT)
+
+    def _nodes(self) -> subprocess.Popen[bytes]:
+        assert self.machines is not None, "this cluster was started without nodes"
+        return self.machines
+
     def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
         """A kubeconfig of someone else at the same server."""
         config = yaml_document(self.kubeconfig.read_text())
@@ -185,7 +215,7 @@ def real_cluster(
     with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
-            cluster = RealCluster(plane, install=install, webhook=webhook)
+            cluster = RealCluster(plane, install=install, webhook=webhook, machines=machines)
             try:
                 cluster.start()
                 yield cluster
@@ -193,6 +223,7 @@ def real_cluster(
                 cluster.close()
             assert confined(cluster.audit_log) == set()
         finally:
+            machines.send_signal(signal.SIGCONT)  # one that stands still does not end
             end_child(machines, 10.0)
 
 
