@@ -20,6 +20,11 @@ from support.waiting import until
 
 EMBEDDED = "embedded"
 NODE_COUNT = 3
+_WITHOUT = {
+    "manager": ("--no-evictions",),
+    "node": ("--nodes", "0"),
+    "room": ("--storage-quota", "16Mi"),
+}
 
 
 class EvictionCluster(Protocol):
@@ -37,7 +42,7 @@ class EvictionCluster(Protocol):
         ...
 
     def stop_part(self, part: str) -> None:
-        """Take a part away: manager, server or node, which stands for all nodes."""
+        """Take a part away: manager, server, node, which stands for all nodes, or room in the store."""
         ...
 
     def start_part(self, part: str) -> None:
@@ -69,7 +74,7 @@ class EmbeddedCluster:
             assert self._process is not None
             self._process.kill()
         else:
-            self._restart(*(("--no-evictions",) if part == "manager" else ("--nodes", "0")))
+            self._restart(*_WITHOUT[part])
 
     def start_part(self, _part: str) -> None:
         self._restart()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
@@ -11,6 +12,7 @@ from typing import TypeVar
 from support.evictions.clusters import EvictionCluster
 from support.matrix.place import Place, Refusal
 from support.matrix.table import CASES, Case, run_case
+from support.realcluster.evictions import REAL
 from vacate.api.kinds import CONFIGMAPS, NAMESPACES, NODEMAINTENANCES, NODES, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
@@ -20,7 +22,7 @@ from vacate.client.kubeconfig import load_cluster
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.errors import ApiError, NotFound, TransportError, VacateError
+from vacate.errors import ApiError, InternalError, NotFound, TransportError, VacateError
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
@@ -108,7 +110,7 @@ class LivePlace(Place):
     async def refuse(self, refusal: Refusal) -> None:
         """By a policy, a webhook that nobody serves, or a quota; each for this namespace or drain alone."""
         if refusal.by == "quota":
-            await self._quota(refusal)
+            await (self._quota(refusal) if self._cluster.sort == REAL else self._fill())
             return
         rule = {
             "apiGroups": [refusal.kind.group],
@@ -162,6 +164,17 @@ class LivePlace(Place):
         await self.client.delete(CONFIGMAPS, "probe", self.namespace)
         return None
 
+    async def _fill(self) -> None:
+        """The embedded cluster has no ResourceQuotas, but one for all objects together."""
+        await self.stop("room")
+        for size in (900_000, 60_000, 4_000, 1):
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"ballast": "x" * size}}
+            with contextlib.suppress(InternalError):
+                for number in itertools.count():
+                    await self.client.create(
+                        CONFIGMAPS, {**body, "metadata": {"name": f"b-{size}-{number}"}}, self.namespace
+                    )
+
     async def _quota(self, refusal: Refusal) -> None:
         hard = {f"count/{refusal.kind.resource}": "0"}
         body = {
@@ -184,9 +197,12 @@ class LivePlace(Place):
 
     async def allow(self) -> None:
         """Nothing is refused any more."""
-        for kind in (_BINDINGS, _POLICIES, _WEBHOOKS):
-            await self.delete(kind, self.namespace)
-        await self.delete(_QUOTAS, "tight")
+        if self._cluster.sort == REAL:
+            for kind in (_BINDINGS, _POLICIES, _WEBHOOKS):
+                await self.delete(kind, self.namespace)
+            await self.delete(_QUOTAS, "tight")
+        elif "room" in self._away:
+            await self.client.delete_collection(CONFIGMAPS, self.namespace)
 
 
 @contextlib.asynccontextmanager
@@ -226,9 +242,9 @@ async def run_all(cluster: EvictionCluster, *names: str) -> dict[str, str]:
 
     try:
         chosen = [one for one in CASES if cluster.sort in one.places and (not names or one.name in names)]
-        await asyncio.gather(*(run(one) for one in chosen if not one.alone))
+        await asyncio.gather(*(run(one) for one in chosen if cluster.sort not in one.alone))
         for one in chosen:
-            if one.alone:
+            if cluster.sort in one.alone:
                 await run(one)
     finally:
         await client.aclose()

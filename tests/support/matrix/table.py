@@ -39,6 +39,9 @@ REPORTED_WITHIN = 20.0
 ENDS_WITHIN = MAX_RETRY_SECONDS + 10.0
 """Seconds from the removal of a cause until the drain has ended: until it is tried again, and for the end of
 one pod, the requests and reports about it."""
+SIMULATED, EMBEDDED = frozenset({"simulated"}), frozenset({"embedded"})
+LIVE = SIMULATED | {"real"}
+EVERYWHERE = LIVE | EMBEDDED
 SILENT = "silent.example.com"
 FINALIZER = "example.com/held"
 
@@ -65,8 +68,8 @@ class Case:
     progress: str = ""  # what the message of the node must have, where an interceptor says what it waits for
     limits: Limits = field(default_factory=Limits)  # of the installation
     takes_away: bool = False  # a part of the cluster, which must not be started again meanwhile
-    alone: bool = False  # it would hold other drains of the same cluster
-    places: frozenset[str] = frozenset({"simulated", "embedded", "real"})
+    alone: frozenset[str] = frozenset()  # where it would hold other drains of the same cluster
+    places: frozenset[str] = EVERYWHERE
 
 
 async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]] | None = None) -> float:
@@ -482,6 +485,11 @@ def _refusing(by: str, method: str, kind: Any, subresource: str = "", pods: Step
     return appear
 
 
+async def _refuse_by_quota(place: Place) -> None:
+    await place.refuse(Refusal("quota", "POST", EVICTIONREQUESTS))
+    await _pods_may_go(unmanagedPods="Evict")(place)
+
+
 async def _allow(place: Place) -> None:
     await place.allow()
 
@@ -493,8 +501,6 @@ BY = {
     "quota": "exceeded quota",
     "rights": "cannot",
 }
-SIMULATED = frozenset({"simulated"})
-LIVE = frozenset({"simulated", "real"})
 
 CASES = (
     Case("a budget that is opened", _strict_budget, _open_budget, ("DisruptionBudget",), "strict"),
@@ -575,7 +581,7 @@ CASES = (
         _open_budget,
         ("Turn",),
         "other-NAMESPACE",
-        alone=True,
+        alone=EVERYWHERE,
     ),
     Case(
         "as many nodes as the installation allows",
@@ -645,14 +651,14 @@ CASES = (
         "strict",
         ends_within=ENDS_WITHIN + 15.0,  # a new request, a replacement that becomes ready, and the pod's end
     ),
-    Case("no manager", _without("manager"), _start("manager"), takes_away=True, alone=True),
+    Case("no manager", _without("manager"), _start("manager"), takes_away=True, alone=EVERYWHERE),
     Case(
         "no API server",
         _one_pod,
         _start("server"),
         after=_stop("server"),
         takes_away=True,
-        alone=True,
+        alone=EVERYWHERE,
     ),
     Case(
         "a node that is not ready",
@@ -662,7 +668,17 @@ CASES = (
         "kubelet",
         reported_within=120.0,
         ends_within=60.0,  # the node registers again, and ends the pod with its whole grace period
-        alone=True,
+        alone=EVERYWHERE,
+    ),
+    Case(
+        "requests refused by quota",
+        _one_pod,
+        _allow,
+        ("RequestRefused",),
+        "quota",
+        spec={"pods": {"unmanagedPods": "Refuse"}},  # no request is made before there is a quota
+        after=_refuse_by_quota,
+        alone=EMBEDDED,
     ),
     *(
         Case(
@@ -674,6 +690,7 @@ CASES = (
             places=SIMULATED if by in ("webhook", "rights") else LIVE,
         )
         for by in BY
+        if by != "quota"
     ),
     Case(
         "evictions refused by a webhook",
