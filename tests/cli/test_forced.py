@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -15,10 +15,10 @@ import pytest
 from support.matrix.place import Refusal
 from support.matrix.simulated import SimulatedPlace
 from support.simulated.clusters import in_world
-from support.simulated.evictions import A, finish
+from support.simulated.evictions import A
 from support.simulated.statefulsets import is_whole
 from support.simulated.workloads import condition_of, events_of, history
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
+from vacate.api.kinds import NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cli.common.connection import Cluster
@@ -26,7 +26,12 @@ from vacate.cli.drain.start import DrainOptions, StartedDrain, start_drain
 from vacate.cli.evict.eviction import Eviction, EvictOptions
 from vacate.cli.evict.selection import Selection
 from vacate.entropy import seeded_entropy
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.model import Limits
+from vacate.eviction.registration import PREFIXES
+from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
@@ -49,6 +54,7 @@ class Way:
     annotations: dict[str, str] = field(default_factory=dict)  # of the workload
     spec: dict[str, Any] = field(default_factory=dict)  # of the drain
     settings: dict[str, Any] = field(default_factory=dict)
+    dialect: Dialect = EVICTION_REQUEST
 
 
 PREPARED = Way(
@@ -72,12 +78,16 @@ DEADLINE = Way(
     "removed past its disruption budgets or interceptors",
     spec={"deadlineSeconds": 60, "onDeadline": "Delete"},
 )
-WAYS = [pytest.param(way, id=way.cause) for way in (PREPARED, LIMIT, DEADLINE)]
+EVACUATED = replace(
+    PREPARED, dialect=EVACUATION, settings={"gates": parse_feature_gates("EvacuationAPI=true")}
+)
+NAMED = {"prepared": PREPARED, "limit": LIMIT, "deadline": DEADLINE, "evacuated": EVACUATED}
+WAYS = [pytest.param(way, id=name) for name, way in NAMED.items()]
 
 
 async def member(world: World, way: Way) -> Obj:
     """The only member of a StatefulSet, with an interceptor; behind a budget where its owner says so."""
-    turn = {f"interceptor.evictionrequest.coordination.k8s.io/priority_{A}": "20000"}
+    turn = {f"{PREFIXES[way.dialect is EVACUATION]}/priority_{A}": "20000"}
     made = statefulset(
         "db",
         replicas=1,
@@ -93,15 +103,18 @@ async def member(world: World, way: Way) -> Obj:
     return pod
 
 
-def turn_of(world: World, pod: Obj) -> bool:
-    found = world.find(EVICTIONREQUESTS, pod["metadata"]["uid"], "default") or {}
-    return bool(found.get("status", {}).get("activeInterceptorName") == A)
+def request_of(world: World, pod: Obj, way: Way) -> Obj:
+    name = way.dialect.request_name("db-0", pod["metadata"]["uid"])
+    return world.find(way.dialect.kind, name, "default") or {}
 
 
 async def interceptor(world: World, pod: Obj, way: Way) -> None:
-    await world.until(lambda: turn_of(world, pod), 60.0)
+    field = "activeInterceptorName" if way.dialect is EVICTION_REQUEST else "activeEvacuatorClass"
+    await world.until(lambda: request_of(world, pod, way).get("status", {}).get(field) == A, 60.0)
     if way.completes:
-        await finish(world, pod["metadata"]["uid"])
+        done = way.dialect.status_patch({"status": {"activeInterceptorCompleted": True}})
+        name = request_of(world, pod, way)["metadata"]["name"]
+        await world.client.patch(way.dialect.kind, name, done, "default", subresource="status")
 
 
 async def drain(world: World, cluster: Cluster, pod: Obj, way: Way) -> None:
@@ -134,8 +147,8 @@ def run(command: Command, way: Way, meanwhile: Callable[[World, Obj], Awaitable[
             await one
         versions = [
             one
-            for gone, one in history(world, EVICTIONREQUESTS)
-            if not gone and one["metadata"]["name"] == pod["metadata"]["uid"]
+            for gone, one in history(world, way.dialect.kind)
+            if not gone and one["metadata"]["name"].startswith(pod["metadata"]["uid"])
         ]
         assert condition_of(versions[-1], "Forced", "reason") == way.reason
         if meanwhile is None:  # a process that is killed takes its metrics, and Events that wait, with it
@@ -165,8 +178,7 @@ def test_an_eviction_says_it(way: Way, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_manager_that_is_killed_meanwhile_counts_it_once(way: Way, moment: str) -> None:
     async def restart(world: World, pod: Obj) -> None:
         def reached() -> bool:
-            uid = pod["metadata"]["uid"]
-            request = world.find(EVICTIONREQUESTS, uid, "default") or {}
+            uid, request = pod["metadata"]["uid"], request_of(world, pod, way)
             found = world.find(PODS, "db-0", "default") or {}
             leaves = found.get("metadata", {}).get("uid") == uid and "deletionTimestamp" in found["metadata"]
             return leaves if moment == "terminating" else condition_of(request, "Forced") == "True"
@@ -181,13 +193,7 @@ def test_a_deletion_that_is_refused_is_no_way_past(capsys: pytest.CaptureFixture
     async def refuse(world: World, pod: Obj) -> None:
         place = SimulatedPlace(world)
         await place.refuse(Refusal("policy", "DELETE", PODS))
-        uid = pod["metadata"]["uid"]
-
-        def refused() -> bool:
-            request = world.find(EVICTIONREQUESTS, uid, "default") or {}
-            return condition_of(request, "Forced") == "False"
-
-        await world.until(refused, 60.0)
+        await world.until(lambda: condition_of(request_of(world, pod, PREPARED), "Forced") == "False", 60.0)
         (found,) = world.objects(NODEMAINTENANCES)
         assert found["status"].get("podsForced", 0) == 0
         await place.allow()
