@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -18,17 +17,18 @@ from support.realcluster.adversary import ROWS, TENANTS, Site, new_request
 from support.realcluster.evictions import HOME
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
-from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import HOOKS
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, FENCINGPOLICIES, NODES, ROLEBINDINGS, ROLES
+from vacate.api.objectnames import HOOKS, MANAGER
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.fenceagents.httphook import HttpHook
-from vacate.fencing.agentprotocol import PowerState
-from vacate.httpclient.addresses import read_networks
+from vacate.fenceagents.configured import SECRETS
+from vacate.fencing.marks import FENCED, REQUESTED
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
+from vacate.kube.nodes import OUT_OF_SERVICE
 
 pytestmark = ROWS
 TOKEN = "s3cret-t0ken"
-NODE = {"node": "node-1", "uid": "u-1", "state": "off"}
+MACHINE = "machine-"
+"""Before what a service does: the name of a node whose fence agent it is."""
 ESCAPES = "\x1b]0;owned\x07\x1b[2J done\nEVERYTHING is drained"
 BY_ANSWER = ("redirect", "metadata", "huge", "secret", "escapes", "drip", "another-node")
 HOSTILE = (*BY_ANSWER, "another-authority")
@@ -38,20 +38,24 @@ class _Handler(JsonHandler):
     server: HostileService
 
     def do_POST(self) -> None:  # noqa: N802  as the base class calls it
-        what, _ = self.path.strip("/"), self.sent()
-        self.server.called.append(what)
+        path, sent = self.path.strip("/"), self.sent()
+        self.server.called.append(path)
+        what = path.removeprefix(MACHINE)
+        off = {"node": sent.get("node"), "uid": sent.get("uid"), "state": "off"}
+        # To a hook any 200 is a success; of a fence agent the answer has to be read.
+        code = 200 if what != path else 400
         if what == "redirect":
-            self.answer(NODE, 307, Location=f"{self.server.url}/elsewhere")
+            self.answer(off, 307, Location=f"{self.server.url}/elsewhere")
         elif what == "metadata":
-            self.answer(NODE, 302, Location="http://169.254.169.254/latest/meta-data")
+            self.answer(off, 302, Location="http://169.254.169.254/latest/meta-data")
         elif what == "huge":
-            self.answer({**NODE, "message": "x" * 5_000_000})
+            self.answer({**off, "message": "x" * 5_000_000})
         elif what == "secret":
-            self.answer({"message": f"you sent {self.headers['Authorization']}"}, 409)
+            self.answer({**off, "state": "on", "message": f"you sent {self.headers['Authorization']}"}, code)
         elif what == "escapes":
-            self.answer({**NODE, "state": "on", "message": ESCAPES}, 400)
+            self.answer({**off, "state": "on", "message": ESCAPES}, code)
         elif what == "another-node":
-            self.answer({**NODE, "uid": "u-2"}, 400)
+            self.answer({**off, "uid": "u-2"}, code)
         elif what == "drip":
             self.send_response(200)
             self.send_header("Content-Length", "1000")
@@ -60,7 +64,7 @@ class _Handler(JsonHandler):
                 self.wfile.write(b" ")
                 time.sleep(0.5)
         else:
-            self.answer(NODE)
+            self.answer(off)
 
 
 class HostileService(TlsServer):
@@ -74,7 +78,7 @@ class HostileService(TlsServer):
         return f"{self.url}/{what}"
 
     def elsewhere(self) -> list[str]:
-        return [one for one in self.called if one not in BY_ANSWER]
+        return [one for one in self.called if one.removeprefix(MACHINE) not in BY_ANSWER]
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +96,12 @@ def harmless(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def shown(
-    site: Site, service: HostileService, tmp_path_factory: pytest.TempPathFactory
+    site: Site, service: HostileService, fencing: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Obj]]:
-    """`vacate hooks` with its own account calls all of it, for a pod each; their requests in the end."""
+    """`vacate hooks` with its own account calls all of it, for a pod each; their requests in the end.
+
+    Meanwhile the manager watches which nodes report.
+    """
     folder = tmp_path_factory.mktemp("hooks")
     files = {"token": TOKEN.encode(), "ca": service.authority.pem, "other-ca": Authority().pem}
     for name, content in files.items():
@@ -161,14 +168,72 @@ def _turns(site: Site) -> dict[str, Obj]:
     return found
 
 
+@pytest.fixture(scope="module")
+def fencing(site: Site, service: HostileService) -> Iterator[None]:
+    """Lost machines that the manager has to fence, each by a policy and another answer of the service."""
+    machines = [f"{MACHINE}{what}" for what in HOSTILE]
+    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": machines}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "machines"}
+    manager = {"kind": "ServiceAccount", "name": MANAGER, "namespace": HOME}
+    named = {"metadata": {"name": "machines"}}
+    site.admin.create(ROLES, {**named, "rules": rules}, HOME).ok()
+    site.admin.create(ROLEBINDINGS, {**named, "roleRef": role, "subjects": [manager]}, HOME).ok()
+    since = dict.fromkeys(("lastHeartbeatTime", "lastTransitionTime"), "2020-01-01T00:00:00Z")
+    lost = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", **since}
+    for name in machines:
+        trusted = Authority() if name.endswith("another-authority") else service.authority
+        data = {"token": TOKEN, "ca.crt": trusted.pem.decode()}
+        site.admin.create(SECRETS, {"metadata": {"name": name}, "stringData": data}, HOME).ok()
+        marks = {"labels": {"machine": name}, "annotations": {REQUESTED: "a test"}}
+        site.admin.create(NODES, {"metadata": {"name": name, **marks}}).ok()
+        site.admin.change(NODES, name, {"status": {"conditions": [lost]}}, sub="status").ok()
+        http = {"url": service.calls(name), "secretRef": {"namespace": HOME, "name": name}}
+        spec = {
+            "nodeSelector": {"matchLabels": {"machine": name}},
+            "minHealthy": 2,
+            "maxFenced": len(machines),
+            "agent": {"http": http, "timeoutSeconds": 2},
+        }
+        site.admin.create(FENCINGPOLICIES, {"metadata": {"name": name}, "spec": spec}).ok()
+    yield
+    for kind in (FENCINGPOLICIES, NODES):
+        for name in machines:
+            site.admin.delete(kind, name).ok()
+
+
+@pytest.fixture(scope="module")
+def ended(site: Site, fencing: None) -> dict[str, Obj]:
+    """What the policies say of their machines, when all of them were tried."""
+
+    def tried() -> dict[str, Obj] | None:
+        found = {what: _row(site, f"{MACHINE}{what}") for what in HOSTILE}
+        return found if {one.get("phase") for one in found.values()} <= {"Failed", "Fenced"} else None
+
+    found = until(tried, 180.0)
+    assert found is not None
+    return found
+
+
+def _row(site: Site, name: str) -> Obj:
+    status = site.admin.get(FENCINGPOLICIES, name).ok().get("status", {})
+    rows: list[Obj] = status.get("nodes", [])
+    return next((one for one in rows if one["name"] == name), {})
+
+
 class TestFenceService:
     @pytest.mark.parametrize("what", HOSTILE)
-    async def test_is_never_taken_for_a_machine_that_is_off(self, service: HostileService, what: str) -> None:
-        authority = Authority().pem if what == "another-authority" else service.authority.pem
-        listed = read_networks(["127.0.0.1"], "")
-        agent = HttpHook(service.calls(what), "node-1", "u-1", 2.0, TOKEN, authority.decode(), listed)
-        for asked in (agent.off, agent.status):
-            found: Any = await asked()
-            assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
-            harmless(found.message)
+    def test_is_never_taken_for_a_machine_that_is_off(
+        self, site: Site, service: HostileService, ended: dict[str, Obj], what: str
+    ) -> None:
+        """The manager calls it, by its own account, and releases no pod of the node."""
+        name = f"{MACHINE}{what}"
+        node = site.admin.get(NODES, name).ok()
+        assert ended[what]["phase"] == "Failed"
+        assert OUT_OF_SERVICE not in [one["key"] for one in node["spec"].get("taints", [])]
+        assert FENCED not in node["metadata"].get("annotations", {})
+        assert (name in service.called) is (what != "another-authority")
+        events = site.admin.call("GET", EVENTS.collection_path("default")).ok()["items"]
+        about = [one["message"] for one in events if one["involvedObject"]["name"] == name]
+        for text in (ended[what]["message"], *about):
+            harmless(text)
         assert not service.elsewhere()

@@ -79,6 +79,7 @@ _INSTALLED = (
     "--interceptor", f"{BOUND}={TENANTS}/bound",
 )  # fmt: skip
 _WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound")
+_MANAGER = ("--fencing-allow-address", "127.0.0.1")  # where a hostile service listens
 
 
 def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
@@ -488,6 +489,6 @@ def site(folder: Path, nodes: int) -> Iterator[Site]:
     """All of it, for as long as the block runs."""
     with (
         serving(CompanyWebhook()) as company,
-        real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK) as cluster,
+        real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK, manager=_MANAGER) as cluster,
     ):
         yield Site(cluster, company)

@@ -64,6 +64,7 @@ class RealCluster:
         install: Sequence[str] = (),
         webhook: Sequence[str] = (),
         machines: subprocess.Popen[bytes] | None = None,
+        manager: Sequence[str] = (),
     ) -> None:
         self.plane = plane
         self.machines = machines  # the nodes, where they are one process
@@ -78,7 +79,7 @@ class RealCluster:
         rotation = ("--cert-dir", str(self._tls), "--host", "127.0.0.1")
         self.certificates = self._program(CERTIFICATES, "certificates", *rotation)
         self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options(), *webhook)
-        election = ("--lease-namespace", HOME, "--metrics-port", "0", *gates(is_open=True))
+        election = ("--lease-namespace", HOME, "--metrics-port", "0", *gates(is_open=True), *manager)
         self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
 
     @property
@@ -206,16 +207,23 @@ class RealCluster:
 
 @contextlib.contextmanager
 def real_cluster(
-    folder: Path, nodes: int, *, install: Sequence[str] = (), webhook: Sequence[str] = ()
+    folder: Path,
+    nodes: int,
+    *,
+    install: Sequence[str] = (),
+    webhook: Sequence[str] = (),
+    manager: Sequence[str] = (),
 ) -> Iterator[RealCluster]:
-    """The control plane, its nodes, and Vacate installed and running, with more options for both.
+    """The control plane, its nodes, and Vacate installed and running, with more options for each.
 
     Whatever was done in between, no policy has refused what Vacate's own accounts had to write.
     """
     with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
-            cluster = RealCluster(plane, install=install, webhook=webhook, machines=machines)
+            cluster = RealCluster(
+                plane, install=install, webhook=webhook, manager=manager, machines=machines
+            )
             try:
                 cluster.start()
                 yield cluster
