@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from vacate.api.objects import Obj
@@ -62,6 +63,18 @@ def test_the_node_whose_pods_matter_most_is_fenced_first(
     assert made.start is not None
     assert made.start.name == first
     assert {row.message for row in made.rows} == {"held: another node is fenced first"}
+
+
+def test_a_node_whose_fence_has_failed_lets_others_go_first() -> None:
+    """It is tried again after a pause that ends before all nodes have had their turn."""
+    later = LOST_AT + dt.timedelta(minutes=5)
+    row = {"name": "a", "uid": "u-a", "phase": "Failed", "attempts": 1}
+    given = codec_for(FencingPolicy).convert(
+        {**msgspec.to_builtins(policy(minHealthy=1, maxFenced=3)), "status": {"nodes": [row]}}
+    )
+    made = decide(given, environment("abc", *(pod(f"p-{one}", one, 0) for one in "abc")), later)
+    assert made.start is not None
+    assert made.start.name == "b"
 
 
 DAEMON = {"ownerReferences": [{"kind": "DaemonSet", "name": "d", "uid": "u-d", "controller": True}]}

@@ -66,7 +66,7 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
     """At most one node is started at a time: each start changes what the next may do."""
     made = Decision()
     known = {row.name: row for row in policy.status.nodes}
-    due: list[tuple[tuple[int, dt.datetime, str], Node, NodeFencing]] = []
+    due: list[tuple[tuple[int, int, dt.datetime, str], Node, NodeFencing]] = []
     for node in sorted(_meant(policy, around.nodes), key=lambda one: one.metadata.name):
         before = known.get(node.metadata.name)
         if before is not None and before.under_way and not _again(before, now, made):
@@ -77,7 +77,8 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
         row = _look_at(policy, node, before, pods, around, now, made)
         if row.phase == HELD:
             priority = max((pod.spec.priority or 0 for pod in pods), default=0)
-            due.append(((-priority, row.since or now, row.name), node, row))
+            # One agent that always fails must not keep the others from being called.
+            due.append(((-priority, row.attempts, row.since or now, row.name), node, row))
         else:
             made.rows.append(row)
     first = [(node, row) for _, node, row in sorted(due, key=lambda one: one[0])]
