@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.https import Obj
+from support.nodes.shutdown_agents import Kubelet, LockHolder, PipeLogind, eventually
 from support.realcluster.adversary import (
+    AGENTS,
     APPLY,
     MERGE,
     OTHER_NODE,
@@ -19,13 +25,24 @@ from support.realcluster.adversary import (
     held_by,
     refused,
 )
+from support.realcluster.audit import calls
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
-from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_TAINT
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import OWN_NODE as POLICY
-from vacate.api.objectnames import OWN_PODS
+from vacate.api.objectnames import OWN_PODS, SHUTDOWN_AGENT
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 from vacate.install.settings import ShutdownAgent
+from vacate.metrics import Metrics
+from vacate.nodeagent.shutdown.buckets import Bucket
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
+from vacate.wiring.components import Environment
+from vacate.wiring.shutdownagent import build_shutdown_agent
 
 pytestmark = ROWS
 REQUESTER = f"{OWN_NODE}.shutdown.vacate.dev"
@@ -146,3 +163,64 @@ class TestNode:
         refused(site.agent.call("GET", f"/api/v1/namespaces/{TENANTS}/secrets"))
         body = {"metadata": {"name": "mine"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
         refused(site.agent.create(PODS, body, ShutdownAgent().namespace))
+
+
+THIRD_NODE = "node-3"
+"""A node of which nothing else here has pods."""
+
+
+@contextlib.asynccontextmanager
+async def shutdown_agent(site: Site, folder: Path) -> AsyncIterator[PipeLogind]:
+    """The shutdown agent of the third node, with its own token; its logind alone is played."""
+    own = site.agent_pod(THIRD_NODE)
+    user = {"token": site.token(AGENTS, SHUTDOWN_AGENT, own)}
+    config = load_cluster([site.cluster.as_user("third-agent", user)])
+    logind, holder = PipeLogind(), LockHolder()
+    shutdown = ShutdownConfig(buckets=(Bucket(0, 60.0),))
+    settings = ShutdownAgentSettings(THIRD_NODE, shutdown, folder, own["metadata"]["uid"], "boot")
+    around = Environment(SystemClock(), system_entropy(), Metrics())
+    transport = HttpTransport(config, SystemClock())
+    agent = build_shutdown_agent(transport, Kubelet(), settings, logind, holder, around)
+    task = asyncio.create_task(agent.run(asyncio.Event()))
+    try:
+        yield logind
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await logind.stop()
+        await holder.release()
+        logind.close_all()
+        await transport.aclose()
+
+
+def _marks(site: Site) -> tuple[bool, set[str]]:
+    """Whether the third node has the taint of a shutdown, and which of its conditions are true."""
+    node = site.admin.get(NODES, THIRD_NODE).ok()
+    taints = [one["key"] for one in node["spec"].get("taints", [])]
+    true = {one["type"] for one in node["status"]["conditions"] if one["status"] == "True"}
+    return SHUTDOWN_TAINT in taints, true & {GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS}
+
+
+class TestShutdownAgent:
+    async def test_shuts_its_node_down_and_writes_nothing_that_a_policy_refuses(
+        self, site: Site, tmp_path: Path
+    ) -> None:
+        """All that it ever writes, and takes back; the installation's policies are in force."""
+        plain, prepared = site.pod(node=THIRD_NODE), site.pod(PREPARE, node=THIRD_NODE)
+        async with shutdown_agent(site, tmp_path) as logind:
+            await eventually(lambda: logind.held() == [True])
+            logind.power_off()
+            await eventually(lambda: _marks(site) == (True, {GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS}))
+            await eventually(lambda: not site.there(plain))
+            request = await eventually(lambda: site.requested(prepared))
+            assert [one["name"] for one in request["spec"]["requesters"]] == [
+                f"{THIRD_NODE}.shutdown.vacate.dev"
+            ]
+            logind.cancel()
+            await eventually(lambda: _marks(site) == (False, {GRACEFUL_SHUTDOWN}))
+        done = [one for one in calls(site.cluster.audit_log) if one.user == site.agent.user]
+        names = {THIRD_NODE, *(one["metadata"][key] for one in (plain, prepared) for key in ("name", "uid"))}
+        wrote = [one for one in done if one.name in names and one.verb in ("create", "patch", "delete")]
+        assert {one.code for one in wrote} <= {200, 201, 409}
+        written = {one.resource for one in wrote if one.code < 300}
+        assert {"nodes", "nodes/status", "pods", "pods/status", "evictionrequests"} <= written

@@ -73,7 +73,7 @@ PREPARE, BOUND = "prepare.example.com", "bound.example.com"
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 _ADMISSION = "admissionregistration.k8s.io"
-_AGENTS = ShutdownAgent().namespace
+AGENTS = ShutdownAgent().namespace
 _INSTALLED = (
     "--termination-reasons", "--shutdown-agent", "alone",
     "--interceptor", f"{BOUND}={TENANTS}/bound",
@@ -258,7 +258,7 @@ def _company_labels() -> dict[str, Obj]:
         "matchConditions": [
             {
                 "name": "not-by-agents",
-                "expression": f"!('system:serviceaccounts:{_AGENTS}' in request.userInfo.groups)",
+                "expression": f"!('system:serviceaccounts:{AGENTS}' in request.userInfo.groups)",
             }
         ],
         "matchConstraints": {
@@ -310,8 +310,8 @@ class Site:
         self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch"])])
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
-        self.agent = self._agent(OWN_NODE)
-        self.agent_without_node = self._account(_AGENTS, SHUTDOWN_AGENT)
+        self.agent = self._account(AGENTS, SHUTDOWN_AGENT, self.agent_pod(OWN_NODE))
+        self.agent_without_node = self._account(AGENTS, SHUTDOWN_AGENT)
         beside = {"validatingwebhookconfigurations": company.configuration(), **_company_labels()}
         for plural, one in beside.items():
             cluster.admin.create(f"/apis/{_ADMISSION}/v1/{plural}", one)
@@ -458,17 +458,17 @@ class Site:
         until_granted(self.cluster.admin, f"system:serviceaccount:{TENANTS}:{name}", granted, TENANTS)
         return self._account(TENANTS, name)
 
-    def _agent(self, node: str) -> Account:
-        """The shutdown agent of a node: its token is bound to its pod, and so names the node."""
+    def agent_pod(self, node: str) -> Obj:
+        """The pod of the shutdown agent on a node."""
         spec = {
             "serviceAccountName": SHUTDOWN_AGENT,
             "nodeName": node,
             "containers": [{"name": "main", "image": "app:1"}],
         }
-        made = self.admin.create(PODS, {"metadata": {"name": f"agent-{node}"}, "spec": spec}, _AGENTS).ok()
-        return self._account(_AGENTS, SHUTDOWN_AGENT, made)
+        return self.admin.create(PODS, {"metadata": {"name": f"agent-{node}"}, "spec": spec}, AGENTS).ok()
 
-    def _account(self, namespace: str, name: str, pod: Obj | None = None) -> Account:
+    def token(self, namespace: str, name: str, pod: Obj | None = None) -> str:
+        """Of a service account; where it is bound to a pod, it names the pod's node."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         spec: Obj = {"expirationSeconds": 3600}
         if pod is not None:
@@ -479,9 +479,12 @@ class Site:
                 "name": of["name"],
                 "uid": of["uid"],
             }
-        token = self.cluster.admin.create(path, {"spec": spec})["status"]["token"]
+        token: str = self.cluster.admin.create(path, {"spec": spec})["status"]["token"]
+        return token
+
+    def _account(self, namespace: str, name: str, pod: Obj | None = None) -> Account:
         user = f"system:serviceaccount:{namespace}:{name}"
-        return Account(self.cluster.admin.with_token(token), user)
+        return Account(self.cluster.admin.with_token(self.token(namespace, name, pod)), user)
 
 
 @contextlib.contextmanager
