@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from vacate.api.objectnames import (
+    CERTIFICATE_SECRET,
+    CERTIFICATES,
     FENCE_MARKS,
+    HOOKS,
     MANAGER,
     OWN_NODE,
     OWN_PODS,
@@ -41,6 +44,26 @@ OTHERWISE_HELD = {
     "fencingpolicies/status": "written by the manager alone",
 }
 """What accounts may change without a policy of the set, and why."""
+
+
+_COMMANDS = "tests/e2e/eviction/real/test_rights.py::test_every_command_runs_with_the_role_for_its_users"
+_AT_WORK = {
+    MANAGER: _COMMANDS,
+    WEBHOOK: _COMMANDS,
+    CERTIFICATES: _COMMANDS,
+    SHUTDOWN_AGENT: "tests/realcluster/adversary/test_node.py"
+    "::test_shuts_its_node_down_and_writes_nothing_that_a_policy_refuses",
+    HOOKS: "tests/realcluster/adversary/test_services.py::test_is_no_success_and_shows_nothing_but_a_line",
+}
+"""Where the program of each account works on a real API server, with its own token, under the policies."""
+
+
+def test_the_program_of_every_account_works_under_the_policies() -> None:
+    found = made(hooks="targets: []")
+    assert {name for kind, name in found if kind == "ServiceAccount"} == _AT_WORK.keys()
+    for test in _AT_WORK.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (PAGE.parents[2] / file).read_text()
 
 
 def made(**chosen: object) -> dict[tuple[str, str], Obj]:
@@ -79,5 +102,5 @@ def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement)
     assert {one.name: actions.pop(one.name, None) for one in WRITES} == {
         one.name: ["Deny"] if one.enforced else wanted[choice] for one in WRITES
     }
-    assert {OWN_NODE, OWN_PODS, WEBHOOK_REQUESTS, FENCE_MARKS} <= actions.keys()
+    assert {OWN_NODE, OWN_PODS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET, FENCE_MARKS} <= actions.keys()
     assert set(map(tuple, actions.values())) == {("Deny",)}

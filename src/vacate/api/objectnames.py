@@ -15,6 +15,7 @@ CONFINES = "vacate-confine-"
 """How the names of policies begin that confine an account to what it has to write."""
 
 WEBHOOK_REQUESTS, FENCE_MARKS = "vacate-webhook-own-requests", "vacate-fence-marks"
+CERTIFICATE_SECRET = "vacate-certificates-own-secret"
 STATUS_AUTHORITY = "vacate-status-authority"
 EVACUATION_RIGHT_TO_DELETE = "vacate-evacuations-right-to-delete-pod"
 EVACUATION_STEPS = "vacate-evacuations-steps"

