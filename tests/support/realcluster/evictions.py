@@ -221,9 +221,7 @@ def real_cluster(
     with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
-            cluster = RealCluster(
-                plane, install=install, webhook=webhook, manager=manager, machines=machines
-            )
+            cluster = RealCluster(plane, install=install, webhook=webhook, manager=manager, machines=machines)
             try:
                 cluster.start()
                 yield cluster

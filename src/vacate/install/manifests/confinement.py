@@ -30,20 +30,13 @@ from vacate.api.kinds import (
 )
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import (
-    CERTIFICATE_SECRET,
-    CERTIFICATES,
     CONFINES,
-    FENCE_MARKS,
     MANAGER,
-    NODE_FENCER,
     SHUTDOWN_AGENT,
-    TLS_SECRET,
     WEBHOOK,
-    WEBHOOK_REQUESTS,
 )
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
-from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, POD_LABEL, SUFFIX
@@ -52,12 +45,12 @@ from vacate.fencing.marks import (
     APPROVED,
     BEGUN,
     BOOT_ID,
-    FENCE_VERB,
     FENCED,
     LATEST_LOSS,
     REQUESTED,
     UNTIL,
 )
+from vacate.install.manifests.accountpolicies import account_policies
 from vacate.install.manifests.ownnodepolicy import own_node_policies
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.install.settings import Confinement, Settings
@@ -70,8 +63,6 @@ from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
 from vacate.maintenance.report import CONDITIONS
 from vacate.nodeagent.conditions import DISRUPTION_TARGET
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
-from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
-from vacate.webhook.kinds import SECRETS
 
 # Prefixes of labels and annotations that no company gives to its own.
 _RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
@@ -319,10 +310,9 @@ WRITES: tuple[Write, ...] = (
 
 
 def confinement(settings: Settings) -> list[Obj]:
-    """Each policy of the manager and the webhook with its binding, and who may ask for a fence."""
-    own = [_webhook_requests(settings), _certificate_secret(settings), _fence_marks()]
+    """Each policy of the manager and the webhook with its binding, and those that always apply."""
     accounts = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
-    return [*_confined(accounts, settings), *(one for policy in own for one in bound(policy))]
+    return [*_confined(accounts, settings), *account_policies(settings)]
 
 
 def agent_confinement(settings: Settings) -> list[Obj]:
@@ -341,78 +331,3 @@ def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
     every = settings.confine is Confinement.ENFORCE
     made = [(one.policy(accounts[one.account]), every or one.enforced) for one in chosen]
     return [obj for policy, deny in made for obj in bound(policy, deny=deny)]
-
-
-def _webhook_requests(settings: Settings) -> Obj:
-    """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
-    over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
-    named, ours = "object.?spec.?requesters.orValue([]).all(r, r.name", f".endsWith({text('.' + SUFFIX)}))"
-    held = f"object.?metadata.?finalizers.orValue([]).all(f, !f.startsWith({text(INSTIGATOR)}) || f{ours}"
-    validations = {
-        "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
-        "the webhook of Vacate requests evictions for callers of the eviction API only": (
-            f"request.operation != 'CREATE' || ({named}{ours} && {held})"
-        ),
-        "the webhook of Vacate removes only requests that are complete": (
-            f"request.operation != 'DELETE' || (oldObject != null && {over})"
-        ),
-    }
-    return policy_of(
-        WEBHOOK_REQUESTS,
-        {
-            "matchConstraints": matched(
-                rule_about(PODS, ["DELETE"]),
-                *(rule_about(kind, ["CREATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
-            ),
-            "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
-            "validations": forbidding(validations),
-        },
-    )
-
-
-def _certificate_secret(settings: Settings) -> Obj:
-    """A right to create cannot be narrowed to a name by roles; a Secret of another type would be a token."""
-    named = f"object.metadata.?name.orValue('') == {text(TLS_SECRET)} && object.?type.orValue('')"
-    return policy_of(
-        CERTIFICATE_SECRET,
-        {
-            "matchConstraints": matched(rule_about(SECRETS, ["CREATE", "UPDATE"])),
-            "matchConditions": [by_user(service_account_user(settings.namespace, CERTIFICATES))],
-            "validations": forbidding(
-                {f"vacate certificates writes the Secret {TLS_SECRET} only": f"{named} == {text(TLS_TYPE)}"}
-            ),
-        },
-    )
-
-
-def _fence_marks() -> Obj:
-    """A fence powers a machine off: who may change a Node, as its kubelet may, may not yet ask for that."""
-    marks = listed((REQUESTED, APPROVED))
-    old = "(oldObject == null ? {} : dyn(oldObject).metadata.?annotations.orValue({}))"
-    new = "dyn(object).metadata.?annotations.orValue({})"
-    may = f"authorizer.group('').resource('nodes').name(object.metadata.name).check('{FENCE_VERB}').allowed()"
-    message = (
-        f'\'User "\' + request.userInfo.username + \'" cannot {FENCE_VERB} resource "nodes": a role with the '
-        f"verb {FENCE_VERB} on nodes is needed to set the annotations {REQUESTED} and {APPROVED}, as the "
-        f"ClusterRole {NODE_FENCER} has it'"
-    )
-    return policy_of(
-        FENCE_MARKS,
-        {
-            "matchConstraints": matched(rule_about(NODES, ["CREATE", "UPDATE"], "", "status")),
-            "matchConditions": [
-                {
-                    "name": "a-mark-is-set",
-                    "expression": f"{marks}.exists(k, k in {new} && {old}[?k] != optional.of({new}[k]))",
-                }
-            ],
-            "validations": [
-                {
-                    "expression": may,
-                    "message": f"a fence is requested and approved by who has the verb {FENCE_VERB} on nodes",
-                    "messageExpression": message,
-                    "reason": "Forbidden",
-                }
-            ],
-        },
-    )

@@ -1,0 +1,108 @@
+"""The admission policies that apply whatever is confined: for what accounts may use a right, and who fences.
+
+Those of the shutdown agent are in `ownnodepolicy.py`.
+"""
+
+from __future__ import annotations
+
+from vacate.api.identity import service_account_user
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.objectnames import (
+    CERTIFICATE_SECRET,
+    CERTIFICATES,
+    FENCE_MARKS,
+    NODE_FENCER,
+    TLS_SECRET,
+    WEBHOOK,
+    WEBHOOK_REQUESTS,
+)
+from vacate.api.objects import Obj
+from vacate.api.types.evacuation import INSTIGATOR
+from vacate.crds.cel import listed, text
+from vacate.eviction.callers import SUFFIX
+from vacate.fencing.marks import APPROVED, FENCE_VERB, REQUESTED
+from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.settings import Settings
+from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
+from vacate.webhook.kinds import SECRETS
+
+
+def account_policies(settings: Settings) -> list[Obj]:
+    """Each with its binding."""
+    made = (_webhook_requests(settings), _certificate_secret(settings), _fence_marks())
+    return [one for policy in made for one in bound(policy)]
+
+
+def _webhook_requests(settings: Settings) -> Obj:
+    """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
+    over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+    named, ours = "object.?spec.?requesters.orValue([]).all(r, r.name", f".endsWith({text('.' + SUFFIX)}))"
+    held = f"object.?metadata.?finalizers.orValue([]).all(f, !f.startsWith({text(INSTIGATOR)}) || f{ours}"
+    validations = {
+        "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
+        "the webhook of Vacate requests evictions for callers of the eviction API only": (
+            f"request.operation != 'CREATE' || ({named}{ours} && {held})"
+        ),
+        "the webhook of Vacate removes only requests that are complete": (
+            f"request.operation != 'DELETE' || (oldObject != null && {over})"
+        ),
+    }
+    return policy_of(
+        WEBHOOK_REQUESTS,
+        {
+            "matchConstraints": matched(
+                rule_about(PODS, ["DELETE"]),
+                *(rule_about(kind, ["CREATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
+            ),
+            "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
+            "validations": forbidding(validations),
+        },
+    )
+
+
+def _certificate_secret(settings: Settings) -> Obj:
+    """A right to create cannot be narrowed to a name by roles; a Secret of another type would be a token."""
+    named = f"object.metadata.?name.orValue('') == {text(TLS_SECRET)} && object.?type.orValue('')"
+    return policy_of(
+        CERTIFICATE_SECRET,
+        {
+            "matchConstraints": matched(rule_about(SECRETS, ["CREATE", "UPDATE"])),
+            "matchConditions": [by_user(service_account_user(settings.namespace, CERTIFICATES))],
+            "validations": forbidding(
+                {f"vacate certificates writes the Secret {TLS_SECRET} only": f"{named} == {text(TLS_TYPE)}"}
+            ),
+        },
+    )
+
+
+def _fence_marks() -> Obj:
+    """A fence powers a machine off: who may change a Node, as its kubelet may, may not yet ask for that."""
+    marks = listed((REQUESTED, APPROVED))
+    old = "(oldObject == null ? {} : dyn(oldObject).metadata.?annotations.orValue({}))"
+    new = "dyn(object).metadata.?annotations.orValue({})"
+    may = f"authorizer.group('').resource('nodes').name(object.metadata.name).check('{FENCE_VERB}').allowed()"
+    message = (
+        f'\'User "\' + request.userInfo.username + \'" cannot {FENCE_VERB} resource "nodes": a role with the '
+        f"verb {FENCE_VERB} on nodes is needed to set the annotations {REQUESTED} and {APPROVED}, as the "
+        f"ClusterRole {NODE_FENCER} has it'"
+    )
+    return policy_of(
+        FENCE_MARKS,
+        {
+            "matchConstraints": matched(rule_about(NODES, ["CREATE", "UPDATE"], "", "status")),
+            "matchConditions": [
+                {
+                    "name": "a-mark-is-set",
+                    "expression": f"{marks}.exists(k, k in {new} && {old}[?k] != optional.of({new}[k]))",
+                }
+            ],
+            "validations": [
+                {
+                    "expression": may,
+                    "message": f"a fence is requested and approved by who has the verb {FENCE_VERB} on nodes",
+                    "messageExpression": message,
+                    "reason": "Forbidden",
+                }
+            ],
+        },
+    )
