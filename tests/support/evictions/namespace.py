@@ -163,11 +163,13 @@ class EvictionNamespace:
     async def until_request(
         self, pod: Obj, shows: Callable[[EvictionRequest], object], what: str
     ) -> EvictionRequest:
-        """The request, once it shows that."""
+        """The request, once it shows that. The bridge of a busy cluster makes it after its answer."""
 
         async def look() -> EvictionRequest | None:
-            found = await self.request(pod)
-            return found if shows(found) else None
+            with contextlib.suppress(NotFound):
+                found = await self.request(pod)
+                return found if shows(found) else None
+            return None
 
         return await self.until(look, what)
 
