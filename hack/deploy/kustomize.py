@@ -33,7 +33,7 @@ def kustomize_files() -> dict[str, str]:
     return {
         **_folder("base", base),
         **_folder("monitoring", added, "../base"),
-        **_folder("shutdown-agent", agents, "../base"),
+        **_folder("shutdown-agent", agents, "../base", patches=_patches(with_agent)),
         **_folder("hooks", called, "../base", patches=_patches(bound)),
         "eviction-bridge/kustomization.yaml": manifest(
             {**_COMPONENT, "patches": _patches(Settings(eviction_bridge=True))}
@@ -54,7 +54,11 @@ def _folder(
 def _patches(settings: Settings) -> list[Obj]:
     """What the settings add to objects of the base: for any kustomization that has the base."""
     base = {path_of(obj): obj for obj in objects(Settings())}
-    changed = [(base[path_of(obj)], obj) for obj in objects(settings) if base[path_of(obj)] != obj]
+    changed = [
+        (before, obj)
+        for obj in objects(settings)
+        if (before := base.get(path_of(obj))) is not None and before != obj
+    ]
     return [
         {"target": _target(obj), "patch": manifest(list(_additions("", before, obj)))}
         for before, obj in changed
