@@ -167,7 +167,7 @@ class NodeMaintenances:
         return await self._report(maintenance, status_of(maintenance, plan, now), plan, now)
 
     def _wake_for_refused(self, plan: Plan, attempts: Attempts, now: dt.datetime) -> None:
-        """Whatever was refused is asked for again, though nothing changes that a watch shows."""
+        """Whatever was refused, also by a conflict, is asked for again, though no watch shows a change."""
         # What was tried after `now` may be due later than any delay from then on, which `due` takes for a
         # clock that was set back.
         latest = self._deps.clock.now() + dt.timedelta(seconds=MAX_RETRY_SECONDS)
@@ -176,7 +176,7 @@ class NodeMaintenances:
         for pod in plan.evict:
             plan.wake(attempts.eviction_due(pod, now) or latest)
         plan.wake(attempts.unseen_until())
-        if attempts.nodes or attempts.deletions or attempts.withdrawals:
+        if attempts.nodes or attempts.deletions or attempts.withdrawals or plan.delete:
             plan.wake(now + REFUSED_AGAIN)
 
     async def _with_pods(self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts) -> set[str]:
