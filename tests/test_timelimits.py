@@ -39,5 +39,5 @@ def test_the_time_of_a_test_begins_after_its_fixtures(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path,
     )  # fmt: skip
     lines = [line.lstrip(".") for line in done.stdout.splitlines()]
-    expected = ["set up", "limit of 77.0", "first", "limit of 240.0", "second"]
+    expected = ["set up", "limit of 77.0", "first", "limit of 600.0", "second"]
     assert [line for line in lines if line in expected] == expected, done.stdout + done.stderr

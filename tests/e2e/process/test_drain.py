@@ -254,7 +254,7 @@ def test_the_dry_run_names_the_pods_that_would_find_no_node(lab: Lab) -> None:
     tried = lab.vacate("drain", "node-3", "--force", "--dry-run")
     assert tried.code == 0, tried.err
     output = " ".join(tried.out.split())
-    assert "no other node would take its replacement: 0/4 nodes are available: 4 node(s) didn't" in output
+    assert "no other node would take its replacement: 0/5 nodes are available: 5 node(s) didn't" in output
     assert "or the replacement stays Pending" in output
 
 
@@ -274,3 +274,4 @@ def test_a_plan_is_shown_first_and_what_would_block_does_not_begin_unasked(lab: 
     assert drained.code == 0, drained.err
     assert "plan: WOULD FINISH in " in drained.err
     assert "node/node-6 drained" in drained.out
+    lab.vacate("uncordon", "node-6")
