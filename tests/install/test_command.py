@@ -69,6 +69,10 @@ BAD = {
     "an address that is none": (["--webhook-url", "https://[x"], "write https://HOST:PORT"),
     "no copies": (["--replicas", "0"], "0 is not in the range"),
     "an unknown gate": (["--feature-gates", "Nope=true"], "unknown feature gate 'Nope'"),
+    "a gate without the one that it needs": (
+        ["--feature-gates", "EvacuationAPI=true,EvictionRequestAPI=false"],
+        "EvacuationAPI=true needs EvictionRequestAPI, which is off",
+    ),
     "an unknown policy": (["--pod-failure-policy", "Maybe"], "'Maybe' is not one of"),
     "an interceptor that is no name": (["--allow-interceptor", "a' || true || 'b"], "RFC 1123"),
     "an interceptor with a newline": (["--allow-interceptor", "a.k8s.io\n"], "RFC 1123"),
