@@ -12,7 +12,6 @@ import pytest
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, REQUESTS, Lab
 from support.waiting import until
-from support.yaml_text import yaml_document
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
@@ -116,14 +115,7 @@ def test_json_says_what_became_of_each_request(lab: Lab, tmp_path: Path) -> None
         {**requests, "verbs": ["list", "create"]},
         {**requests, "verbs": ["get"], "resourceNames": [uid]},
     ]
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    lab.https.create(f"{rbac}/clusterroles", {"metadata": {"name": "ann"}, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ann"}
-    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
-    binding = {"metadata": {"name": "ann"}, "roleRef": role, "subjects": [subject]}
-    lab.https.create(f"{rbac}/clusterrolebindings", binding)
-    admin = yaml_document(lab.cluster.kubeconfig.read_text())["users"][0]["user"]
-    ann = lab.kubeconfig(tmp_path, {**admin, "as": "ann"})
+    ann = lab.user(tmp_path, "ann", rules)
     wide = ("--max-per-node", "1000", "--max-total", "1000", "--max-per-namespace", "1000")
     done = lab.vacate("deschedule", "-l", f"app={app}", "--evict", *wide, "-o", "json", kubeconfig=ann)
     rows = json.loads(done.out)["pods"]

@@ -12,7 +12,6 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.processes.screens import run
 from support.waiting import until
-from support.yaml_text import yaml_document
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
@@ -137,14 +136,7 @@ def test_a_request_by_somebody_who_may_not_list_policies_says_what_was_not_check
     lab: Lab, tmp_path: Path
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}]
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    lab.https.create(f"{rbac}/clusterroles", {"metadata": {"name": "ann"}, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ann"}
-    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
-    binding = {"metadata": {"name": "ann"}, "roleRef": role, "subjects": [subject]}
-    lab.https.create(f"{rbac}/clusterrolebindings", binding)
-    admin = yaml_document(lab.cluster.kubeconfig.read_text())["users"][0]["user"]
-    ann = lab.kubeconfig(tmp_path, {**admin, "as": "ann"})
+    ann = lab.user(tmp_path, "ann", rules)
     lose(lab, "silent", "db-1")
     done = lab.vacate("fence", "silent", "--request", "the rack has no power", kubeconfig=ann)
     assert done.code == 0, done

@@ -109,6 +109,18 @@ class Lab:
         name = self.until_active(pod)["metadata"]["name"]
         self.https.patch(f"{REQUESTS}/{name}/status", {"status": status})
 
+    def user(self, folder: Path, name: str, rules: list[dict[str, list[str]]]) -> Path:
+        """A kubeconfig of somebody with these rights in the whole cluster."""
+        rbac, named = "/apis/rbac.authorization.k8s.io/v1", {"metadata": {"name": name}}
+        role, subject = (
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+            for kind in ("ClusterRole", "User")
+        )
+        self.https.create(f"{rbac}/clusterroles", {**named, "rules": rules})
+        self.https.create(f"{rbac}/clusterrolebindings", {**named, "roleRef": role, "subjects": [subject]})
+        admin = yaml_document(self.cluster.kubeconfig.read_text())["users"][0]["user"]
+        return self.kubeconfig(folder, {**admin, "as": name})
+
     def kubeconfig(self, folder: Path, user: Mapping[str, Any], name: str = "other") -> Path:
         """A kubeconfig of another user of the same cluster."""
         config = yaml_document(self.cluster.kubeconfig.read_text())
