@@ -45,6 +45,7 @@ class ControlPlane:
         address: str = "",  # of a node whose pods really run, and reach the API server there
         hosts: Sequence[str] = (),  # addresses of further nodes, whose kubelets have the same certificate
         fairness: bool = False,
+        lifecycle: bool = False,  # serve lifecycle.k8s.io
         lost_after: int = 0,  # seconds without a report after which a node is lost; 0 is the default
     ) -> None:
         self.layout = Layout(folder)
@@ -53,6 +54,7 @@ class ControlPlane:
         self._controllers = controllers
         self._audit = audit
         self._fairness = fairness
+        self._lifecycle = lifecycle
         self._lost_after = lost_after
         self._node_address = address
         self._hosts = hosts
@@ -153,7 +155,8 @@ class ControlPlane:
     def _api_server(self) -> list[str]:
         return flags.api_server(
             self.layout, self.ports,
-            audit=self._audit, address=self._node_address, fairness=self._fairness,
+            audit=self._audit, address=self._node_address,
+            fairness=self._fairness, lifecycle=self._lifecycle,
         )  # fmt: skip
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
@@ -201,10 +204,13 @@ def _is_ready(node: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def running(
-    programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False, fairness: bool = False
-) -> Iterator[ControlPlane]:
+    programs: Path, folder: Path, *,
+    controllers: bool = True, audit: bool = False, fairness: bool = False, lifecycle: bool = False,
+) -> Iterator[ControlPlane]:  # fmt: skip
     """A control plane that is gone at the end of the block."""
-    plane = ControlPlane(programs, folder, controllers=controllers, audit=audit, fairness=fairness)
+    plane = ControlPlane(
+        programs, folder, controllers=controllers, audit=audit, fairness=fairness, lifecycle=lifecycle
+    )
     plane.start()
     try:
         yield plane

@@ -125,12 +125,20 @@ _UNLIMITED = (
 )
 # So few seats that one of the usual 246 shares is one seat.
 _FAIR = ("--max-requests-inflight=100", "--max-mutating-requests-inflight=50")
+# Upstream's EvictionRequest and Eviction: alpha, so that both the gate and the version have to be asked for.
+_LIFECYCLE = (
+    "--feature-gates=EvictionRequestAPI=true", "--runtime-config=lifecycle.k8s.io/v1alpha1=true",
+)  # fmt: skip
 
 
 def api_server(
-    layout: Layout, ports: Ports, *, audit: bool = False, address: str = "", fairness: bool = False
-) -> list[str]:
-    """On loopback for simulated pods, or at the address of a node whose pods really run."""
+    layout: Layout, ports: Ports, *,
+    audit: bool = False, address: str = "", fairness: bool = False, lifecycle: bool = False,
+) -> list[str]:  # fmt: skip
+    """On loopback for simulated pods, or at the address of a node whose pods really run.
+
+    With `lifecycle` it serves lifecycle.k8s.io/v1alpha1, which releases before 1.37 do not have.
+    """
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
         *(written if audit else ()),
@@ -147,6 +155,7 @@ def api_server(
         f"--service-account-signing-key-file={layout.service_account_key}",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
         *(_FAIR if fairness else _UNLIMITED),
+        *(_LIFECYCLE if lifecycle else ()),
         "--shutdown-delay-duration=0s",
     ]  # fmt: skip
 
