@@ -12,6 +12,9 @@ KNOWN_GATES: Mapping[str, bool] = {
     "EvictionRequestAPI": True,
     # The Evacuation API, an earlier form of the EvictionRequest API, and its controller.
     "EvacuationAPI": False,
+    # Kubernetes' own API, lifecycle.k8s.io, its controller, and Pod.spec.evictionResponders. Its gate in
+    # kube-apiserver is called EvictionRequestAPI, which is that of our own kind here.
+    "LifecycleAPI": False,
     # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
     "NodeMaintenance": True,
     # The FencingPolicy API and its controller, which switches unreachable nodes off; no policy, no fence.
@@ -51,8 +54,9 @@ REQUIRED_GATES: Mapping[str, str] = {
     "NodeMaintenance": "EvictionRequestAPI",
     "Descheduling": "EvictionRequestAPI",
     "EvictionBridge": "EvictionRequestAPI",
-    # What moves the pods of workloads is shared by both APIs, and reads the requests of both.
+    # What moves the pods of workloads is shared by all APIs, and reads the requests of all.
     "EvacuationAPI": "EvictionRequestAPI",
+    "LifecycleAPI": "EvictionRequestAPI",
     "DeploymentInterceptor": "EvictionRequestAPI",
     "StatefulSetInterceptor": "EvictionRequestAPI",
     # They have their turns after that of the Deployment, and end what it has begun.

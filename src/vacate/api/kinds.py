@@ -181,6 +181,15 @@ EVACUATIONS = Kind(
     "evacuation.coordination.k8s.io", "v1alpha1", "Evacuation", "evacuations", "evacuation", namespaced=True,
     short_names=("evac",), subresources=(_STATUS,), custom=True, gate="EvacuationAPI",
 )  # fmt: skip
+_LIFECYCLE = ("lifecycle.k8s.io", "v1alpha1")
+LIFECYCLE_REQUESTS = Kind(
+    *_LIFECYCLE, "EvictionRequest", "evictionrequests", "evictionrequest", namespaced=True,
+    subresources=(_STATUS,), gate="LifecycleAPI",
+)  # fmt: skip
+LIFECYCLE_EVICTIONS = Kind(
+    *_LIFECYCLE, "Eviction", "evictions", "eviction", namespaced=True, subresources=(_STATUS,),
+    gate="LifecycleAPI",
+)  # fmt: skip
 NODEMAINTENANCES = Kind(
     "vacate.dev", "v1alpha1", "NodeMaintenance", "nodemaintenances", "nodemaintenance", namespaced=False,
     short_names=("nm",), subresources=(_STATUS,), custom=True, gate="NodeMaintenance",

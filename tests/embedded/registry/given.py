@@ -147,6 +147,18 @@ VALID: dict[Kind, Obj] = {
         "metadata": {"name": f"{POD_UID}-web", "namespace": "shop"},
         "spec": {"podRef": {"name": "web", "uid": POD_UID}, "progressDeadlineSeconds": 1800},
     },
+    kinds.LIFECYCLE_REQUESTS: {
+        "metadata": {"name": "drain-web", "namespace": "shop"},
+        "spec": {
+            "target": {"pod": {"name": "web", "uid": POD_UID}},
+            "requester": "acme.io/drain",
+            "intent": "Eviction",
+        },
+    },
+    kinds.LIFECYCLE_EVICTIONS: {
+        "metadata": {"name": "pod-1-web", "namespace": "shop"},
+        "spec": {"target": {"pod": {"name": "web", "uid": POD_UID}}},
+    },
     kinds.EVICTIONREQUESTS: {
         "metadata": {"name": POD_UID, "namespace": "shop"},
         "spec": {

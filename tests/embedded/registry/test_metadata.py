@@ -67,6 +67,8 @@ SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
     kinds.PODS: {"activeDeadlineSeconds": 5},
     kinds.DEPLOYMENTS: {"minReadySeconds": 7},
     kinds.REPLICASETS: {"minReadySeconds": 7},
+    kinds.LIFECYCLE_REQUESTS: {"intent": "Withdrawn"},
+    kinds.LIFECYCLE_EVICTIONS: {"target.pod.name": "other"},
     kinds.STATEFULSETS: {"minReadySeconds": 7},
     kinds.DAEMONSETS: {"minReadySeconds": 7},
     kinds.JOBS: {"parallelism": 7},
@@ -102,6 +104,7 @@ def test_spec_writes_leave_status_and_status_writes_leave_spec(kind: Kind) -> No
 COUNTING = {
     kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
     kinds.PODDISRUPTIONBUDGETS, kinds.JOBS, kinds.CRONJOBS, kinds.PODTEMPLATES,
+    kinds.LIFECYCLE_REQUESTS, kinds.LIFECYCLE_EVICTIONS,
 }  # fmt: skip
 
 

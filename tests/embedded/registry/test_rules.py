@@ -10,6 +10,7 @@ from embedded.registry import (
     cases_autoscaling,
     cases_batch,
     cases_evictionrequests,
+    cases_lifecycle,
     cases_metadata,
     cases_pod_fields,
     cases_pods,
@@ -22,6 +23,8 @@ from embedded.registry import (
 from embedded.registry import cases_small as small
 from embedded.registry.case_types import Broken, BrokenStep, Case, Cases, Done, DoneByStep, Refused
 from embedded.registry.given import context, errors_of, found, made, stepped
+from vacate.api.kinds import PODS
+from vacate.api.types.lifecycle import turn_order
 from vacate.embedded.registry.apps.scale import scale_errors
 from vacate.errors import ApiError, Invalid
 
@@ -31,7 +34,7 @@ CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
     *cases_stateful.CASES, *cases_batch.CASES,
     *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
-    *cases_security.CASES, *cases_pod_fields.CASES,
+    *cases_security.CASES, *cases_pod_fields.CASES, *cases_lifecycle.CASES,
 )  # fmt: skip
 
 
@@ -46,8 +49,9 @@ def test_case(case: Case) -> None:
         case Done():
             assert found(made(case.kind, case.changes, case.ctx), case.path) == case.value
         case DoneByStep():
-            new, _, _ = stepped(case.kind, case.step, case.before, context(case.subresource))
+            new, _, field_errors = stepped(case.kind, case.step, case.before, context(case.subresource))
             assert found(new, case.path) == case.value
+            assert case not in cases_lifecycle.STEPS or not field_errors
         case Refused():
             with pytest.raises(ApiError) as refusal:
                 made(case.kind, case.changes, case.ctx)
@@ -66,3 +70,21 @@ def test_a_scale_has_no_negative_replicas() -> None:
     scale = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": -1}}
     expected = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
     assert [str(field_error) for field_error in scale_errors(scale)] == [expected]
+
+
+@pytest.mark.parametrize(("listed", "field_error"), cases_lifecycle.POD_ERRORS, ids=lambda one: str(one)[:40])
+def test_the_responders_of_a_pod_are_checked(listed: list[dict[str, Any]], field_error: str) -> None:
+    changes = {"spec.evictionResponders": listed}
+    assert f"spec.evictionResponders{field_error}" in errors_of(PODS, changes, cases_lifecycle.OPEN)
+
+
+def test_equal_priorities_have_turns_by_domain_from_its_top_down() -> None:
+    names = ["b.example.com/x", "a.example.org/x", "example.com/z", "a.example.com/y", "a.example.com/x"]
+    ordered = sorted(names, key=lambda one: turn_order(one, 10_000))
+    assert ordered == [
+        "example.com/z",
+        "a.example.com/x",
+        "a.example.com/y",
+        "b.example.com/x",
+        "a.example.org/x",
+    ]

@@ -90,8 +90,8 @@ STORED = tuple(MINIMAL)
 PROTECTED = (kinds.PERSISTENTVOLUMES, kinds.PERSISTENTVOLUMECLAIMS)
 """Created with a finalizer that a controller takes away, so that deletion has two steps."""
 
-STOCK = tuple(kind for kind in SERVED_KINDS if not kind.custom)
-"""The kinds that every Kubernetes has; kinds of our own have cases of their own."""
+STOCK = tuple(kind for kind in SERVED_KINDS if not kind.custom and not kind.gate)
+"""The kinds that every Kubernetes has; kinds of our own, and those behind gates, have cases of their own."""
 
 
 def minimal(kind: Kind, name: str, namespace: str) -> Obj:

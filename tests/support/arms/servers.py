@@ -35,7 +35,7 @@ from vacate.httpserver.listener import HttpListener
 from vacate.pki.tls import server_ssl_context
 
 HOST = "127.0.0.1"
-GATES = parse_feature_gates("EvacuationAPI=true")
+GATES = parse_feature_gates("EvacuationAPI=true,LifecycleAPI=true")
 """Every kind is served, also those that are off by default."""
 EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")
 USUAL = ("memory",)

@@ -9,6 +9,7 @@ from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, duplicate, too_many
 from vacate.api.lenient import maps, sequence, text
 from vacate.api.objects import Obj
+from vacate.api.types.lifecycle import participant_errors, pod_priority_errors
 from vacate.eviction.registration import (
     ALLOWED_KUBERNETES_NAMES,
     MAX_INTERCEPTORS,
@@ -21,6 +22,7 @@ __all__ = [
     "drop_where_gated",
     "interceptor_errors",
     "name_errors",
+    "responder_errors",
     "tolerating",
 ]
 
@@ -28,18 +30,24 @@ FIELD = "evictionInterceptors"
 GATE = "EvictionRequestAPI"
 MAXIMUM = MAX_INTERCEPTORS
 
+RESPONDERS = "evictionResponders"
+"""The field of Kubernetes' own API. The pod stays as it was created with it, like most of a spec."""
+MAX_RESPONDERS = 10
+
 _OFF_BY_DEFAULT = ("schedulingGroup",)
+_GATES = {FIELD: GATE, RESPONDERS: "LifecycleAPI"}
 
 
 def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
-    """Without the gate new objects lose the field; those that have it keep it.
+    """Without its gate new objects lose a field; those that have it keep it.
 
     What other gates would let in that are off in Kubernetes by default is never kept.
     """
     for name in _OFF_BY_DEFAULT:
         spec.pop(name, None)
-    if FIELD in spec and not ctx.gates.enabled(GATE) and not (before and before.get(FIELD)):
-        del spec[FIELD]
+    for name, gate in _GATES.items():
+        if name in spec and not ctx.gates.enabled(gate) and not (before and before.get(name)):
+            del spec[name]
 
 
 def interceptor_errors(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
@@ -56,6 +64,23 @@ def interceptor_errors(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
             found.append(duplicate(f"{where}[{index}].name", name))
         elif name:
             seen.add(name)
+    return found
+
+
+def responder_errors(spec: Obj, path: str) -> list[FieldError]:
+    """Errors of the list of responders, and of each name and priority in it."""
+    where, listed = f"{path}.{RESPONDERS}", maps(spec.get(RESPONDERS))
+    if len(listed) > MAX_RESPONDERS:
+        return [too_many(where, len(listed), MAX_RESPONDERS)]
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, one in enumerate(listed):
+        name, at = text(one.get("name")), f"{where}[{index}]"
+        if name in seen:
+            found.append(duplicate(at, name))
+        seen.add(name)
+        found += participant_errors(f"{at}.name", name)
+        found += pod_priority_errors(f"{at}.priority", one.get("priority"))
     return found
 
 

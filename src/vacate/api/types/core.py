@@ -90,6 +90,13 @@ class EvictionInterceptor(Projection, frozen=True):
     name: str = ""
 
 
+class EvictionResponder(Projection, frozen=True):
+    """One entry of `spec.evictionResponders`."""
+
+    name: str = ""
+    priority: int = 0
+
+
 class PodSpec(Projection, frozen=True):
     """What a pod wants."""
 
@@ -110,6 +117,7 @@ class PodSpec(Projection, frozen=True):
     scheduling_gates: list[dict[str, str]] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
     eviction_interceptors: list[EvictionInterceptor] = msgspec.field(default_factory=list)
+    eviction_responders: list[EvictionResponder] = msgspec.field(default_factory=list)
 
 
 class ContainerStatus(Projection, frozen=True):

@@ -27,6 +27,8 @@ from vacate.embedded.registry.core.pods.strategy import PodStrategy
 from vacate.embedded.registry.core.podtemplates import PodTemplateStrategy
 from vacate.embedded.registry.core.serviceaccounts import ServiceAccountStrategy
 from vacate.embedded.registry.customresources import CustomResourceStrategy
+from vacate.embedded.registry.lifecycle.evictions import EvictionStrategy
+from vacate.embedded.registry.lifecycle.requests import RequestStrategy
 from vacate.embedded.registry.policy.budgets import BudgetStrategy
 from vacate.embedded.registry.rbac.bindings import BindingStrategy
 from vacate.embedded.registry.rbac.roles import RoleStrategy
@@ -55,6 +57,8 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.HORIZONTALPODAUTOSCALERS: HorizontalPodAutoscalerStrategy,
     kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
     kinds.LEASES: LeaseStrategy,
+    kinds.LIFECYCLE_REQUESTS: RequestStrategy,
+    kinds.LIFECYCLE_EVICTIONS: EvictionStrategy,
     kinds.PRIORITYCLASSES: PriorityClassStrategy,
     kinds.STORAGECLASSES: StorageClassStrategy,
     kinds.ROLES: RoleStrategy,

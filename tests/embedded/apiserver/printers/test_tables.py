@@ -62,6 +62,11 @@ COLUMNS = {
     kinds.FENCINGPOLICIES: (
         "Name:name Unreachable=integer Fenced=integer Failing Approval Message* Age=date"
     ),
+    kinds.LIFECYCLE_REQUESTS: "Name:name Target Target_Type Status Requester Intent Age",
+    kinds.LIFECYCLE_EVICTIONS: (
+        "Name:name Target Target_Type Status Active_Responder Responder_Status Responder_Expected_Finish "
+        "Requesters Age Responder_Heartbeat* Responder_Status_Message*"
+    ),
     kinds.EVACUATIONS: "Name:name Pod Stage Evacuator Expected_Finish Failed_Evictions=integer Age=date",
     kinds.EVICTIONREQUESTS: (
         "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age=date"

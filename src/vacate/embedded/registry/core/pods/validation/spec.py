@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.admission.checks import labels_errors, unsupported
 from vacate.admission.context import Context
 from vacate.admission.nameformats import dns_label, in_range, name_is_subdomain
-from vacate.admission.pods.interceptors import interceptor_errors
+from vacate.admission.pods.interceptors import interceptor_errors, responder_errors
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.integers import MAX_INT32, fits
 from vacate.api.lenient import integer, mapping, text
@@ -48,6 +48,8 @@ def spec_errors(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[Fie
     found += _name_errors(spec, path)
     if "evictionInterceptors" in spec:
         found += interceptor_errors(spec, path, ctx)
+    if "evictionResponders" in spec:
+        found += responder_errors(spec, path)
     return found
 
 

@@ -1,0 +1,1 @@
+"""The group lifecycle.k8s.io."""
