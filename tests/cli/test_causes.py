@@ -13,7 +13,7 @@ import pytest
 from support.matrix.place import Refusal
 from support.matrix.simulated import MANAGER, SimulatedPlace
 from support.simulated.clusters import in_world
-from vacate.api.kinds import EVICTIONREQUESTS, LEASES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NODEMAINTENANCES, PODS
 from vacate.api.objectnames import MANAGER as LEASE
 from vacate.api.objectnames import NODE_MAINTAINER, TROUBLE
 from vacate.api.times import format_micro_time
@@ -133,6 +133,14 @@ async def manager_may_not_evict(lab: Lab) -> None:
     await working(lab, Refusal("rights", "POST", PODS, "eviction"))
 
 
+async def maintenance_refused(lab: Lab) -> None:
+    await working(lab, Refusal("webhook", "PATCH", NODEMAINTENANCES))
+
+
+async def status_refused(lab: Lab) -> None:
+    await working(lab, Refusal("webhook", "PATCH", NODEMAINTENANCES, "status"))
+
+
 async def no_rights(lab: Lab) -> None:
     await working(lab)
 
@@ -165,6 +173,8 @@ TABLE: list[tuple[Cause, dict[Callable[..., Awaitable[None]], tuple[str, ...]]]]
         manager_may_not_evict,
         {**dict.fromkeys((drain, status, explain), RIGHTS), evict: (RIGHTS[0], "vacate explain p")},
     ),
+    (maintenance_refused, {drain: DENIED}),
+    (status_refused, {drain: DENIED}),
     (
         no_rights,
         {

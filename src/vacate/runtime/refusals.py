@@ -20,6 +20,8 @@ from vacate.errors import ApiError
 from vacate.runtime.dependencies import Deps
 
 REASON = "WriteRefused"
+REFUSES = "The API server refuses what Vacate writes for it; it is tried again: "
+"""What the message of the Event begins with; the answer of the API server follows."""
 _MAX_MESSAGE = 600
 
 
@@ -70,5 +72,5 @@ class WriteRefusals:
         now = self._deps.clock.now()
         self._found[obj.metadata.uid] = WriteRefusal(before.since if before else now, message)
         if before is None or before.message != message:
-            text = f"The API server refuses what Vacate writes for it; it is tried again: {message}"
-            self._deps.recorder.record(EventNote(regarding(kind, obj), WARNING, REASON, text))
+            note = EventNote(regarding(kind, obj), WARNING, REASON, f"{REFUSES}{message}")
+            self._deps.recorder.record(note)

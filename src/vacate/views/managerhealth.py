@@ -14,12 +14,13 @@ from enum import Enum
 from vacate.api.objectnames import MANAGER, TROUBLE, VIEWER
 from vacate.api.text import plain
 from vacate.api.times import EARLIEST
-from vacate.api.types import Lease
+from vacate.api.types import Lease, ObjectMeta
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.eviction.model import Stage
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ago, command_line, sentence, span
+from vacate.views.refusals import refusal_of
 
 SILENT_AFTER = dt.timedelta(seconds=7)
 """An object that no controller has reported on for so long is attended to by none.
@@ -40,6 +41,7 @@ class ManagerState(Enum):
     STOPPED = "Stopped"  # it does not renew its Lease
     HELD_UP = "HeldUp"  # it says itself what is in its way
     SILENT = "Silent"  # it renews its Lease and reports nothing
+    REFUSED = "Refused"  # it works, and may not write
     UNKNOWN = "Unknown"  # the Lease cannot be read
 
 
@@ -49,6 +51,7 @@ class Unattended:
 
     name: str  # as in nodemaintenance/drain-a
     since: dt.datetime
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,14 @@ def manager_health(
     now: dt.datetime,
     unattended: Unattended | None = None,
     *,
+    refused: str = "",
     embedded: bool = False,
     program: str = "vacate",
 ) -> ManagerHealth:
     """What the Leases of that name show; None where they cannot be read.
 
-    `unattended` is what waits for a controller, where nothing that waits has been attended to.
+    `unattended` is what waits for a controller, where nothing that waits has been attended to; `refused` is
+    what the API server answers where the manager writes to it.
     """
     late = unattended if unattended is not None and now - unattended.since >= SILENT_AFTER else None
     if leases is None:
@@ -98,6 +103,10 @@ def manager_health(
     if trouble:
         held_up = f"The manager {holder} is held up: {trouble}"
         return ManagerHealth(ManagerState.HELD_UP, held_up, _look(where, embedded, program))
+    if late is not None and refused:
+        text = f"The API server refuses what the manager writes to {late.name}: {sentence(refused)}"
+        remedy = Remedy(sentence(refusal_of(refused).remedy).removesuffix("."))
+        return ManagerHealth(ManagerState.REFUSED, text, (remedy,))
     if late is not None:
         silent = (
             f"The manager {holder} holds its Lease and has reported nothing on {late.name}, which was "
@@ -125,11 +134,7 @@ def with_manager(explanation: Explanation, health: ManagerHealth) -> Explanation
 def unattended_maintenance(*maintenances: NodeMaintenance) -> Unattended | None:
     """The oldest that its controller has not seen yet; None where one was seen that is not older."""
     return _unattended(
-        (
-            f"nodemaintenance/{one.metadata.name}",
-            one.metadata.creation_timestamp,
-            one.status.observed_generation,
-        )
+        (f"nodemaintenance/{one.metadata.name}", one.metadata, one.status.observed_generation)
         for one in maintenances
     )
 
@@ -137,18 +142,17 @@ def unattended_maintenance(*maintenances: NodeMaintenance) -> Unattended | None:
 def unattended_request(requests: Iterable[EvictionRequest]) -> Unattended | None:
     """The oldest open request that no controller has reported on; None where one was that is not older."""
     opened = [one for one in requests if not one.complete]
-    return _unattended(
-        (_called(one), one.metadata.creation_timestamp, one.status.conditions) for one in opened
-    )
+    return _unattended((_called(one), one.metadata, one.status.conditions) for one in opened)
 
 
-def _unattended(found: Iterable[tuple[str, dt.datetime | None, object]]) -> Unattended | None:
-    """Of names, times of creation, and what was reported: what was reported on shows that a manager works."""
-    rows = [(created, name, bool(reported)) for name, created, reported in found if created is not None]
-    waiting = min((row for row in rows if not row[2]), default=None)
-    if waiting is None or any(created >= waiting[0] for created, _, reported in rows if reported):
+def _unattended(found: Iterable[tuple[str, ObjectMeta, object]]) -> Unattended | None:
+    """Of names, metadata, and what was reported: what was reported on shows that a manager works."""
+    rows = [(Unattended(name, meta.creation_timestamp, meta.uid), bool(reported))
+            for name, meta, reported in found if meta.creation_timestamp is not None]  # fmt: skip
+    waiting = min((one for one, reported in rows if not reported), key=lambda one: one.since, default=None)
+    if waiting is None or any(one.since >= waiting.since for one, reported in rows if reported):
         return None
-    return Unattended(waiting[1], waiting[0])
+    return waiting
 
 
 def _called(request: EvictionRequest) -> str:

@@ -15,13 +15,15 @@ from support.arms.clusters import is_ready
 from support.arms.kube import KUBECONFIG
 from support.https import Https
 from support.processes.cluster import FAST_PODS, ClusterProcess
-from support.realcluster.evictions import BRIDGE_SECONDS, REAL, gates, real_cluster
+from support.processes.program import Program
+from support.realcluster.evictions import BRIDGE_SECONDS, ONE_NODE, REAL, gates, real_cluster
 from support.waiting import until
 
 EMBEDDED = "embedded"
 NODE_COUNT = 3
 _WITHOUT = {
     "manager": ("--no-evictions",),
+    "unlimited manager": ("--no-evictions",),
     "node": ("--nodes", "0"),
     "room": ("--storage-quota", "16Mi"),
 }
@@ -42,7 +44,10 @@ class EvictionCluster(Protocol):
         ...
 
     def stop_part(self, part: str) -> None:
-        """Take a part away: manager, server, node, which stands for all nodes, or room in the store."""
+        """Take a part away: manager, server, node, which stands for all nodes, or room in the store.
+
+        In place of an unlimited manager comes one that drains one node at a time.
+        """
         ...
 
     def start_part(self, part: str) -> None:
@@ -59,6 +64,8 @@ class EmbeddedCluster:
         self._folder = folder
         self._port = reserve_port()  # nobody else gets it between two of them
         self._process: ClusterProcess | None = None
+        options = ("--kubeconfig", str(self.kubeconfig), "--metrics-port", "0", *gates(is_open=True))
+        self._manager = Program(folder.parent / "manager.log", "manager", *options, *ONE_NODE)
         self.set_gate(is_open=True)
 
     @property
@@ -75,6 +82,8 @@ class EmbeddedCluster:
             self._process.kill()
         else:
             self._restart(*_WITHOUT[part])
+        if part == "unlimited manager":
+            self._manager.start().wait_for("health and metrics on")
 
     def start_part(self, _part: str) -> None:
         self._restart()
@@ -89,6 +98,7 @@ class EmbeddedCluster:
         self._process.wait_ready()
 
     def close(self) -> None:
+        self._manager.kill()
         if self._process is not None:
             if self._process.process.poll() is None:
                 assert self._process.stop() == 0, self._process.output

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
-from support.evictions.clusters import EvictionCluster
+from support.evictions.clusters import EMBEDDED, EvictionCluster
 from support.matrix.place import Place, Refusal
 from support.matrix.table import CASES, Case, run_case
-from support.realcluster.evictions import REAL
-from vacate.api.kinds import CONFIGMAPS, NAMESPACES, NODEMAINTENANCES, NODES, Kind
+from support.realcluster.evictions import HOME, REAL, REVIEW_SECONDS
+from support.realcluster.otherwebhook import OtherWebhook
+from support.tlsserver import serving
+from vacate.api.identity import service_account_user
+from vacate.api.kinds import (
+    CLUSTERROLES,
+    CONFIGMAPS,
+    NAMESPACES,
+    NODEMAINTENANCES,
+    NODES,
+    SUBJECTACCESSREVIEWS,
+    Kind,
+)
+from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.client.client import Client
@@ -21,8 +34,11 @@ from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import SystemClock
+from vacate.embedded.bootstrap.controllerroles import CONTROLLER_PREFIX
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import system_entropy
 from vacate.errors import ApiError, InternalError, NotFound, TransportError, VacateError
+from vacate.eviction.model import Limits
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
@@ -45,6 +61,32 @@ _WEBHOOKS = Kind(
 )
 _QUOTAS = Kind("", "v1", "ResourceQuota", "resourcequotas", "resourcequota", namespaced=True)
 _OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE", "DELETE": "DELETE"}
+_NOBODY = "https://127.0.0.1:1/nobody"
+_MANAGERS = {
+    REAL: (service_account_user(HOME, MANAGER), MANAGER),
+    EMBEDDED: (EVICTION_CONTROLLER.name, f"{CONTROLLER_PREFIX}evictionrequest-controller"),
+}
+"""The account of Vacate's controllers, and its role."""
+
+
+def _rule(method: str, kind: Kind, subresource: str = "") -> Obj:
+    """Of a policy or a webhook."""
+    return {
+        "apiGroups": [kind.group],
+        "apiVersions": ["*"],
+        "operations": [_OPERATIONS[method]],
+        "resources": ["/".join(filter(None, (kind.plural, subresource)))],
+    }
+
+
+def _less(rule: Obj, group: str, resource: str, verb: str) -> list[Obj]:
+    """The rule of a role without one verb for one resource."""
+    if group not in rule.get("apiGroups", []) or resource not in rule["resources"]:
+        return [rule]
+    others = [one for one in rule["resources"] if one != resource]
+    verbs = [one for one in rule["verbs"] if one != verb]
+    parts = ({**rule, "resources": others}, {**rule, "resources": [resource], "verbs": verbs})
+    return [one for one in parts if one["resources"] and one["verbs"]]
 
 
 class LivePlace(Place):
@@ -54,6 +96,8 @@ class LivePlace(Place):
         super().__init__(client, namespace, nodes)
         self._cluster = cluster
         self._away: list[str] = []
+        self._rules: list[Obj] = []  # of the manager's role, while a right is missing there
+        self._undo = contextlib.ExitStack()
 
     def now(self) -> float:
         """Seconds of the machine."""
@@ -101,6 +145,7 @@ class LivePlace(Place):
 
     async def restore(self) -> None:
         """Bring back what a case that failed has left away."""
+        self._undo.close()
         for part in list(self._away):
             await self.start(part)
 
@@ -108,51 +153,83 @@ class LivePlace(Place):
         return await self.client.get(NODES, self.node)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """By a policy, a webhook that nobody serves, or a quota; each for this namespace or drain alone."""
+        """By what it says; policies, webhooks and quotas refuse this namespace or drain alone."""
         if refusal.by == "quota":
             await (self._quota(refusal) if self._cluster.sort == REAL else self._fill())
-            return
-        rule = {
-            "apiGroups": [refusal.kind.group],
-            "apiVersions": ["*"],
-            "operations": [_OPERATIONS[refusal.method]],
-            "resources": ["/".join(filter(None, (refusal.kind.plural, refusal.subresource)))],
-        }
-        probe = {
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "operations": ["CREATE"],
-            "resources": ["configmaps"],
-        }
-        scope = {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}}
-        if refusal.by == "away":
-            hook = {
-                "name": f"{self.namespace}.example.com",
-                "clientConfig": {"url": "https://127.0.0.1:1/nobody"},
-                "rules": [rule, probe],
-                "namespaceSelector": scope,
-                "sideEffects": "None",
-                "admissionReviewVersions": ["v1"],
-                "timeoutSeconds": 2,
-            }
-            await self.client.create(_WEBHOOKS, self._named(_WEBHOOKS, {"webhooks": [hook]}))
+        elif refusal.by == "rights":
+            await self._take_right(refusal)
         else:
-            claimed = f"object.metadata.?annotations[?'{CLAIMS}'].orValue('').contains('{self.drain_name}')"
-            refused = f"!({claimed})" if refusal.kind is NODES else "false"
-            constraints = {"resourceRules": [rule, probe]}
-            if refusal.kind.namespaced:
-                constraints["namespaceSelector"] = scope  # type: ignore[assignment]
-            else:
-                elsewhere = f"object.metadata.namespace != '{self.namespace}'"
-                refused = f"request.resource.resource == 'configmaps' ? {elsewhere} : {refused}"
+            await self._refuse_admission(refusal)
+
+    async def _refuse_admission(self, refusal: Refusal) -> None:
+        rules = [_rule(refusal.method, refusal.kind, refusal.subresource), _rule("POST", CONFIGMAPS)]
+        if refusal.by == "policy":
             spec = {
-                "matchConstraints": constraints,
-                "validations": [{"expression": refused, "message": "not now"}],
+                "matchConstraints": {"resourceRules": rules},
+                "matchConditions": self._here(refusal),
+                "validations": [{"expression": "false", "message": "not now"}],
             }
             await self.client.create(_POLICIES, self._named(_POLICIES, {"spec": spec}))
             bound = {"policyName": self.namespace, "validationActions": ["Deny"]}
             await self.client.create(_BINDINGS, self._named(_BINDINGS, {"spec": bound}))
+        else:
+            hook = {
+                "name": f"{self.namespace}.example.com",
+                "clientConfig": self._webhook() if refusal.by == "webhook" else {"url": _NOBODY},
+                "rules": rules,
+                "matchConditions": self._here(refusal),
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "timeoutSeconds": 2 if refusal.by == "away" else REVIEW_SECONDS,
+            }
+            await self.client.create(_WEBHOOKS, self._named(_WEBHOOKS, {"webhooks": [hook]}))
         await self.until(self._is_refused, "the API server refuses", 30.0)
+
+    def _webhook(self) -> Obj:
+        """One that refuses whatever it is asked, served from here."""
+        server = self._undo.enter_context(serving(OtherWebhook()))
+        server.refuses = True
+        return {"url": f"{server.url}/", "caBundle": base64.b64encode(server.authority.pem).decode()}
+
+    def _here(self, refusal: Refusal) -> list[Obj]:
+        """What is refused: of this namespace or drain, and ConfigMaps, to see that it takes effect."""
+        namespaced = f"request.namespace == '{self.namespace}'"
+        cause = {
+            (
+                NODES,
+                "",
+            ): f"object.metadata.?annotations[?'{CLAIMS}'].orValue('').contains('{self.drain_name}')",
+            (NODES, "status"): f"request.userInfo.username == '{_MANAGERS[REAL][0]}'",
+            (NODEMAINTENANCES, refusal.subresource): f"request.name == '{self.drain_name}'",
+        }.get((refusal.kind, refusal.subresource), namespaced)
+        probe = "request.resource.resource == 'configmaps'"
+        return [{"name": "here", "expression": f"{probe} ? {namespaced} : {cause}"}]
+
+    async def _take_right(self, refusal: Refusal) -> None:
+        """From the role of the manager, for the whole cluster."""
+        user, role = _MANAGERS[self._cluster.sort]
+        verb = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}[refusal.method]
+        resource = "/".join(filter(None, (refusal.kind.plural, refusal.subresource)))
+        self._rules = (await self.client.get(CLUSTERROLES, role))["rules"]
+        left = [part for one in self._rules for part in _less(one, refusal.kind.group, resource, verb)]
+        await self.client.patch(CLUSTERROLES, role, {"rules": left})
+        asked = {
+            "group": refusal.kind.group,
+            "resource": refusal.kind.plural,
+            "subresource": refusal.subresource,
+            "verb": verb,
+            "namespace": self.namespace if refusal.kind.namespaced else "",
+        }
+        body = {
+            "apiVersion": SUBJECTACCESSREVIEWS.api_version,
+            "kind": SUBJECTACCESSREVIEWS.kind,
+            "spec": {"user": user, "resourceAttributes": asked},
+        }
+
+        async def gone() -> bool | None:
+            return not (await self.client.create(SUBJECTACCESSREVIEWS, body))["status"]["allowed"] or None
+
+        await self.until(gone, "the right is gone", 30.0)
 
     async def _is_refused(self) -> bool | None:
         """Whether what was just created has taken effect: it refuses a ConfigMap, too."""
@@ -197,7 +274,10 @@ class LivePlace(Place):
 
     async def allow(self) -> None:
         """Nothing is refused any more."""
-        if self._cluster.sort == REAL:
+        if self._rules:
+            await self.client.patch(CLUSTERROLES, _MANAGERS[self._cluster.sort][1], {"rules": self._rules})
+            self._rules = []
+        elif self._cluster.sort == REAL:
             for kind in (_BINDINGS, _POLICIES, _WEBHOOKS):
                 await self.delete(kind, self.namespace)
             await self.delete(_QUOTAS, "tight")
@@ -236,6 +316,8 @@ async def run_all(cluster: EvictionCluster, *names: str) -> dict[str, str]:
     async def run(case: Case) -> None:
         try:
             async with live_place(cluster, client) as place:
+                if case.limits != Limits():
+                    await place.stop("unlimited manager")
                 await run_case(place, case)
         except (VacateError, AssertionError, KeyError) as error:
             failed[case.name] = f"{type(error).__name__}: {error}"

@@ -227,6 +227,7 @@ def run_seed(seed: int, name: str = "") -> SeedOutcome:
             patient = replace(
                 case,
                 reports=(),  # what is reported is checked without faults
+                event="",
                 progress="",
                 ends_within=case.ends_within + trouble.allowance,
             )

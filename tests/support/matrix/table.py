@@ -6,7 +6,7 @@ somebody would remove it, and the drain must end by itself within the time that 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,14 @@ from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,
     EVACUATIONS,
+    EVENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
+    PRIORITYCLASSES,
     Kind,
 )
 from vacate.api.objects import Obj
@@ -39,9 +41,14 @@ REPORTED_WITHIN = 20.0
 ENDS_WITHIN = MAX_RETRY_SECONDS + 10.0
 """Seconds from the removal of a cause until the drain has ended: until it is tried again, and for the end of
 one pod, the requests and reports about it."""
-SIMULATED, EMBEDDED = frozenset({"simulated"}), frozenset({"embedded"})
-LIVE = SIMULATED | {"real"}
-EVERYWHERE = LIVE | EMBEDDED
+REAL, EMBEDDED = frozenset({"real"}), frozenset({"embedded"})
+LIVE = REAL | EMBEDDED
+EVERYWHERE = LIVE | {"simulated"}
+NO_ADMISSION = {
+    "embedded": "its API server evaluates no policies and calls no webhooks; by rights, it refuses"
+}
+NO_QUOTA = {"embedded": "it has no ResourceQuotas, and one for all objects together refuses more than pods"}
+POLICIES = {"real": "a policy refuses it there, beside the other cases; a missing right would hold them all"}
 SILENT = "silent.example.com"
 FINALIZER = "example.com/held"
 
@@ -65,11 +72,17 @@ class Case:
     ends_within: float = ENDS_WITHIN
     spec: dict[str, Any] = field(default_factory=dict)  # of the NodeMaintenance
     after: Step = nothing  # a step after the drain was begun
+    event: str = ""  # the reason of an Event about the drain, where its status cannot report it
     progress: str = ""  # what the message of the node must have, where an interceptor says what it waits for
     limits: Limits = field(default_factory=Limits)  # of the installation
     takes_away: bool = False  # a part of the cluster, which must not be started again meanwhile
     alone: frozenset[str] = frozenset()  # where it would hold other drains of the same cluster
-    places: frozenset[str] = EVERYWHERE
+    not_in: Mapping[str, str] = field(default_factory=dict)  # places where it cannot run, and why
+
+    @property
+    def places(self) -> frozenset[str]:
+        """Where it runs."""
+        return EVERYWHERE - self.not_in.keys()
 
 
 async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]] | None = None) -> float:
@@ -81,6 +94,8 @@ async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]
         await place.until(
             lambda: _reported(place, case), f"{case.name}: {case.reports}", case.reported_within
         )
+    if case.event:
+        await place.until(lambda: _evented(place, case), f"{case.name}: {case.event}", case.reported_within)
     if case.progress:
         await place.until(lambda: _shown(place, case), f"{case.name}: {case.progress}", case.reported_within)
     if pause is not None:
@@ -94,6 +109,12 @@ async def run_case(place: Place, case: Case, pause: Callable[[], Awaitable[None]
 async def _shown(place: Place, case: Case) -> bool | None:
     rows = (await place.status()).get("nodes", [])
     return any(case.progress in one.get("message", "") for one in rows) or None
+
+
+async def _evented(place: Place, case: Case) -> bool | None:
+    found = (await place.client.list(EVENTS, "default")).items
+    shown = [one for one in found if one["involvedObject"].get("name") == place.drain_name]
+    return any(one["reason"] == case.event and case.names in one["message"] for one in shown) or None
 
 
 async def _reported(place: Place, case: Case) -> Obj | None:
@@ -405,14 +426,14 @@ async def _opt_in(place: Place) -> None:
     await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
-async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
+async def _single_replica(place: Place, annotations: dict[str, str], **spec: str) -> None:
     """A Deployment whose pod is on the node that is drained, and whose next one fits another node.
 
     Drains of others cordon nodes as well, which its pods tolerate.
     """
     await _fit(place, place.node)
     template = _template(place)
-    template["spec"]["nodeSelector"] = {_label(place): "true"}
+    template["spec"] |= {"nodeSelector": {_label(place): "true"}, **spec}
     template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
     await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1, template=template)
 
@@ -430,6 +451,22 @@ async def _single_replica(place: Place, annotations: dict[str, str]) -> None:
 async def _moving_without_quota(place: Place) -> None:
     await _single_replica(place, {OPT_IN: "true"})
     await place.refuse(Refusal("quota", "POST", PODS, link="controllers"))
+
+
+async def _moving_without_class(place: Place) -> None:
+    """Its pods name a PriorityClass that is gone: admission refuses the replacement."""
+    await _create_class(place)
+    await _single_replica(place, {OPT_IN: "true"}, priorityClassName=_class(place))
+    await place.delete(PRIORITYCLASSES, _class(place))
+
+
+async def _create_class(place: Place) -> None:
+    body = {"apiVersion": PRIORITYCLASSES.api_version, "kind": PRIORITYCLASSES.kind, "value": 1}
+    await place.client.create(PRIORITYCLASSES, {**body, "metadata": {"name": _class(place)}})
+
+
+def _class(place: Place) -> str:
+    return f"class-{place.namespace}"
 
 
 async def _scaled_deployment(place: Place) -> None:
@@ -502,6 +539,34 @@ BY = {
     "rights": "cannot",
 }
 
+
+def _refused(
+    what: str,
+    by: str,
+    request: tuple[str, Kind, str],
+    report: str = "",
+    pods: Step = _one_pod,
+    remove: Step = _allow,
+    event: str = "",
+    **spec: Any,
+) -> list[Case]:
+    """What Vacate is refused, once for each of the means that refuse it."""
+    return [
+        Case(
+            f"{what} refused by {one}",
+            _refusing(one, *request, pods),
+            remove,
+            (report,) if report else (),
+            BY[one],
+            spec=spec,
+            event=event,
+            alone=LIVE if one == "rights" else frozenset(),
+            not_in=NO_ADMISSION if one != "rights" else POLICIES if what != "requests" else {},
+        )
+        for one in by.split()
+    ]
+
+
 CASES = (
     Case("a budget that is opened", _strict_budget, _open_budget, ("DisruptionBudget",), "strict"),
     Case("a budget that is deleted", _strict_budget, _delete_budget, ("DisruptionBudget",), "strict"),
@@ -541,7 +606,6 @@ CASES = (
         (),
         FINALIZER,
         spec={"pods": {"daemonSetPods": "Evict"}},
-        places=SIMULATED,
     ),
     Case(
         "a finalizer of the pod",
@@ -590,7 +654,7 @@ CASES = (
         ("Turn",),
         "--max-draining-nodes",
         limits=Limits(draining_nodes=1),
-        places=SIMULATED,
+        alone=LIVE,
     ),
     Case(
         "a DaemonSet pod",
@@ -624,7 +688,16 @@ CASES = (
         BY["quota"],
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # the ReplicaSet controller tries again ever more rarely
-        places=LIVE,
+        not_in=NO_QUOTA,
+    ),
+    Case(
+        "a surge whose pods are refused",
+        _moving_without_class,
+        _create_class,
+        ("Replacement",),
+        "PriorityClass",
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 15.0,
     ),
     Case(
         "a surge beyond maxReplicas",
@@ -680,70 +753,29 @@ CASES = (
         after=_refuse_by_quota,
         alone=EMBEDDED,
     ),
-    *(
-        Case(
-            f"requests refused by {by}",
-            _refusing(by, "POST", EVICTIONREQUESTS),
-            _allow,
-            ("RequestRefused",),
-            BY[by],
-            places=SIMULATED if by in ("webhook", "rights") else LIVE,
-        )
-        for by in BY
-        if by != "quota"
-    ),
-    Case(
-        "evictions refused by a webhook",
-        _refusing("webhook", "POST", PODS, "eviction"),
-        _allow,
-        ("EvictionRefused",),
-        BY["webhook"],
-        places=SIMULATED,
-    ),
-    Case(
-        "evictions refused by a policy",
-        _refusing("policy", "POST", PODS, "eviction"),
-        _allow,
-        ("EvictionRefused",),
-        BY["policy"],
-        places=LIVE,
-    ),
-    Case(
-        "a cordon that is refused",
-        _refusing("policy", "PATCH", NODES),
-        _allow,
-        ("CordonRefused",),
-        BY["policy"],
-        places=LIVE,
-    ),
-    Case(
-        "conditions of nodes that are refused",
-        _refusing("policy", "PATCH", NODES, "status", _strict_budget),
+    *_refused("requests", "policy webhook away rights", ("POST", EVICTIONREQUESTS, ""), "RequestRefused"),
+    *_refused("evictions", "policy webhook rights", ("POST", PODS, "eviction"), "EvictionRefused"),
+    *_refused("cordons", "policy webhook rights", ("PATCH", NODES, ""), "CordonRefused"),
+    *_refused(  # the drain ends all the same
+        "conditions of nodes",
+        "policy rights",
+        ("PATCH", NODES, "status"),
+        "ConditionsRefused",
+        _strict_budget,
         _open_budget,
-        ("ConditionsRefused",),
-        BY["policy"],
-        places=SIMULATED,
     ),
-    Case(
-        "a status that is refused",
-        _refusing("rights", "PATCH", NODEMAINTENANCES, "status"),
-        _allow,
-        places=SIMULATED,
+    *_refused("statuses", "policy rights", ("PATCH", NODEMAINTENANCES, "status"), event="WriteRefused"),
+    *_refused(
+        "finalizers of drains", "webhook rights", ("PATCH", NODEMAINTENANCES, ""), event="WriteRefused"
     ),
-    Case(
-        "a finalizer of the maintenance that is refused",
-        _refusing("webhook", "PATCH", NODEMAINTENANCES),
-        _allow,
-        places=SIMULATED,
-    ),
-    Case(
-        "deletions refused at the deadline",
-        _refusing("policy", "DELETE", PODS, pods=_strict_budget),
-        _allow,
-        ("DeletionRefused",),
-        BY["policy"],
-        spec={"deadlineSeconds": 1, "onDeadline": "Delete"},
-        places=SIMULATED,
+    *_refused(
+        "deletions at the deadline",
+        "policy rights",
+        ("DELETE", PODS, ""),
+        "DeletionRefused",
+        _strict_budget,
+        deadlineSeconds=1,
+        onDeadline="Delete",
     ),
 )
 BY_NAME = {case.name: case for case in CASES}

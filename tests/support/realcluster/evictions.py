@@ -38,6 +38,7 @@ LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/vacate-mana
 DAEMON_SETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
 REVIEW_SECONDS = 10
 """How long a review may take in tests: a busy machine must not pass by a webhook that fails open."""
+ONE_NODE = ("--max-draining-nodes", "1")
 _HOOKS = "/apis/admissionregistration.k8s.io/v1"
 _CONFIGURATIONS = (
     f"{_HOOKS}/mutatingwebhookconfigurations/{MUTATING}",
@@ -137,10 +138,16 @@ class RealCluster:
         self.start(*gates(is_open=is_open), lead=is_open)
 
     def stop_part(self, part: str) -> None:
-        """Take a part away: manager, server or node, which stands for all nodes."""
-        if part == "manager":
+        """Take a part away: manager, server or node, which stands for all nodes.
+
+        In place of unlimited managers come some that drain one node at a time.
+        """
+        if part.endswith("manager"):
             for one in self.managers:
                 assert one.stop() == 0, one.output
+            if part != "manager":
+                self.start_managers(*ONE_NODE)
+                until(self.leader, 60.0)
         elif part == "server":
             self.plane.kill_api_server()
         else:
@@ -148,7 +155,9 @@ class RealCluster:
 
     def start_part(self, part: str) -> None:
         """Bring it back; it works when this returns."""
-        if part == "manager":
+        if part.endswith("manager"):
+            for one in self.managers:
+                assert not one.running or one.stop() == 0, one.output
             self.start_managers()
             until(self.leader, 60.0)
         elif part == "server":

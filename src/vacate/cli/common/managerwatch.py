@@ -8,13 +8,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
+from vacate.api.kinds import EVENTS
 from vacate.api.objectnames import EMBEDDED_BUILD
-from vacate.api.times import format_time
+from vacate.api.options import ListOptions
+from vacate.api.times import EARLIEST, format_time
+from vacate.api.types.core import Event
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.program import program_name
-from vacate.errors import ApiError, TransportError
+from vacate.errors import ApiError, Forbidden, TransportError
 from vacate.runtime.managerlease import manager_leases
+from vacate.runtime.refusals import REASON as WRITE_REFUSED
+from vacate.runtime.refusals import REFUSES
 from vacate.views.managerhealth import (
     WORKS,
     ManagerHealth,
@@ -38,16 +43,28 @@ async def read_manager_health(cluster: Cluster, unattended: Unattended | None = 
             if not found.text:
                 return found
             embedded = await _is_embedded(cluster)
+            refused = await _refused_write(cluster, unattended) if unattended is not None else ""
     except (ApiError, TransportError, TimeoutError):
         return ManagerHealth(ManagerState.UNKNOWN)
     now = cluster.clock.now()
-    return manager_health(leases, now, unattended, embedded=embedded, program=program_name())
+    return manager_health(leases, now, unattended, refused=refused, embedded=embedded, program=program_name())
 
 
 async def say_if_unattended(cluster: Cluster) -> None:
     """One line where no manager does what a command has left to it."""
     if line := (await read_manager_health(cluster)).line:
         terminal.echo(line, err=True)
+
+
+async def _refused_write(cluster: Cluster, about: Unattended) -> str:
+    """What the API server answered the manager last, where Events are readable; empty where it took all."""
+    selector = ListOptions(field_selector=f"involvedObject.uid={about.uid},reason={WRITE_REFUSED}")
+    try:
+        found = (await cluster.client.list(EVENTS, options=selector, into=Event)).items
+    except Forbidden:
+        return ""
+    last = max(found, key=lambda one: one.last_timestamp or EARLIEST, default=None)
+    return last.message.partition(REFUSES)[2] if last is not None else ""
 
 
 async def _is_embedded(cluster: Cluster) -> bool:

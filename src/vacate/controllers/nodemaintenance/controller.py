@@ -81,6 +81,7 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
+        refusals_on=view.maintenances,
     )
 
 
@@ -316,10 +317,6 @@ class NodeMaintenances:
             await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
         except NotFound:
             return  # it was removed meanwhile, and its informer will say so
-        except ApiError as error:
-            if error.is_refusal:  # it cannot be reported where the others are
-                self._deps.recorder.record(events.status_refused(maintenance, str(error)))
-            raise
         self._reported[name] = self._deps.clock.now()
         self._attempts[name].forced.clear()
         self._record_events(maintenance, status, plan)

@@ -73,13 +73,6 @@ def conditions_refused(maintenance: NodeMaintenance, node: str, why: str) -> Eve
     return _about(maintenance, WARNING, "ConditionsRefused", text)
 
 
-def status_refused(maintenance: NodeMaintenance, why: str) -> EventNote:
-    """The status cannot be written, so that only this Event says how the drain is."""
-    return _about(
-        maintenance, WARNING, "StatusRefused", f"The status could not be written: {plain(why, 800)}"
-    )
-
-
 def undo_refused(maintenance: NodeMaintenance, what: str, why: str) -> EventNote:
     """Something that the maintenance did cannot be taken back."""
     text = f"{what} could not be taken back, and is tried again: {plain(why, 800)}"
