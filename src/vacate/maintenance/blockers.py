@@ -5,24 +5,28 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from vacate.api.text import plain
-from vacate.api.times import after
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
+from vacate.api.types.nodemaintenance import (
+    AUTOMATIC,
+    MANUAL,
+    Blocker,
+)
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
-from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import assigned, has_responded, shown_stage
+from vacate.eviction.records.reader import assigned, shown_stage
+from vacate.maintenance.blockerrecords import blocker, clock, cut, node_blocker
+from vacate.maintenance.interceptorblockers import explain_command, failed_turn, response_expected, silent
 from vacate.maintenance.pods import Verdict
 from vacate.maintenance.turns import Turns
-from vacate.views.budgets import allowance_of, covering, never_allows, opt_in, unprepared_by
-from vacate.views.phrases import counted, listed
-from vacate.views.refusals import refusal_of
-
-RESPONSE_EXPECTED = dt.timedelta(minutes=1)
-"""An interceptor that has not responded for so long is reported: most often none of that name runs."""
+from vacate.views.budgets import allowance_of, budget_remedies, covering, never_allows, opt_in, unprepared_by
+from vacate.views.model import Remedy
+from vacate.views.phrases import command_line, counted, listed
+from vacate.views.refusals import Refusal, refusal_of
 
 REPLACEMENT_EXPECTED = dt.timedelta(seconds=15)
 """A replacement that has no node, or cannot be created, after so long is reported."""
@@ -36,34 +40,38 @@ TERMINATION_OVERDUE = dt.timedelta(minutes=1)
 
 def from_verdict(pod: Pod, verdict: Verdict) -> Blocker:
     """A pod that may not be evicted."""
-    return blocker(pod, verdict.kind, verdict.message, verdict.remedy)
+    return blocker(pod, verdict.kind, verdict.message, [Remedy(verdict.remedy)])
 
 
 def from_error(pod: Pod, message: str) -> Blocker:
     """A pod whose eviction could not even be requested."""
-    name, remedy = refusal_of(message)
     text = f"its eviction could not be requested: {plain(message, 600)}"
-    return blocker(pod, "RequestRefused", text, remedy, name)
+    return _refused_by(pod, "RequestRefused", text, refusal_of(message))
 
 
 def from_deletion(pod: Pod, message: str) -> Blocker:
     """A pod that is to be deleted, and whose deletion was refused."""
-    name, remedy = refusal_of(message)
-    return blocker(pod, "DeletionRefused", f"it could not be deleted: {plain(message, 600)}", remedy, name)
+    text = f"it could not be deleted: {plain(message, 600)}"
+    return _refused_by(pod, "DeletionRefused", text, refusal_of(message))
+
+
+def _refused_by(pod: Pod, kind: str, text: str, by: Refusal) -> Blocker:
+    return blocker(pod, kind, text, [Remedy(by.text, by.command)], by.name, sentence=by.remedy)
 
 
 def from_room(pod: Pod, why: str) -> Blocker:
     """A pod whose replacement has nowhere to go, in the words of the scheduler."""
     text = f"no other node would take its replacement: {plain(why, 600)}"
     remedy = "add a node, free resources or uncordon one, or the replacement stays Pending"
-    return blocker(pod, "NowhereToGo", text, remedy)
+    return blocker(pod, "NowhereToGo", text, [Remedy(remedy)])
 
 
 def from_absent(pod: Pod, name: str) -> Blocker:
     """A pod that names an interceptor which has never answered."""
     text = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
     remedy = f"make sure that {name} runs; see: vacate interceptors -A"
-    return blocker(pod, "Interceptor", text, remedy, name)
+    ways = [Remedy(f"make sure that {name} runs", "vacate interceptors -A")]
+    return blocker(pod, "Interceptor", text, ways, name, sentence=remedy)
 
 
 def from_unready(node: Node) -> Blocker | None:
@@ -71,11 +79,20 @@ def from_unready(node: Node) -> Blocker | None:
     found = condition(node.status.conditions, "Ready")
     if found is None or found.status == "True":
         return None
-    return Blocker(
-        node=node.metadata.name,
-        kind="NodeNotReady",
-        message="the node is not ready: its kubelet does not end pods",
-        remedy="bring the node back, or delete the Node object if the machine is permanently lost",
+    name = node.metadata.name
+    return node_blocker(
+        name,
+        "NodeNotReady",
+        "the node is not ready: its kubelet does not end pods",
+        [
+            Remedy("bring the node back", command_line("kubectl", "describe", f"node/{name}")),
+            Remedy(
+                "delete the Node object if the machine is permanently lost",
+                command_line("vacate", "delete", "node", name),
+            ),
+        ],
+        sentence="bring the node back, or delete the Node object if the machine is permanently lost",
+        since=found.last_transition_time,
     )
 
 
@@ -92,48 +109,45 @@ RETRIED_REFUSALS = (*_NODE_REFUSALS, "RequestRefused", "DeletionRefused", "Withd
 
 def from_node(kind: str, node: str, message: str) -> Blocker:
     """A node that could not be changed. Without its cordon nothing is done to its pods."""
-    name, remedy = refusal_of(message)
+    by = refusal_of(message)
     text = f"{_NODE_REFUSALS[kind]}: {plain(message, 600)}"
-    return Blocker(node=node, kind=kind, name=name, message=_cut(text), remedy=_cut(remedy))
+    return node_blocker(node, kind, text, [Remedy(by.text, by.command)], by.name, sentence=by.remedy)
 
 
 def from_withdrawal(pod: str, message: str) -> Blocker:
     """A pod, given as namespace/name, that is to stay, and whose request could not be withdrawn."""
-    (namespace, _, own), (name, remedy) = pod.partition("/"), refusal_of(message)
+    (namespace, _, own), by = pod.partition("/"), refusal_of(message)
     text = f"the request of its eviction could not be withdrawn: {plain(message, 600)}"
-    return Blocker(
-        namespace=namespace,
-        pod=own,
-        kind="WithdrawalRefused",
-        name=name,
-        message=_cut(text),
-        remedy=_cut(remedy),
+    made = node_blocker(
+        "", "WithdrawalRefused", text, [Remedy(by.text, by.command)], by.name, sentence=by.remedy
     )
+    return replace(made, namespace=namespace, pod=own)
 
 
 def from_turn(turns: Turns, drained: int) -> Blocker:
     """A node that waits for nodes of other maintenances."""
     if turns.by is None:
-        return Blocker(
-            node=turns.held,
-            kind="Turn",
-            message=f"waits for its turn: {counted(drained, 'node')} of other NodeMaintenances "
+        return node_blocker(
+            turns.held,
+            "Turn",
+            f"waits for its turn: {counted(drained, 'node')} of other NodeMaintenances "
             f"{'is' if drained == 1 else 'are'} drained now, as many as the manager allows",
-            remedy="wait until one of them is drained: kubectl get nodemaintenances; or raise "
-            "--max-draining-nodes of the manager",
+            [
+                Remedy("wait until one of them is drained", "kubectl get nodemaintenances"),
+                Remedy("raise --max-draining-nodes of the manager"),
+            ],
+            resolution=AUTOMATIC,
         )
     other, node = turns.by.maintenance, turns.by.node.metadata
     value = node.labels.get(turns.key, "none")
-    return Blocker(
-        node=turns.held,
-        kind="Turn",
-        name=other,
-        message=_cut(
-            f"waits for its turn: NodeMaintenance {other} drains node {node.name}, "
-            f"whose {turns.key} is {value}"
-        ),
-        remedy=f"wait until that node is drained, or see what holds it: kubectl get nodemaintenance {other} "
-        "-o yaml",
+    look = command_line("kubectl", "get", "nodemaintenance", other, "-o", "yaml")
+    return node_blocker(
+        turns.held,
+        "Turn",
+        f"waits for its turn: NodeMaintenance {other} drains node {node.name}, whose {turns.key} is {value}",
+        [Remedy("wait until that node is drained, or see what holds it", look)],
+        other,
+        resolution=AUTOMATIC,
     )
 
 
@@ -147,17 +161,23 @@ def from_pin(
         if meta.finalizers
         else ("something that it does not name")
     )
-    since = f" since {_clock(meta.deletion_timestamp)}" if meta.deletion_timestamp is not None else ""
+    since = f" since {clock(meta.deletion_timestamp)}" if meta.deletion_timestamp is not None else ""
     text = f"its {kind} is over and deleted, and is held by {held}{since}; "
-    remedy = f"ask the owner of these finalizers to remove them: kubectl get {request.kind.plural} "
-    remedy += f"{meta.name} -n {meta.namespace} -o yaml; the drain goes on without it"
+    look = command_line("kubectl", "get", request.kind.plural, meta.name, "-n", meta.namespace, "-o", "yaml")
+    ways = [Remedy("ask the owner of these finalizers to remove them", look)]
+    remedy = f"{ways[0].phrase}; the drain goes on without it"
+    began = meta.deletion_timestamp
     if refused is None:
-        return blocker(pod, "RequestPinned", f"{text}the pod is evicted without it", remedy, meta.name)
+        text += "the pod is evicted without it"
+        return blocker(
+            pod, "RequestPinned", text, ways, meta.name, sentence=remedy, resolution=AUTOMATIC, since=began
+        )
     found = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
-    if len(found) == 1:
-        remedy = budget_remedy(pod, found[0])
     text += f"the eviction without it was refused: {plain(refused, 500)}"
-    return blocker(pod, "RequestPinned", text, remedy, meta.name)
+    if len(found) != 1:
+        return blocker(pod, "RequestPinned", text, ways, meta.name, sentence=remedy, since=began)
+    by_budget = from_budgets(pod, found)
+    return replace(by_budget, kind="RequestPinned", name=meta.name, message=cut(text), since=began)
 
 
 def blocking(
@@ -181,62 +201,46 @@ def blocking(
             pod,
             "NotAdmitted",
             f"its {request.kind.kind} is not processed: {plain(admitted.message, 600)}",
-            f"make sure that the webhook of Vacate runs, then delete the {request.kind.kind}",
+            [
+                Remedy(
+                    f"make sure that the webhook of Vacate runs, then delete the {request.kind.kind}",
+                    "kubectl get pods -A -l app.kubernetes.io/component=webhook",
+                )
+            ],
+            since=admitted.last_transition_time,
         )
     stage = shown_stage(request)
     if stage is Stage.INTERCEPTING:
-        return _silent(pod, request, now) or _unplaced(pod, request, now, unscheduled)
+        return (
+            failed_turn(pod, request)
+            or silent(pod, request, now)
+            or _unplaced(pod, request, now, unscheduled)
+        )
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
         return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace))
     return None
 
 
-def blocker(pod: Pod, kind: str, message: str, remedy: str, name: str = "") -> Blocker:
-    """A blocker of a pod, within the limits of the schema."""
-    meta = pod.metadata
-    return Blocker(
-        node=pod.spec.node_name,
-        namespace=meta.namespace,
-        pod=meta.name,
-        kind=kind,
-        name=name[:317],
-        message=_cut(message),
-        remedy=_cut(remedy),
-    )
-
-
 def _overdue(pod: Pod, now: dt.datetime) -> Blocker | None:
-    ends = pod.metadata.deletion_timestamp
+    ends, meta = pod.metadata.deletion_timestamp, pod.metadata
     if ends is None or now - ends < TERMINATION_OVERDUE:
         return None
-    late = f"the pod should have ended at {_clock(ends)}"
-    if pod.metadata.finalizers:
-        names = listed([plain(one, 100) for one in pod.metadata.finalizers[:5]])
+    late = f"the pod should have ended at {clock(ends)}"
+    if meta.finalizers:
+        names = listed([plain(one, 100) for one in meta.finalizers[:5]])
+        look = command_line("kubectl", "get", "pod", meta.name, "-n", meta.namespace, "-o", "yaml")
         return blocker(
             pod, "Terminating", f"{late} and is held by finalizers: {names}",
-            "ask the owner of these finalizers to remove them",
+            [Remedy("ask the owner of these finalizers to remove them", look)],
+            plain(meta.finalizers[0], 317), since=ends,
         )  # fmt: skip
+    node = pod.spec.node_name
     return blocker(
         pod, "Terminating", f"{late}, and its node has not reported its end",
-        f"look at the kubelet of node {pod.spec.node_name}",
+        [Remedy(f"look at the kubelet of node {node}", command_line("kubectl", "describe", f"node/{node}"))],
+        since=ends,
     )  # fmt: skip
-
-
-def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | None:
-    began, active = assigned(request), request.status.active_interceptor_name
-    since = began.last_transition_time if began else None
-    if not active or since is None or has_responded(request) or now - since < RESPONSE_EXPECTED:
-        return None
-    ends = after(since, request.spec.heartbeat_deadline)
-    until, terms = _clock(ends), dialect_of(request).terms
-    return blocker(
-        pod,
-        terms.interceptor.capitalize(),
-        f"{terms.interceptor} {active} has not responded; it times out at {until}",
-        f"make sure that {active} runs and may update {request.kind.kind}s",
-        active,
-    )
 
 
 def _unplaced(
@@ -254,14 +258,12 @@ def _unplaced(
         if one.metadata.controller is not None and one.metadata.controller.uid == owner.uid
     ]
     if awaited:
-        remedy = (
-            f"make room for {_first_of(awaited)}: add a node that fits, or let another one take pods again"
-        )
-    elif _NOT_CREATED in message:
-        remedy = refusal_of(message).remedy
-    else:
-        return None
-    return blocker(pod, "Replacement", message, remedy, active)
+        text = f"make room for {_first_of(awaited)}: add a node that fits, or let another one take pods again"
+        look = command_line("kubectl", "describe", "pod", awaited[0], "-n", pod.metadata.namespace)
+        return blocker(pod, "Replacement", message, [Remedy(text, look)], active, sentence=text, since=since)
+    if _NOT_CREATED in message:
+        return _refused_by(pod, "Replacement", message, refusal_of(message)._replace(name=active))
+    return None
 
 
 def _refused(
@@ -272,9 +274,10 @@ def _refused(
     why = plain(request.status.message, 600) or "the eviction was refused"
     by = refusal_of(why)
     if by.name:  # a webhook, a policy or a missing right, whatever budgets allow
-        return blocker(pod, "EvictionRefused", why, by.remedy, by.name)
+        return _refused_by(pod, "EvictionRefused", why, by)
     if not found:
-        return blocker(pod, "EvictionRefused", why, f"look at pod {meta.name} and the webhooks on evictions")
+        text = f"look at pod {meta.name} and the webhooks on evictions"
+        return blocker(pod, "EvictionRefused", why, [Remedy(text, explain_command(pod))], sentence=text)
     return from_budgets(pod, found, request, unscheduled)
 
 
@@ -287,20 +290,41 @@ def from_budgets(
     """A pod whose eviction the budgets that select it refuse; of the pods without a node theirs count."""
     meta, names = pod.metadata, [one.metadata.name for one in found]
     if len(found) > 1:
+        text = "change their selectors so that only one of them selects the pod"
+        look = command_line("kubectl", "describe", "pdb", *names, "-n", meta.namespace)
         return blocker(
             pod,
             "DisruptionBudget",
             f"several disruption budgets select the pod, which the eviction API refuses: {listed(names)}",
-            "change their selectors so that only one of them selects the pod",
+            [Remedy(text, look)],
             ",".join(names),
+            sentence=text,
         )
     awaited = [
         one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
     ]
-    message, remedy = allowance_of(found[0]), budget_remedy(pod, found[0], awaited, request)
+    message, remedies = allowance_of(found[0]), budget_remedies(pod, found[0], request)
+    remedy = budget_remedy(pod, found[0], awaited, request)
     if request is not None and (turn := unprepared_by(pod, request)) is not None:
-        message, remedy = f"{message} {turn[0]}", f"{turn[1]}; or {remedy}"
-    return blocker(pod, "DisruptionBudget", message, remedy, names[0])
+        message, remedies = f"{message} {turn[0]}", [turn[1], *remedies]
+        remedy = f"{turn[1].phrase}; or {remedy}"
+    return blocker(
+        pod,
+        "DisruptionBudget",
+        message,
+        remedies,
+        names[0],
+        sentence=remedy,
+        resolution=MANUAL if _is_never(found[0]) else AUTOMATIC,
+    )
+
+
+def _is_never(budget: PodDisruptionBudget) -> bool:
+    return _demands_nothing(budget) or never_allows(budget)
+
+
+def _demands_nothing(budget: PodDisruptionBudget) -> bool:
+    return budget.spec.min_available is None and budget.spec.max_unavailable is None
 
 
 def budget_remedy(
@@ -311,7 +335,7 @@ def budget_remedy(
 ) -> str:
     """What would let the pod go that a budget holds, some of whose pods may have no node."""
     status, name = budget.status, budget.metadata.name
-    if budget.spec.min_available is None and budget.spec.max_unavailable is None:
+    if _demands_nothing(budget):
         return (
             f"disruption budget {name} says neither minAvailable nor maxUnavailable, and so never allows an "
             "eviction: set one of them"
@@ -320,7 +344,7 @@ def budget_remedy(
         count = status.expected_pods
         pods = "its only pod" if count == 1 else f"all of its {count} pods"
         way = opt_in(pod, budget, request)
-        first = f"{way[0]}: {way[1]}; or " if way else ""
+        first = f"{way.phrase}; or " if way else ""
         return (
             f"disruption budget {name} needs {pods} healthy and never allows an eviction: {first}"
             "add replicas or lower what it demands"
@@ -350,15 +374,7 @@ def next_report(pod: Pod, request: EvictionRequest | None) -> dt.datetime | None
     began = None if request is None or request.complete else assigned(request)
     if request is None or began is None or began.last_transition_time is None:
         return None
-    if request.status.active_interceptor_name in _REPLACING:
-        return began.last_transition_time + REPLACEMENT_EXPECTED
-    return None if has_responded(request) else began.last_transition_time + RESPONSE_EXPECTED
-
-
-def _clock(moment: dt.datetime) -> str:
-    """A moment, so that the sentence does not change by itself."""
-    return moment.astimezone(dt.UTC).strftime("%H:%M:%S UTC")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+    replaced = request.status.active_interceptor_name in _REPLACING
+    moments = [began.last_transition_time + REPLACEMENT_EXPECTED if replaced else None]
+    moments.append(response_expected(request))
+    return min((one for one in moments if one is not None), default=None)

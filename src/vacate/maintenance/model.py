@@ -60,8 +60,8 @@ class Environment:
     since: Mapping[BlockerKey, dt.datetime] = field(default_factory=dict)  # of what was reported last
 
     def dated(self, blocker: Blocker, now: dt.datetime) -> Blocker:
-        """The blocker with the time since when it is reported."""
-        since = self.since.get(blocker_key(blocker), now)
+        """The blocker with the time since when it blocks: as it says itself, or since it is reported."""
+        since = blocker.since or self.since.get(blocker_key(blocker), now)
         return replace(blocker, since=min(since, now).replace(microsecond=0))
 
 

@@ -10,6 +10,7 @@ from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import (
+    AUTOMATIC,
     BLOCKED,
     DELETE,
     DRAINED,
@@ -23,6 +24,7 @@ from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.pins import PIN_AFTER, pinned_since
 from vacate.eviction.records.reader import has_responded, recorded_stage, shown_stage
+from vacate.maintenance.blockerrecords import node_blocker
 from vacate.maintenance.blockers import (
     blocking,
     from_deletion,
@@ -37,6 +39,7 @@ from vacate.maintenance.model import Environment, Plan
 from vacate.maintenance.names import requester_of
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, in_wave, selector_from
 from vacate.maintenance.progress import counted, estimate, percent_of, steady
+from vacate.views.model import Remedy
 from vacate.views.phrases import counted as counted_words
 
 TIER_DELAY = dt.timedelta(seconds=10)
@@ -85,7 +88,7 @@ def drain_node(
         found.append(unready)
     left = len(going) + len(holding)
     if overdue and left:
-        found.append(_deadline(node, spec.on_deadline, left))
+        found.append(_deadline(node, spec.on_deadline, left, deadline))
     elif left:
         plan.wake(deadline)
     plan.blockers += found
@@ -194,14 +197,15 @@ def _deadline_of(row: NodeProgress, seconds: int | None) -> dt.datetime | None:
     return after(row.start_time, seconds)
 
 
-def _deadline(node: Node, action: str, left: int) -> Blocker:
+def _deadline(node: Node, action: str, left: int, since: dt.datetime | None) -> Blocker:
     pods = counted_words(left, "pod")
+    name = node.metadata.name
     if action == DELETE:
-        message, remedy = f"the deadline has passed; {pods} left, deleted now", "wait for them to end"
-    else:
-        message = f"the deadline has passed with {pods} left"
-        remedy = "remove what blocks them, raise deadlineSeconds, or set onDeadline: Delete"
-    return Blocker(node=node.metadata.name, kind="DeadlinePassed", message=message, remedy=remedy)
+        message, way = f"the deadline has passed; {pods} left, deleted now", Remedy("wait for them to end")
+        return node_blocker(name, "DeadlinePassed", message, [way], resolution=AUTOMATIC, since=since)
+    message = f"the deadline has passed with {pods} left"
+    way = Remedy("remove what blocks them, raise deadlineSeconds, or set onDeadline: Delete")
+    return node_blocker(name, "DeadlinePassed", message, [way], since=since)
 
 
 def _at_work(pods: Sequence[tuple[Pod, EvictionRequest | None]]) -> str:

@@ -19,6 +19,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
+from vacate.maintenance.blockerrecords import node_blocker
 from vacate.maintenance.blockers import CONDITIONS_REFUSED, from_node, from_turn, from_withdrawal
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import ACTIVE, STARTED, Environment, Plan
@@ -26,6 +27,7 @@ from vacate.maintenance.nodedrain import drain_node
 from vacate.maintenance.pods import selector_from
 from vacate.maintenance.progress import is_done, plausible
 from vacate.maintenance.turns import TurnRules, Turns, limit_of, next_turns
+from vacate.views.model import Remedy
 
 TURN_RECHECK = dt.timedelta(seconds=15)
 """A node that waits for other maintenances is looked at again after so long, though none has changed."""
@@ -87,7 +89,7 @@ def plan_maintenance(
         else:
             plan.rows.append(row)
     _add_refusals(plan, around)
-    plan.blockers = [one if one.since else around.dated(one, now) for one in plan.blockers]
+    plan.blockers = [around.dated(one, now) for one in plan.blockers]
     return plan
 
 
@@ -165,12 +167,8 @@ def _turns(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], aroun
 
 
 def _unknown(name: str) -> Blocker:
-    return Blocker(
-        node=name,
-        kind="NodeNotFound",
-        message="there is no node of this name",
-        remedy="correct spec.nodes, or wait for the node to join",
-    )
+    way = Remedy("correct spec.nodes, or wait for the node to join", "kubectl get nodes")
+    return node_blocker(name, "NodeNotFound", "there is no node of this name", [way], sentence=way.text)
 
 
 def wants_taint(maintenance: NodeMaintenance) -> bool:

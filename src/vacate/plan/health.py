@@ -18,8 +18,8 @@ from vacate.api.types import EvictionRequest, Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import Blocker, PodRules
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.client.codec import codec_for
+from vacate.maintenance.blockerrecords import blocker
 from vacate.maintenance.blockers import (
-    blocker,
     blocking,
     from_absent,
     from_budgets,
@@ -34,6 +34,7 @@ from vacate.plan.remedies import commands_of
 from vacate.plan.snapshot import WEBHOOKS, Snapshot
 from vacate.views.budgets import covering, interceptors_on, move_first, never_allows, would_refuse
 from vacate.views.interceptors import interceptor_summaries
+from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ class _Look:
             command = move_first(pod)
             remedy = "start a replacement first" if command else "add replicas, or accept it"
             text = "it has one pod, and none from its eviction until another one is ready"
-            held = blocker(pod, "SinglePod", text, remedy)
+            held = blocker(pod, "SinglePod", text, [Remedy(remedy, command or "")], sentence=remedy)
             yield Harm.DOWN, workload, held, (command,) if command else ()
         for name in sorted(registered & self._absent):
             yield Harm.SLOW, f"interceptor {name}", from_absent(pod, name), ("vacate interceptors -A",)

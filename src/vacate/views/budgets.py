@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from vacate.eviction.records.history import PastTurn, TurnResult
 from vacate.eviction.registration import registered_names, registering_part
 from vacate.kube.budgets import selects
 from vacate.kube.eviction import check_eviction
+from vacate.views.model import Remedy
 from vacate.views.phrases import command_line, counted, listed
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
@@ -70,25 +72,85 @@ def never_allows(budget: PodDisruptionBudget) -> bool:
     return budget.status.expected_pods <= budget.status.desired_healthy
 
 
-def opt_in(
-    pod: Pod, budget: PodDisruptionBudget, request: EvictionRequest | None = None
-) -> tuple[str, str] | None:
+def budget_remedies(
+    pod: Pod | None, budget: PodDisruptionBudget, request: EvictionRequest | None = None
+) -> list[Remedy]:
+    """What lets a pod go that a budget holds: what its workload can opt in to first, then what costs more."""
+    meta = budget.metadata
+    look = Remedy(
+        "see which pods the budget counts; more healthy pods allow more disruptions",
+        command_line("kubectl", "describe", "pdb", meta.name, "-n", meta.namespace),
+    )
+    if not never_allows(budget):
+        return [look]
+    way = opt_in(pod, budget, request) if pod is not None else None
+    ways = [more_replicas(pod, budget), one_at_a_time(budget)]
+    if budget.status.expected_pods > 1:
+        ways.reverse()  # with several pods nothing is interrupted
+    return [one for one in (way, *ways, look) if one is not None]
+
+
+def one_at_a_time(budget: PodDisruptionBudget) -> Remedy:
+    """The change of a budget that lets one of its pods go, and the next when that one is replaced."""
+    meta = budget.metadata
+    only = budget.status.expected_pods <= 1
+    text = "let its only pod be away until it is replaced" if only else "let one pod be away at a time"
+    words = (
+        "patch",
+        "pdb",
+        meta.name,
+        "-n",
+        meta.namespace,
+        "--type",
+        "merge",
+        "-p",
+        json.dumps({"spec": ONE_AT_A_TIME}, separators=(",", ":")),
+    )
+    return Remedy(text, command_line("kubectl", *words))
+
+
+ONE_AT_A_TIME = {"minAvailable": None, "maxUnavailable": 1}
+
+
+def more_replicas(pod: Pod | None, budget: PodDisruptionBudget) -> Remedy | None:
+    """One more replica than the budget demands; None where a number of its own, or no workload, says so."""
+    found = scaled_workload(pod) if pod is not None else None
+    if found is None or not isinstance(budget.spec.min_available, int):
+        return None  # a percentage, and a number that may be away, demand as many more
+    kind, name = found
+    words = "scale", kind, name, f"--replicas={budget.status.desired_healthy + 1}", "-n"
+    return Remedy(
+        "add a replica; the budget then has one to spare",
+        command_line("kubectl", *words, budget.metadata.namespace),
+    )
+
+
+def scaled_workload(pod: Pod) -> tuple[str, str] | None:
+    """Kind and name of the Deployment or StatefulSet of a pod."""
+    owner = pod.metadata.controller
+    if owner is not None and owner.kind == "StatefulSet":
+        return "statefulset", owner.name
+    name = _deployment_of(pod)
+    return ("deployment", name) if name else None
+
+
+def opt_in(pod: Pod, budget: PodDisruptionBudget, request: EvictionRequest | None = None) -> Remedy | None:
     """What the workload of a pod can opt in to, where its budget never allows an eviction.
 
-    That is a phrase and the command; None for other workloads, for pods that are registered already, and for
-    pods that their interceptors have not prepared: to let prepared pods go would change nothing.
+    None for other workloads, for pods that are registered already, and for pods that their interceptors have
+    not prepared: to let prepared pods go would change nothing.
     """
     owner, meta = pod.metadata.controller, pod.metadata
     if owner is None or not never_allows(budget):
         return None
     if (command := move_first(pod)) is not None:
-        return "start a replacement first", command
+        return Remedy("start a replacement first", command)
     prepared = request is None or is_prepared(request)
     single = owner.kind == "StatefulSet" and budget.status.expected_pods == 1
     if single and interceptors_on(pod) and prepared:
         words = "statefulset", owner.name, f"{DELETE_PREPARED}=true"
         command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
-        return "let it be deleted once its interceptors have prepared it", command
+        return Remedy("let it be deleted once its interceptors have prepared it", command)
     return None
 
 
@@ -102,20 +164,24 @@ def move_first(pod: Pod) -> str | None:
 
     None where that is so already, and for pods of others.
     """
-    owner, meta = pod.metadata.controller, pod.metadata
+    name = _deployment_of(pod)
+    if not name or DEPLOYMENT_INTERCEPTOR in interceptors_on(pod):
+        return None
+    words = "annotate", "deployment", name, f"{OPT_IN}=true", "-n", pod.metadata.namespace
+    return command_line("kubectl", *words)
+
+
+def _deployment_of(pod: Pod) -> str:
+    """The Deployment of a pod, as its ReplicaSet is named; empty for pods of others."""
+    owner = pod.metadata.controller
     stem, _, hash_ = owner.name.rpartition("-") if owner is not None else ("", "", "")
-    if owner is None or owner.kind != "ReplicaSet" or not stem or hash_ != meta.labels.get(_TEMPLATE_HASH):
-        return None
-    if DEPLOYMENT_INTERCEPTOR in interceptors_on(pod):
-        return None
-    return command_line("kubectl", "annotate", "deployment", stem, f"{OPT_IN}=true", "-n", meta.namespace)
+    if owner is None or owner.kind != "ReplicaSet" or hash_ != pod.metadata.labels.get(_TEMPLATE_HASH):
+        return ""
+    return stem
 
 
-def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, str] | None:
-    """Which interceptors have not prepared a pod that a budget holds, and what helps; None where each has.
-
-    That is a text and a phrase.
-    """
+def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, Remedy] | None:
+    """Which interceptors have not prepared a pod that a budget holds, and what helps; None where each has."""
     turns, meta = unsuccessful_turns(request), pod.metadata
     if not turns:
         return None
@@ -123,7 +189,7 @@ def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, str] | None:
     names = listed([turn.interceptor for turn in turns])
     return (
         " ".join(map(_ended, turns)),
-        f"remove what kept {names} from preparing the pod, for another turn at once: {retry}",
+        Remedy(f"remove what kept {names} from preparing the pod, for another turn at once", retry),
     )
 
 

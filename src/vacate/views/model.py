@@ -23,6 +23,11 @@ class Remedy:
     text: str
     command: str = ""
 
+    @property
+    def phrase(self) -> str:
+        """Both, as part of a sentence."""
+        return f"{self.text}: {self.command}" if self.command else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:

@@ -10,16 +10,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vacate.api.objectnames import CONFINES
+from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
 
 _RETRIED = "it is tried again by itself"
 
 
 class Refusal(NamedTuple):
-    """Who refused, by name where the message has one, and the remedy."""
+    """Who refused, by name where the message has one, what would help, and the command for it."""
 
     name: str
-    remedy: str
+    text: str
+    command: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What would help, in one sentence."""
+        return f"{Remedy(self.text, self.command).phrase}; {_RETRIED}"
 
 
 def own_webhook_look(message: str) -> str:
@@ -41,13 +48,13 @@ def _away(name: str) -> Refusal:
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     return Refusal(
         name,
-        f"make sure that what serves webhook {name} runs and is reachable: kubectl get {kinds} -o wide; "
-        f"{_RETRIED}",
+        f"make sure that what serves webhook {name} runs and is reachable",
+        f"kubectl get {kinds} -o wide",
     )
 
 
 def _webhook(name: str) -> Refusal:
-    return Refusal(name, f"meet what webhook {name} demands, or ask its owner to change it; {_RETRIED}")
+    return Refusal(name, f"meet what webhook {name} demands, or ask its owner to change it")
 
 
 def _policy(name: str) -> Refusal:
@@ -56,23 +63,23 @@ def _policy(name: str) -> Refusal:
             name,
             "find the admission plugin of the cluster that changes the object as well (kubectl get "
             "mutatingwebhookconfigurations,mutatingadmissionpolicies) and exempt Vacate's accounts, or run "
-            f"vacate install with --confine=audit; {_RETRIED}",
+            "vacate install with --confine=audit",
         )
     return Refusal(
         name,
-        f"meet what the admission policy demands, or change it: kubectl get validatingadmissionpolicy {name} "
-        f"-o yaml; {_RETRIED}",
+        "meet what the admission policy demands, or change it",
+        command_line("kubectl", "get", "validatingadmissionpolicy", name, "-o", "yaml"),
     )
 
 
 def _quota(name: str) -> Refusal:
-    return Refusal(name, f"raise the ResourceQuota, or make room in it: kubectl get quota -A; {_RETRIED}")
+    return Refusal(name, "raise the ResourceQuota, or make room in it", "kubectl get quota -A")
 
 
 def _rights(name: str) -> Refusal:
     return Refusal(
         name,
-        f"give {name} this right: vacate install applies the roles of Vacate again; {_RETRIED}",
+        f"give {name} this right: vacate install applies the roles of Vacate again",
     )
 
 
@@ -90,8 +97,8 @@ def refusal_of(message: str) -> Refusal:
     """Who refused, and what would help."""
     if look := own_webhook_look(message):
         found = _READ[0][0].search(message)
-        return Refusal(found[1] if found else "", f"make sure that Vacate's webhook runs: {look}; {_RETRIED}")
+        return Refusal(found[1] if found else "", "make sure that Vacate's webhook runs", look)
     for pattern, made in _READ:
         if (found := pattern.search(message)) is not None:
             return made(found[1])
-    return Refusal("", f"remove what refuses it; {_RETRIED}")
+    return Refusal("", "remove what refuses it")

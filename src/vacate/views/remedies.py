@@ -15,7 +15,7 @@ from vacate.eviction.requesternames import (
     is_maintenance,
     maintenance_of,
 )
-from vacate.views.budgets import opt_in
+from vacate.views.budgets import budget_remedies
 from vacate.views.model import ExplanationInput, Remedy
 from vacate.views.phrases import advice, command_line
 from vacate.views.refusals import refusal_of
@@ -106,7 +106,7 @@ def request_again(inputs: ExplanationInput) -> Remedy:
 def allow_eviction(message: str) -> tuple[Remedy, ...]:
     """What to do about a webhook, a policy or a missing right that refuses the eviction; none for budgets."""
     by = refusal_of(message)
-    return (Remedy(advice(by.remedy)),) if by.name else ()
+    return (Remedy(advice(by.text), by.command),) if by.name else ()
 
 
 def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
@@ -114,19 +114,11 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     names = [budget.metadata.name for budget in inputs.budgets]
     if not names:
         return ()
-    look = inputs.kubectl("describe", "pdb", *names)
-    past = Remedy(
-        "Delete the pod regardless of its budget, if the application tolerates that.",
-        inputs.kubectl("delete", "pod", inputs.name),
-    )
     if len(names) > 1:
-        return Remedy("Change the budgets so that only one of them selects the pod.", look), past
-    way = opt_in(inputs.pod, inputs.budgets[0], inputs.request) if inputs.pod is not None else None
-    return (
-        *((Remedy(advice(way[0]), way[1]),) if way else ()),
-        Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look),
-        past,
-    )
+        look = inputs.kubectl("describe", "pdb", *names)
+        return (Remedy("Change the budgets so that only one of them selects the pod.", look),)
+    found = budget_remedies(inputs.pod, inputs.budgets[0], inputs.request)
+    return tuple(Remedy(advice(one.text), one.command) for one in found)
 
 
 def retry_now(inputs: ExplanationInput) -> Remedy:

@@ -35,10 +35,13 @@ NODE_PHASES = (PENDING, CORDONED, DRAINING, BLOCKED, DRAINED, NOT_FOUND, REPLACE
 UNDOING = "Undoing"
 PHASES = (PENDING, CORDONED, DRAINING, BLOCKED, DRAINED, UNDOING)
 
+MANUAL, AUTOMATIC = "Manual", "Automatic"
+
 REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind)
 
 MAX_NODES = 1000
 MAX_BLOCKERS = 50
+MAX_REMEDIES = 4
 MAX_FORCED = 1000
 MAX_CONDITIONS = 20
 MAX_NAME = 200
@@ -254,6 +257,15 @@ class NodeProgress(Projection, frozen=True):
         check_times(self.start_time, self.deadline_time, self.estimated_finish_time, self.drained_time)
 
 
+class BlockerRemedy(Projection, frozen=True):
+    """One thing that would help."""
+
+    text: Annotated[str, described("What to do, or what it achieves.", maxLength=MAX_MESSAGE)] = ""
+    command: Annotated[
+        str, described("The command that does it, or that shows more.", maxLength=MAX_MESSAGE)
+    ] = ""
+
+
 class Blocker(Projection, frozen=True):
     """One reason why a drain does not proceed, and its remedy."""
 
@@ -277,10 +289,30 @@ class Blocker(Projection, frozen=True):
     ] = ""
     message: Annotated[str, described("What blocks, in one sentence.", maxLength=MAX_MESSAGE)] = ""
     remedy: Annotated[str, described("What to do about it, in one sentence.", maxLength=MAX_MESSAGE)] = ""
-    since: Annotated[dt.datetime | None, described("When the controller first reported it.")] = None
+    remedies: Annotated[
+        list[BlockerRemedy],
+        described("The same, one by one: the one that costs least first.", maxItems=MAX_REMEDIES),
+    ] = msgspec.field(default_factory=list)
+    resolution: Annotated[
+        str,
+        described(
+            "Whether a person is needed. Manual: until a person acts it stays, or ends with a loss. "
+            "Automatic: it is expected to end by itself.",
+            enum=[MANUAL, AUTOMATIC],
+        ),
+    ] = ""
+    since: Annotated[
+        dt.datetime | None,
+        described("Since when it blocks, as far as that is known; else when it was first reported."),
+    ] = None
+    end_time: Annotated[
+        dt.datetime | None,
+        described("When it ends at the latest without anyone, such as by the time-out of an interceptor."),
+    ] = None
+    consequence: Annotated[str, described("What happens then, in one sentence.", maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
-        check_times(self.since)
+        check_times(self.since, self.end_time)
 
 
 class NodeMaintenanceStatus(Projection, frozen=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.options import ListOptions
@@ -18,7 +19,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node
 from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.maintenance.blockers import blocker, budget_remedy, from_absent, from_room, from_verdict
+from vacate.maintenance.blockers import from_absent, from_budgets, from_room, from_verdict
 from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
 from vacate.views.budgets import Forecast, Means, covering, would_refuse
@@ -183,8 +184,8 @@ def foreseen(
             continue
         found += [from_absent(one.pod, name) for name in one.interceptors if name in absent]
         if one.refusal and one.forecast.means is Means.EVICT:
-            remedy = _budget_remedy(one)
-            found.append(blocker(one.pod, "DisruptionBudget", one.refusal, remedy, budget_names(one)))
+            held = from_budgets(one.pod, one.budgets)
+            found.append(replace_fields(held, message=one.refusal, remedy=_budget_remedy(one, held)))
         if one.pod.metadata.uid in crowded:
             found.append(from_room(one.pod, crowded[one.pod.metadata.uid]))
     return found
@@ -195,9 +196,6 @@ def budget_names(one: PlannedPod) -> str:
     return ",".join(budget.metadata.name for budget in one.budgets)
 
 
-def _budget_remedy(one: PlannedPod) -> str:
-    if len(one.budgets) > 1:
-        return "let only one budget select the pod"
-    remedy = budget_remedy(one.pod, one.budgets[0])
-    declined = one.forecast.declined
-    return f"no replacement would be started first: {declined}; or {remedy}" if declined else remedy
+def _budget_remedy(one: PlannedPod, held: Blocker) -> str:
+    declined = one.forecast.declined if len(one.budgets) == 1 else ""
+    return f"no replacement would be started first: {declined}; or {held.remedy}" if declined else held.remedy
