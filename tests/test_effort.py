@@ -18,7 +18,7 @@ CASES = """
 import pytest
 
 @pytest.mark.thorough(beyond=2)
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", [pytest.param(0, marks=pytest.mark.thorough), 1, 2, 3, 4])
 def test_repeats(number):
     pass
 

@@ -29,6 +29,7 @@ FOLDERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.unit
 def test_the_committed_files_are_current() -> None:
     assert outdated() == [], "run python -m hack.gen_deploy"

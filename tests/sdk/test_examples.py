@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kubectl
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/0[1-7]-*"))
-QUICK = {EXAMPLES[0].name, "06-evacuation"}  # the simplest, and the one of the other API
+QUICK = {EXAMPLES[0].name}  # the simplest
 
 
 @pytest.fixture(scope="module")

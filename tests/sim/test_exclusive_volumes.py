@@ -259,6 +259,7 @@ async def _heal(world: World, name: str) -> None:
     world.pool.rejoin(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_node_at_a_time(seed: int) -> None:
     assert run(seed) == []

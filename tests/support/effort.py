@@ -57,13 +57,16 @@ def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def _is_for_every_run(item: pytest.Item, cases: Counter[str]) -> bool:
-    marked = next(item.iter_markers_with_node("thorough"), None)
-    if marked is None:
+    marked = list(item.iter_markers_with_node("thorough"))
+    if not marked:
         return True
-    node, marker = marked
+    # The one of a single case comes after that of its test, which says how many of the others run.
+    if any("beyond" not in marker.kwargs for _, marker in marked):
+        return False
+    node, marker = marked[0]
     place = node.nodeid.partition("[")[0]
     cases[place] += 1
-    return cases[place] <= int(marker.kwargs.get("beyond", 0))
+    return cases[place] <= int(marker.kwargs["beyond"])
 
 
 def _is_named(item: pytest.Item) -> bool:

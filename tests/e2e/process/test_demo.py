@@ -82,6 +82,7 @@ def check_timeline(shown: str, gone: set[str]) -> None:
     assert moments == sorted(moments)
 
 
+@pytest.mark.thorough
 def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
     """Both at once: each spends its time waiting for simulated pods."""
     ours, theirs = pty.openpty()
@@ -143,6 +144,7 @@ def test_real_processes_log_who_ended_them_when_and_why(tmp_path: Path) -> None:
     until(lambda: not processes_of(tmp_path))
 
 
+@pytest.mark.thorough
 def test_an_interrupted_demo_on_a_narrow_terminal_leaves_no_process_and_no_cgroup(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     with start(tmp_path / "tmp", theirs, "--runtime", "process", TERM="xterm-256color", COLUMNS="40") as demo:

@@ -46,6 +46,7 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcess]:
         yield running
 
 
+@pytest.mark.thorough
 def test_without_a_manager_each_command_says_so_and_a_manager_ends_the_drain(cluster: ClusterProcess) -> None:
     lab = Lab(cluster)
     for name in ("p", "q"):
