@@ -38,6 +38,8 @@ MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophooks"
 TROUBLE = "vacate.dev/trouble"
 """The annotation of its Lease in which a manager says what holds it up."""
+MANAGER_VERSION, LAST_WORK = "vacate.dev/version", "vacate.dev/last-work"
+"""Annotations of the same Lease: the leader's version, and when it last finished an object."""
 EMBEDDED_BUILD = "+vacate"
 """How the release ends that a cluster of `vacate up` reports."""
 

@@ -62,14 +62,19 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
         interrupted()
 
 
-async def _show(cluster: Cluster, namespace: str, output: str) -> None:
+async def read_interceptors(cluster: Cluster, namespace: str) -> list[InterceptorSummary]:
+    """What pods, requests and the API server's policy show of each."""
     requests = []
     for one in await list_all_requests(cluster, namespace):
         try:
             requests.append(typed_request(one))
         except UnreadableObject as error:
             terminal.error(error)
-    found = interceptor_summaries(await _pods(cluster, namespace), requests, await _bindings(cluster))
+    return interceptor_summaries(await _pods(cluster, namespace), requests, await _bindings(cluster))
+
+
+async def _show(cluster: Cluster, namespace: str, output: str) -> None:
+    found = await read_interceptors(cluster, namespace)
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:

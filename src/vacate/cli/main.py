@@ -73,6 +73,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.interceptors:interceptors",
         "Show registered interceptors and whether they answer.",
     ),
+    "check": (
+        "vacate.cli.check:check",
+        "Check the installation: every part, the rights of every account, and yours.",
+    ),
     "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
     "completion": (
         "vacate.cli.completion:completion",
@@ -89,6 +93,8 @@ _OTHER_WORDS: Mapping[str, str] = {
     "why": "explain",
     "withdraw": "cancel",
     "start": "up",
+    "doctor": "check",
+    "verify": "check",
 }
 """What others call it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class Controller:
         self._refusals = WriteRefusals(deps)
         self._refusals_on = refusals_on
         self._refused: set[Key] = set()
+        self.last_work: dt.datetime | None = None  # when an object was last brought to where it should be
         self._clock = deps.clock
         self._workers = workers
         self._results = {
@@ -102,9 +104,11 @@ class Controller:
         match outcome:
             case Done():
                 self._results["success"].inc()
+                self.last_work = self._clock.now()
                 self.queue.forget(key)
             case Later(at):
                 self._results["requeue_after"].inc()
+                self.last_work = self._clock.now()
                 self.queue.forget(key)
                 self.queue.add_after(key, (at - self._clock.now()).total_seconds())
             case Conflict():

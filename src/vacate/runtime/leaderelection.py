@@ -13,7 +13,7 @@ import contextlib
 import datetime as dt
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,8 @@ class LeaderElector:
         self._identity = identity
         self._timings = timings or LeaseTimings()
         self._trouble = trouble  # what holds this process up, for the readers of the lease
+        # Annotations that the lease gets with each renewal, for its readers.
+        self.notes: Callable[[], Mapping[str, str]] = dict
         self._contested = contested
         self._failing: tuple[float, str] | None = None  # since when the lease is out of reach, and why
         self._logged = ""
@@ -309,6 +311,8 @@ class LeaderElector:
         meta: Obj = {}
         if (trouble := self._trouble()) != self._noted:
             meta["annotations"] = {TROUBLE: trouble or None}
+        if spec.get("holderIdentity") == self._identity:
+            meta["annotations"] = {**self.notes(), **meta.get("annotations", {})}
         if self._version:
             change: Obj = {"metadata": {"resourceVersion": self._version, **meta}, "spec": spec}
             lease = await self._client.patch(LEASES, self._name, change, self._namespace)

@@ -7,6 +7,9 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from vacate import __version__
+from vacate.api.objectnames import LAST_WORK, MANAGER_VERSION
+from vacate.api.times import format_time
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import InformerFactory
 from vacate.runtime.leaderelection import LeaderElector
@@ -57,6 +60,8 @@ class Manager:
         self._controllers = tuple(controllers)
         self._runnables = tuple(runnables)
         self._elector = elector
+        if elector is not None:
+            elector.notes = self._lease_notes
         self._tasks: list[asyncio.Task[None]] = []  # in the order of their start; none may end by itself
         self._starting: asyncio.Task[None] | None = None  # the start itself, which may end well
         self._working = 0  # how many of the tasks, the last ones, are controllers
@@ -93,6 +98,11 @@ class Manager:
         finally:
             self._ready.clear()
             await finish(self._task("stop", self._wind_down()))
+
+    def _lease_notes(self) -> dict[str, str]:
+        worked = max(filter(None, (one.last_work for one in self._controllers)), default=None)
+        found = {MANAGER_VERSION: __version__}
+        return found if worked is None else {**found, LAST_WORK: format_time(worked)}
 
     async def _start_all(self) -> None:
         for runnable in self._runnables:

@@ -61,6 +61,7 @@ class ManagerHealth:
     state: ManagerState
     text: str = ""
     remedies: tuple[Remedy, ...] = ()
+    embedded: bool = False  # whether this is a cluster of `vacate up`, of which nothing can be missing
 
     @property
     def line(self) -> str:
@@ -210,4 +211,4 @@ def _look(namespace: str, embedded: bool, program: str) -> tuple[Remedy, ...]:
     if embedded:
         return (Remedy(f"Look at the output of {program} manager, or of {program} up"),)
     logs = command_line("kubectl", "-n", namespace, "logs", f"deployment/{MANAGER}")
-    return (Remedy("See what it logs", logs),)
+    return Remedy("See what it logs", logs), Remedy("See what else is wrong", f"{program} check")

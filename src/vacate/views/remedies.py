@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+from vacate.api.identity import SERVICE_ACCOUNT_PREFIX
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -23,6 +24,14 @@ from vacate.views.refusals import refusal_of
 _NAMED = 3
 CONTROLLER_DELAY = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
+
+
+def granting(role: str, user: str, namespace: str = "") -> str:
+    """The command by which an administrator gives someone a ClusterRole, in one namespace or in all."""
+    account = user.removeprefix(SERVICE_ACCOUNT_PREFIX) if user.startswith(SERVICE_ACCOUNT_PREFIX) else ""
+    subject = f"--serviceaccount={account}" if account else f"--user={user or 'USER'}"
+    made, where = ("rolebinding", ("-n", namespace)) if namespace else ("clusterrolebinding", ())
+    return command_line("kubectl", "create", made, "NAME", f"--clusterrole={role}", subject, *where)
 
 
 def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:

@@ -122,6 +122,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("interceptors", "of the pods of this namespace"),
         ("interceptors -A -o json", "of all namespaces, for a program"),
     ),
+    "check": (
+        ("check", "each part of the installation, with what helps where it fails"),
+        ("check -o json", "the same for a program; the exit code says whether anything has failed"),
+    ),
     "version": (
         ("version", "of this program and of the cluster"),
         ("version --client", "of this program only"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,10 +29,15 @@ from vacate.views.managerhealth import (
     Unattended,
     manager_health,
 )
+from vacate.views.phrases import sentence
 from vacate.wire.message import Request
+
+if TYPE_CHECKING:
+    from vacate.install.check.findings import Finding
 
 LOOK_SECONDS = 2.0
 _READ_SECONDS = 3.0
+_CHECK_SECONDS = 10.0
 WORKS_AGAIN = "The manager works again."
 
 
@@ -47,7 +54,10 @@ async def read_manager_health(cluster: Cluster, unattended: Unattended | None = 
     except (ApiError, TransportError, TimeoutError):
         return ManagerHealth(ManagerState.UNKNOWN)
     now = cluster.clock.now()
-    return manager_health(leases, now, unattended, refused=refused, embedded=embedded, program=program_name())
+    found = manager_health(
+        leases, now, unattended, refused=refused, embedded=embedded, program=program_name()
+    )
+    return replace(found, embedded=embedded)
 
 
 async def say_if_unattended(cluster: Cluster) -> None:
@@ -65,6 +75,27 @@ async def _refused_write(cluster: Cluster, about: Unattended) -> str:
         return ""
     last = max(found, key=lambda one: one.last_timestamp or EARLIEST, default=None)
     return last.message.partition(REFUSES)[2] if last is not None else ""
+
+
+async def _read_causes(cluster: Cluster) -> tuple[Finding, ...]:
+    """What `vacate check` finds of that which keeps Vacate from doing anything."""
+    from vacate.install.check.reader import InstallationCheck  # noqa: PLC0415  only where nothing happens
+
+    check = InstallationCheck(cluster.client, cluster.clock, cluster.namespace, program_name())
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            return tuple(await check.causes())
+    except (ApiError, TransportError, TimeoutError):
+        return ()
+
+
+def with_causes(health: ManagerHealth, causes: Sequence[Finding]) -> ManagerHealth:
+    """The health with what else has failed, and its remedies."""
+    if not causes or not health.text:
+        return health
+    text = " ".join([health.text, *(f"{one.check}: {sentence(one.text)}" for one in causes)])
+    remedies = dict.fromkeys([*health.remedies, *(remedy for one in causes for remedy in one.remedies)])
+    return replace(health, text=text, remedies=tuple(remedies))
 
 
 async def _is_embedded(cluster: Cluster) -> bool:
@@ -89,6 +120,7 @@ class ManagerWatch:
         self._unattended = unattended
         self._say = say or self._echo
         self.health = WORKS
+        self._causes: tuple[Finding, ...] = ()  # what else has failed, looked for when the state changes
         self.reading = asyncio.Lock()  # held while a request is under way
 
     async def run(self) -> None:
@@ -96,9 +128,14 @@ class ManagerWatch:
         while True:
             async with self.reading:
                 found = await read_manager_health(self._cluster, await self._unattended())
-            before, self.health = self.health, found
-            if bool(found.text) != bool(before.text) or (found.text and found.state is not before.state):
-                self._say(found)
+                before = self.health
+                changed = bool(found.text) != bool(before.text) or found.state is not before.state
+                if changed:
+                    wrong = bool(found.text) and not found.embedded
+                    self._causes = await _read_causes(self._cluster) if wrong else ()
+            self.health = with_causes(found, self._causes)
+            if changed and (found.text or before.text):
+                self._say(self.health)
             await self._cluster.clock.sleep(LOOK_SECONDS)
 
     def _echo(self, health: ManagerHealth) -> None:

@@ -7,12 +7,11 @@ import re
 import socket
 import ssl
 
-from vacate.api.identity import SERVICE_ACCOUNT_PREFIX
 from vacate.api.objectnames import NODE_MAINTAINER, REQUESTER, VIEWER
 from vacate.cli.common.program import program_name
 from vacate.errors import ConfigError, Forbidden, InternalError, NotFound, TransportError, VacateError
-from vacate.views.phrases import command_line
 from vacate.views.refusals import own_webhook_look
+from vacate.views.remedies import granting
 from vacate.wire.failures import failure_reason
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
@@ -71,11 +70,7 @@ def with_role(error: Forbidden, role: str = "") -> Forbidden:
     role = role or _role_for(verb, resource, group)
     if not role:
         return error
-    made = ("rolebinding", "NAME") if namespace else ("clusterrolebinding", "NAME")
-    account = user.removeprefix(SERVICE_ACCOUNT_PREFIX) if user.startswith(SERVICE_ACCOUNT_PREFIX) else ""
-    subject = f"--serviceaccount={account}" if account else f"--user={user}"
-    where = ("-n", namespace) if namespace else ()
-    grant = command_line("kubectl", "create", *made, f"--clusterrole={role}", subject, *where)
+    grant = granting(role, user, namespace or "")
     return Forbidden(
         f"{error.message}. ClusterRole {role} {_HAS_RIGHT}; an administrator grants it with: {grant}",
         details=error.details,

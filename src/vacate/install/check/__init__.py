@@ -1,0 +1,1 @@
+"""Whether an installation works: what `vacate check` reads, and what it finds."""

@@ -1,0 +1,116 @@
+"""Asks the API server what the accounts of an installation may do, and what the caller may do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vacate.api.identity import service_account_groups, service_account_user
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODS,
+    ROLEBINDINGS,
+    SELFSUBJECTACCESSREVIEWS,
+    SELFSUBJECTREVIEWS,
+    SUBJECTACCESSREVIEWS,
+    Kind,
+)
+from vacate.api.objectnames import HOOKS, NODE_FENCER, NODE_MAINTAINER, REQUESTER, SHUTDOWN_AGENT, VIEWER
+from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.client.client import Client
+from vacate.errors import ApiError, Forbidden, NotFound
+from vacate.fencing.marks import FENCE_VERB
+from vacate.install.check import findings as find
+from vacate.install.check.findings import Finding, Right
+from vacate.install.manifests.hooks import hooks
+from vacate.install.manifests.roles import roles
+from vacate.install.manifests.shutdownagent import shutdown_agent
+from vacate.install.objectkinds import DAEMONSETS
+from vacate.install.settings import DEFAULT_HOOKS, Settings, ShutdownAgent
+from vacate.views.model import Remedy
+from vacate.views.remedies import granting
+
+
+class RightsCheck:
+    """Questions about rights; as many at once as the room has places."""
+
+    def __init__(self, client: Client, namespace: str, room: asyncio.Semaphore) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._room = room
+
+    async def accounts(self, settings: Settings, again: Remedy) -> Finding:
+        """Those of the installation: what they should be allowed, by the API server's own answers."""
+        made = roles(settings)
+        if await self._is_there(DEPLOYMENTS, HOOKS, settings.namespace):
+            made += hooks(replace(settings, hooks=DEFAULT_HOOKS))
+        if await self._is_there(DAEMONSETS, SHUTDOWN_AGENT, ShutdownAgent().namespace):
+            made += shutdown_agent(replace(settings, shutdown_agent=ShutdownAgent()))
+        rights = find.wanted_rights(made)
+        answers = await asyncio.gather(*map(self._is_allowed, rights))
+        lacking = [right for right, yes in zip(rights, answers, strict=True) if not yes]
+        return find.accounts(len(rights), lacking, await self._surplus(made), again)
+
+    async def _is_allowed(self, right: Right) -> bool:
+        namespace, _, name = right.account.partition("/")
+        spec = {"user": service_account_user(namespace, name), "resourceAttributes": right.attributes}
+        groups = [*service_account_groups(namespace), "system:authenticated"]
+        async with self._room:
+            review = await self._client.create(SUBJECTACCESSREVIEWS, {"spec": {**spec, "groups": groups}})
+        return bool(dig(review, "status", "allowed"))
+
+    async def _surplus(self, made: Sequence[Obj]) -> list[Obj]:
+        """Bindings of Vacate's accounts that no installation makes."""
+        own = {(one["kind"], name_of(one), namespace_of(one) or "") for one in made}
+        accounts = {(namespace_of(one), name_of(one)) for one in made if one["kind"] == "ServiceAccount"}
+        found = []
+        for kind in (CLUSTERROLEBINDINGS, ROLEBINDINGS):
+            for one in (await self._client.list(kind)).items:
+                subjects = {
+                    (str(by.get("namespace")), str(by.get("name")))
+                    for by in one.get("subjects") or []
+                    if by.get("kind") == "ServiceAccount"
+                }
+                if subjects & accounts and (kind.kind, name_of(one), namespace_of(one) or "") not in own:
+                    found.append({**one, "kind": kind.kind})
+        return found
+
+    async def caller(self) -> Finding:
+        """What the one who asks may do in a namespace, and in the cluster."""
+        try:
+            review = await self._client.create(SELFSUBJECTREVIEWS, {})
+            user = str(dig(review, "status", "userInfo", "username") or "")
+        except ApiError:
+            user = ""
+        where = self._namespace
+        evicts = f"evict pods in {where}"
+        needs: dict[str, tuple[tuple[Kind, str, str], ...]] = {
+            "look at evictions": ((EVICTIONREQUESTS, "list", where), (NODEMAINTENANCES, "list", "")),
+            evicts: ((EVICTIONREQUESTS, "create", where), (PODS, "delete", where)),
+            "drain nodes": ((NODEMAINTENANCES, "create", ""), (NODES, "list", "")),
+            "fence nodes": ((NODES, "patch", ""), (NODES, FENCE_VERB, "")),
+        }
+        allowed = {task: all([await self._may(*one) for one in needed]) for task, needed in needs.items()}
+        to = {"look at evictions": VIEWER, "drain nodes": NODE_MAINTAINER, "fence nodes": NODE_FENCER}
+        grants = {task: granting(role, user) for task, role in to.items()}
+        grants[evicts] = f"{granting('edit', user, where)} && {granting(REQUESTER, user, where)}"
+        return find.caller(user, allowed, grants)
+
+    async def _may(self, kind: Kind, verb: str, namespace: str) -> bool:
+        attributes = {"group": kind.group, "resource": kind.plural, "verb": verb, "namespace": namespace}
+        review = await self._client.create(
+            SELFSUBJECTACCESSREVIEWS, {"spec": {"resourceAttributes": attributes}}
+        )
+        return bool(dig(review, "status", "allowed"))
+
+    async def _is_there(self, kind: Kind, name: str, namespace: str) -> bool:
+        try:
+            await self._client.get(kind, name, namespace)
+        except (NotFound, Forbidden):
+            return False
+        return True
