@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
 _PIECE = 500  # series written at once: few enough to let others have a turn
+_DRAIN_BUCKETS = (10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400)
 _QUEUE_BUCKETS = tuple(1e-8 * 10**n for n in range(12))
 
 BYPASSES = ("deadline", "pinned-request", "limit", "prepared", "bridge")
@@ -110,6 +111,18 @@ class Metrics:
             "vacate_bypasses",
             "Pods that were removed past a disruption budget or an interceptor, by cause.",
             ["cause"],
+            registry=self.registry,
+        )
+        self.node_drain_seconds = Histogram(
+            "vacate_node_drain_duration_seconds",
+            "Time from the turn of a node until it was drained.",
+            buckets=_DRAIN_BUCKETS,
+            registry=self.registry,
+        )
+        self.drain_seconds = Histogram(
+            "vacate_drain_duration_seconds",
+            "Time from the turn of the first node of a NodeMaintenance until all were drained.",
+            buckets=_DRAIN_BUCKETS,
             registry=self.registry,
         )
         self.force_deletions = Counter(

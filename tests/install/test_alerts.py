@@ -41,6 +41,12 @@ OLD = Firing(
     "the pod.",
     {"interceptor": "a.example.com"},
 )
+STUCK = Firing(
+    "The drain of NodeMaintenance kernel needs a person for more than 15 minutes. `vacate drain --follow "
+    "kernel` shows what holds it, and what helps.",
+    {"maintenance": "kernel"},
+)
+DRAIN = 'vacate_drain_blocked_since_seconds{maintenance="kernel",instance="m"}'
 DEEP = Firing("More than 500 eviction requests wait for the controller's attention.")
 NOBODY = Firing("No vacate manager works on eviction requests.")
 STALLED = Firing(
@@ -103,6 +109,13 @@ ALERT_CASES = {
     "a turn of five hours": Alert("VacateInterceptorOld", {TURN: "0x480"}, 5 * 60),
     "a turn that is over": Alert("VacateInterceptorOld", {TURN: "0x380"}, 7 * 60),
     "a turn that has just begun": Alert("VacateInterceptorOld", {TURN: "24000x480"}, 7 * 60),
+
+    "a drain that is stuck": Alert("VacateDrainBlocked", {DRAIN: "0x60"}, 30, STUCK),
+    "a drain that two managers show": Alert(
+        "VacateDrainBlocked", {DRAIN: "0x60", DRAIN.replace('"m"', '"n"'): "0x60"}, 30, STUCK
+    ),
+    "a drain that was just blocked": Alert("VacateDrainBlocked", {DRAIN: "_x19 1200x60"}, 30),
+    "a drain that goes on": Alert("VacateDrainBlocked", {DRAIN: "0x22"}, 40),
 
     "an interceptor failed": Alert("VacatePodsUnprepared", {ENDED: "0x5 1x60"}, 20, UNPREPARED),
     "it failed long ago": Alert("VacatePodsUnprepared", {ENDED: "0x5 1x120"}, 60),

@@ -26,6 +26,7 @@ from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.attempts import Attempts
 from vacate.controllers.nodemaintenance.evictions import Evictions, Withdrawn
 from vacate.controllers.nodemaintenance.passedpods import PassedPods
+from vacate.controllers.nodemaintenance.totals import DrainTotals, observe_durations
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters, turns_matter
 from vacate.controllers.nodemaintenance.writes import Writes
 from vacate.errors import ApiError, NotFound
@@ -69,6 +70,7 @@ WORKERS = 4
 def build(deps: Deps) -> Controller:
     """The controller, woken by maintenances, nodes, and the pods and requests of nodes that are claimed."""
     view = View(deps)
+    deps.metrics.show("drains", DrainTotals(view.maintenances.reader, deps.clock.now))
     return Controller(
         QUEUE,
         NodeMaintenances(deps, view),
@@ -322,6 +324,7 @@ class NodeMaintenances:
         self._record_events(maintenance, status, plan)
 
     def _record_events(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
+        observe_durations(self._deps.metrics, maintenance.status, status)
         before = {row.name: row.phase for row in maintenance.status.nodes}
         for row in status.nodes:
             if before.get(row.name, "") != row.phase and row.start_time is not None:

@@ -1,4 +1,4 @@
-"""A Grafana dashboard: evictions, active interceptors, refusals, and the health of the components."""
+"""A Grafana dashboard: drains, evictions, active interceptors, refusals, and the health of the components."""
 
 from __future__ import annotations
 
@@ -14,14 +14,38 @@ _QUEUE = 'name="evictionrequests"'
 _WIDTH, _HEIGHT = 12, 8
 
 
+def _quantile(share: float, metric: str, by: str, which: str, over: str = "5m") -> str:
+    """Below what this share of them stay."""
+    which = f"{{{which}}}" if which else ""
+    return f"histogram_quantile({share}, sum by ({by}) (rate({metric}_bucket{which}[{over}])))"
+
+
 def _late(metric: str, by: str, which: str) -> str:
     """Below what 99 of 100 stay."""
-    return f"histogram_quantile(0.99, sum by ({by}) (rate({metric}_bucket{{{which}}}[5m])))"
+    return _quantile(0.99, metric, by, which)
 
 
 # Always the most or the least of all managers: one that waits for its turn shows the same requests.
+_NODE_DRAIN = "vacate_node_drain_duration_seconds"
 _CALLS = "apiserver_admission_webhook_admission_duration_seconds"
 _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
+    ("stat", "Drains by phase", "short", (("max by (phase) (vacate_drains) > 0", "{{phase}}"),)),
+    ("timeseries", "Drains that need a person, for how long", "s", (
+        ("time() - min by (maintenance) (vacate_drain_blocked_since_seconds)", "{{maintenance}}"),
+    )),
+    ("timeseries", "Nodes left by drain", "short", (
+        ("max by (maintenance) (vacate_drain_nodes_left)", "{{maintenance}}"),
+    )),
+    ("timeseries", "Pods left by drain", "short", (
+        ("max by (maintenance) (vacate_drain_pods_left)", "{{maintenance}}"),
+    )),
+    ("timeseries", "Blockers of drains", "short", (
+        ("max by (kind, resolution) (vacate_drain_blockers)", "{{kind}}, {{resolution}}"),
+    )),
+    ("timeseries", "Time to drain a node, in the last hour", "s", (
+        (_quantile(0.5, _NODE_DRAIN, "le", "", "1h"), "half of them"),
+        (_quantile(0.95, _NODE_DRAIN, "le", "", "1h"), "95 %"),
+    )),
     ("timeseries", "Evictions by result", "ops", (
         ("sum by (result) (rate(vacate_evictions_total[5m]))", "{{result}}"),
     )),

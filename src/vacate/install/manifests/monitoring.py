@@ -73,6 +73,14 @@ def _process_alerts() -> list[Obj]:
             "`vacate status -A` names the pod.",
         ),
         _alert(
+            "VacateDrainBlocked",
+            "time() - min by (maintenance) (vacate_drain_blocked_since_seconds) > 15 * 60",
+            "5m",
+            "warning",
+            "The drain of NodeMaintenance {{ $labels.maintenance }} needs a person for more than 15 minutes. "
+            "`vacate drain --follow {{ $labels.maintenance }}` shows what holds it, and what helps.",
+        ),
+        _alert(
             "VacatePodsUnprepared",
             f"sum by (result) (increase({_UNPREPARED}[30m])) > 0",
             "0m",
