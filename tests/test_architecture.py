@@ -38,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("install",),
     ("embedded",),
     ("sim",),
-    ("plan",),
+    ("plan", "web"),
     ("cli", "testing"),
 )
 """Lowest first. Packages of one layer do not import each other; ARCHITECTURE.md says what each is."""

@@ -69,6 +69,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "retry": ("vacate.cli.push:retry", "Try blocked evictions again at once."),
     "skip": ("vacate.cli.push:skip", "End the turn of an interceptor that does not respond."),
     "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),
+    "web": (
+        "vacate.cli.web.command:web",
+        "Show drains, requests and what holds them in a browser until Ctrl-C.",
+    ),
     "interceptors": (
         "vacate.cli.interceptors:interceptors",
         "Show registered interceptors and whether they answer.",

@@ -11,7 +11,7 @@ from vacate.client.config import ClusterConfig, ExecPlugin
 from vacate.client.kubeconfigfiles import Entry, Kubeconfig, default_files, read_kubeconfig
 from vacate.errors import ConfigError
 
-__all__ = ["default_files", "load_cluster", "read_kubeconfig"]
+__all__ = ["context_name", "default_files", "load_cluster", "read_kubeconfig"]
 
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -31,6 +31,17 @@ def load_cluster(files: Sequence[Path], context: str = "") -> ClusterConfig:
         namespace=chosen.text("namespace") or "default",
         **_credentials(user),
     )
+
+
+def context_name(kubeconfig: str = "", context: str = "") -> str:
+    """The name of the context that a command uses, as far as there is one; empty inside a pod."""
+    if context:
+        return context
+    files = [Path(kubeconfig)] if kubeconfig else default_files()
+    try:
+        return read_kubeconfig(files).current_context
+    except ConfigError:
+        return ""
 
 
 def _context(config: Kubeconfig, wanted: str) -> Entry:

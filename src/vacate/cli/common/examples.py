@@ -15,6 +15,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("up --dir ./cluster --port 0 --nodes 5", "another one, on any free port"),
         ("up --no-evictions -v", "without Vacate's controllers, with a log"),
     ),
+    "web": (
+        ("web", "open the page of the current context"),
+        ("web --context staging --no-browser --port 0", "print the address, on any free port"),
+    ),
     "manager": (
         ("manager", "in a pod, or with the current kubeconfig"),
         ("manager --context staging --no-leader-elect -v", "without leader election, with a log"),

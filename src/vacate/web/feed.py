@@ -1,0 +1,180 @@
+"""The caches behind the pages: informers of all that is shown, with the rights of the user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from vacate.api.kinds import (
+    FENCINGPOLICIES,
+    LEASES,
+    NODEMAINTENANCES,
+    NODES,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    STORAGECLASSES,
+)
+from vacate.api.objectnames import MANAGER
+from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.cache.informer import Informer, Tuning
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.controllers.projections import project_pod
+from vacate.entropy import Entropy
+from vacate.errors import Forbidden, NotFound
+from vacate.eviction.dialects.registry import DIALECTS
+from vacate.runtime.dependencies import InformerFactory
+from vacate.web.snapshot import Snapshot, Stall, Unread
+
+_FIRST_LOOK_SECONDS = 10.0
+_MAX_TICKS = 40
+_STALL_AFTER = dt.timedelta(seconds=2)
+_TUNING = Tuning(first_pause=0.5, max_pause=2.0)
+"""A person looks at it: an API server that answers again is noticed within seconds."""
+
+
+class Feed:
+    """What is known of the cluster, and a signal for each change."""
+
+    def __init__(
+        self, client: Client, clock: Clock, entropy: Entropy, *, context: str, program: str, user: str = ""
+    ) -> None:
+        self.clock = clock
+        self._named = {"context": context, "program": program, "user": user}
+        informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
+        self._pods = informers.informer(PODS, Pod)
+        self._nodes = informers.informer(NODES, Node)
+        self._requests = [informers.requests(one) for one in DIALECTS.values()]
+        self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+        self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
+        self._policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
+        self._volumes = informers.informer(PERSISTENTVOLUMES, PersistentVolume)
+        self._classes = informers.informer(STORAGECLASSES, StorageClass)
+        self._leases = informers.informer(LEASES, Lease, field_selector=f"metadata.name={MANAGER}")
+        self._all: Sequence[Informer[Any]] = informers.all()
+        self._changed = asyncio.Event()
+        self._heartbeats: dict[str, deque[dt.datetime]] = {}
+        self.version = 0
+        for one in self._all:
+            if one is not self._leases:  # renewed every few seconds, which is no news
+                one.subscribe(self._note)
+        for requests in self._requests:
+            requests.subscribe(self._note_heartbeat)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Follow the cluster for as long as the block runs."""
+        tasks = [asyncio.create_task(one.run()) for one in self._all]
+        tasks.append(asyncio.create_task(self._watch_connection()))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def wait_first(self) -> None:
+        """Return when each kind is there or cannot be read, and after some seconds in any case."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_LOOK_SECONDS):
+                while any(not one.reader.synced and one.trouble is None for one in self._all):
+                    await self.clock.sleep(0.02)
+
+    async def wait_change(self, since: int, seconds: float) -> int:
+        """The version after the next change, or after so many seconds."""
+        if self.version == since:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+        return self.version
+
+    def snapshot(self) -> Snapshot:
+        """The cluster as it is known now."""
+        requests = [one for informer in self._requests for one in informer.reader.list()]
+        return Snapshot(
+            now=self.clock.now(),
+            **self._named,
+            pods=self._pods.reader.list(),
+            nodes=self._nodes.reader.list(),
+            requests=requests,
+            budgets=self._budgets.reader.list(),
+            maintenances=self._maintenances.reader.list(),
+            policies=self._policies.reader.list(),
+            volumes=self._volumes.reader.list(),
+            classes=self._classes.reader.list(),
+            leases=None if isinstance(self._leases.trouble, Forbidden) else self._leases.reader.list(),
+            unread=self._unread(),
+            unreadable=[one for informer in self._all for one in informer.reader.list_unreadable()],
+            stall=self.stall(),
+            heartbeats=self._heartbeats,
+        )
+
+    def stall(self) -> Stall | None:
+        """Whether the API server has not answered for a while; a kind that is refused is another matter."""
+        # One that was refused before never followed anything: its time is that of the start.
+        known = [one for one in self._all if one.reader.synced] or self._all
+        found = [
+            (one.stalled_since, str(one.trouble))
+            for one in known
+            if one.stalled_since is not None and one.trouble is not None and not _refused(one)
+        ]
+        since, reason = min(found, default=(None, ""))
+        if since is None or self.clock.now() - since < _STALL_AFTER:
+            return None
+        return Stall(since, reason)
+
+    def _unread(self) -> list[Unread]:
+        found = []
+        for one in self._all:
+            if one.reader.synced and not _refused(one):
+                continue
+            name, trouble = one.kind.plural, one.trouble
+            if isinstance(trouble, NotFound) and name == "evacuations":
+                continue  # an API of its own, which most clusters do not serve
+            if isinstance(trouble, NotFound):
+                found.append(Unread(name, "this cluster does not serve them"))
+            elif trouble is not None and _refused(one):
+                found.append(Unread(name, str(trouble), forbidden=True))
+            elif trouble is None:
+                found.append(Unread(name, "they have not arrived yet"))
+        return found
+
+    def _note(self, old: object, new: object) -> None:
+        self.version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _note_heartbeat(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        """Remember the heartbeats that are seen: a request keeps only the last one."""
+        if new is None:
+            if old is not None:
+                self._heartbeats.pop(old.metadata.uid, None)
+            return
+        seen = new.status.heartbeat_time
+        if seen is None or not new.status.active_interceptor_name:
+            return
+        ticks = self._heartbeats.setdefault(new.metadata.uid, deque(maxlen=_MAX_TICKS))
+        if not ticks or ticks[-1] != seen:
+            ticks.append(seen)
+
+    async def _watch_connection(self) -> None:
+        """Make the loss of the connection, and its return, a change like any other."""
+        before: object = None
+        while True:
+            now = (self.stall() is not None, tuple(one.resource for one in self._unread()))
+            if now != before:
+                before = now
+                self._note(None, None)
+            await self.clock.sleep(0.5)
+
+
+def _refused(informer: Informer[Any]) -> bool:
+    return isinstance(informer.trouble, Forbidden | NotFound)

@@ -1,0 +1,1 @@
+"""One module for each page: what the caches hold, as a tree of elements. Pure."""

@@ -1,0 +1,96 @@
+"""PURE. Blockers: who waits for what, over all drains, by cause or by node; the longest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.views.phrases import counted
+from vacate.web.causes import Cause, causes_of
+from vacate.web.components import (
+    DONE,
+    SELF,
+    STUCK,
+    Column,
+    Page,
+    age,
+    cell,
+    chip,
+    filter_box,
+    heading,
+    matching,
+    node_link,
+    pod_link,
+    row,
+    table,
+    verdict,
+)
+from vacate.web.markup import Element, el
+from vacate.web.pages.cards import causes_section
+from vacate.web.snapshot import Snapshot
+
+
+def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
+    """Every cause, and below them every pod that waits."""
+    found = [
+        one
+        for one in causes_of(snapshot)
+        if matching(
+            query,
+            str(one.heading).lower(),
+            one.message.lower(),
+            *(f"{who.namespace}/{who.pod} {who.node}".lower() for who in one.waiting),
+        )
+    ]
+    stuck = [one for one in found if one.needs_person]
+    waiting = sum(len(one.waiting) for one in found)
+    if stuck:
+        words = "1 cause needs you" if len(stuck) == 1 else f"{len(stuck)} causes need you"
+        head = verdict(
+            STUCK, f"Stuck: {words}", f"{counted(waiting, 'pod or node waits', 'pods and nodes wait')}."
+        )
+    elif found:
+        head = verdict(
+            SELF,
+            "Nothing needs you",
+            f"{counted(waiting, 'pod is', 'pods are')} held for now, and go by themselves.",
+        )
+    else:
+        head = verdict(DONE, "Nothing is blocked")
+    main = [
+        head,
+        filter_box("/blockers", query, "Filter by budget, interceptor, pod or node")
+        if found or query
+        else None,
+        causes_section(snapshot, found),
+        _who_waits(snapshot, found) if found else None,
+    ]
+    title = f"▲ {len(stuck)} need you: Blockers" if stuck else "Blockers"
+    return Page(title, "blockers", tuple(one for one in main if one is not None))
+
+
+def _who_waits(snapshot: Snapshot, found: Sequence[Cause]) -> Element:
+    pairs = [(cause, who) for cause in found for who in cause.waiting]
+    pairs.sort(key=lambda pair: (pair[1].since or snapshot.now, pair[1].node, pair[1].pod))
+    rows = [
+        row(
+            f"waits/{cause.key}/{who.maintenance}/{who.node}/{who.namespace}/{who.pod}",
+            cell("", pod_link(who.namespace, who.pod) if who.pod else el("span", "name", "the node itself")),
+            cell(
+                "o1",
+                chip(STUCK if cause.needs_person else SELF, "Stuck" if cause.needs_person else "Blocked"),
+            ),
+            cell("wide", str(cause.heading)),
+            cell("o9", node_link(who.node) if who.node else None, unit="on"),
+            cell("num", age(who.since, snapshot.now) if who.since else None, unit="for"),
+        )
+        for cause, who in pairs[:200]
+    ]
+    columns = (Column("Who waits"), Column("State"), Column("For what"), Column("Node"), Column("For", "num"))
+    return el(
+        "section",
+        "",
+        heading("who", "Who waits for whom", "the longest first"),
+        table("Who waits for whom", columns, rows, key="waits/table"),
+        aria_labelledby="who",
+        key="waits",
+    )

@@ -1,0 +1,137 @@
+"""PURE. Drains: is one stuck, on what, and what helps; then how far each of them is."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from vacate.api.types.nodemaintenance import (
+    CORDONED,
+    DRAINED,
+    DRAINING,
+    PENDING,
+    NodeMaintenance,
+)
+from vacate.views.phrases import counted
+from vacate.web.causes import Cause, causes_of
+from vacate.web.components import (
+    DONE,
+    MOVE,
+    STUCK,
+    Page,
+    ago,
+    ahead,
+    clock,
+    crumb,
+    drain_link,
+    heading,
+    shown_names,
+    verdict,
+)
+from vacate.web.markup import Content, Element, el
+from vacate.web.pages.cards import causes_section
+from vacate.web.pages.drainsection import concerns, counted_fold, drain_section, is_under_way, node_shape
+from vacate.web.pages.idle import idle_page
+from vacate.web.snapshot import Snapshot
+
+
+def drains_page(snapshot: Snapshot) -> Page:
+    """All drains."""
+    causes = causes_of(snapshot)
+    going = [one for one in snapshot.maintenances if is_under_way(one)]
+    if not going:
+        return idle_page(snapshot, _finished(snapshot))
+    stuck = [one for one in causes if one.needs_person]
+    going.sort(key=lambda one: _urgency(one, stuck, snapshot))
+    main = [
+        _verdict(snapshot, going, stuck),
+        causes_section(snapshot, causes),
+        *(drain_section(snapshot, one, causes) for one in going),
+        _finished(snapshot),
+    ]
+    title = f"▲ {len(stuck)} need you: Drains" if stuck else f"{len(going)} draining: Drains"
+    return Page(title, "drains", tuple(one for one in main if one is not None))
+
+
+def drain_page(snapshot: Snapshot, name: str) -> Page | None:
+    """One drain; None where there is none of this name."""
+    one = snapshot.maintenance(name)
+    if one is None:
+        return None
+    causes = [
+        cause for cause in causes_of(snapshot) if any(concerns(row.name, cause) for row in one.status.nodes)
+    ]
+    stuck = [cause for cause in causes if cause.needs_person]
+    main = [
+        crumb(el("a", "", "Drains", href="/drains"), name),
+        _verdict(snapshot, [one], stuck),
+        causes_section(snapshot, causes),
+        drain_section(snapshot, one, causes),
+    ]
+    return Page(f"{one.status.phase or PENDING}: {name}", "drains", tuple(e for e in main if e is not None))
+
+
+def _urgency(
+    one: NodeMaintenance, stuck: Sequence[Cause], snapshot: Snapshot
+) -> tuple[bool, dt.datetime, str]:
+    names = {row.name for row in one.status.nodes}
+    mine = [cause for cause in stuck if any(waiter.node in names for waiter in cause.waiting)]
+    since = min((cause.since or snapshot.now for cause in mine), default=snapshot.now)
+    return not mine, since, one.metadata.name
+
+
+def _verdict(snapshot: Snapshot, going: Sequence[NodeMaintenance], stuck: Sequence[Cause]) -> Element:
+    drained = sum(one.status.nodes_drained for one in going)
+    total = sum(one.status.nodes_total for one in going)
+    who: Content = (
+        [drain_link(going[0].metadata.name), " has"] if len(going) == 1 else [f"{len(going)} drains have"]
+    )
+    lead: list[Content] = [who, f" drained {drained} of {counted(total, 'node')}"]
+    rows = [row for one in going for row in one.status.nodes]
+    held = sum(node_shape(row, stuck) == STUCK for row in rows)
+    moving = sum(row.phase == DRAINING for row in rows)
+    if stuck:
+        rest = f"; {counted(held, 'node')} stuck, {moving} draining." if held else "."
+        words = "1 cause needs you" if len(stuck) == 1 else f"{len(stuck)} causes need you"
+        return verdict(STUCK, f"Stuck: {words}", *lead, rest)
+    finish = max((one.status.estimated_finish_time or snapshot.now for one in going), default=snapshot.now)
+    until: list[Content] = []
+    if finish > snapshot.now:
+        until = [". About ", ahead(finish, snapshot.now), " left, until ", clock(finish)]
+    if all(one.status.phase in (DRAINED, CORDONED) and not one.metadata.deletion_timestamp for one in going):
+        return verdict(DONE, "Done: nothing is stuck", *lead, ".")
+    name = (
+        f"{going[0].metadata.name} is draining" if len(going) == 1 else f"{len(going)} drains are under way"
+    )
+    if all(one.metadata.deletion_timestamp for one in going):
+        name = f"{going[0].metadata.name} is being undone" if len(going) == 1 else "Drains are being undone"
+    return verdict(MOVE, f"{name}, and nothing is stuck", *lead, *until, ".")
+
+
+def _finished(snapshot: Snapshot) -> Element | None:
+    found = [one for one in snapshot.maintenances if not is_under_way(one)]
+    if not found:
+        return None
+
+    def line(one: NodeMaintenance) -> Element:
+        ended = max((row.drained_time for row in one.status.nodes if row.drained_time), default=None)
+        pods = counted(one.status.pods_evicted, "pod")
+        text = f": {counted(one.status.nodes_total, 'node')}, {pods} evicted"
+        when: list[Content] = [", ", *ago(ended, snapshot.now)] if ended else []
+        return el("li", "", drain_link(one.metadata.name), text, when, key=f"finished/{one.metadata.name}")
+
+    return el(
+        "section",
+        "",
+        heading("fin", "Finished drains", "their nodes stay cordoned until they are cancelled or uncordoned"),
+        counted_fold(
+            "finished",
+            DONE,
+            "Drained",
+            len(found),
+            shown_names([one.metadata.name for one in found]),
+            el("ul", "", [line(one) for one in found]),
+        ),
+        aria_labelledby="fin",
+        key="finished-section",
+    )

@@ -1,0 +1,155 @@
+"""PURE. Fencing and volumes: policies, nodes that are lost, marks, exclusive volumes and their holders."""
+
+from __future__ import annotations
+
+from vacate.api.types.fencingpolicy import (
+    AWAITING_APPROVAL,
+    CONTRADICTED,
+    FAILED,
+    FENCED,
+    HELD,
+    FencingPolicy,
+    NodeFencing,
+)
+from vacate.views.noderows import NODE_DOWN, node_rows
+from vacate.views.phrases import command_line, counted
+from vacate.web.components import (
+    DONE,
+    MOVE,
+    SELF,
+    STUCK,
+    Column,
+    Page,
+    age,
+    cell,
+    chip,
+    command,
+    heading,
+    node_link,
+    row,
+    table,
+    verdict,
+)
+from vacate.web.markup import Content, Element, el
+from vacate.web.pages.volumes import held_volumes, volumes_section
+from vacate.web.snapshot import Snapshot
+
+_SHAPES = {AWAITING_APPROVAL: STUCK, FAILED: STUCK, CONTRADICTED: STUCK, HELD: SELF, FENCED: DONE}
+
+
+def fencing_page(snapshot: Snapshot) -> Page:
+    """What is lost, what is done about it, and which volumes are awaited."""
+    lost = [
+        one
+        for one in node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
+        if one.state == NODE_DOWN
+    ]
+    fences = [(policy, one) for policy in snapshot.policies for one in policy.status.nodes]
+    stuck = [one for _, one in fences if _SHAPES.get(one.phase) == STUCK]
+    volumes = held_volumes(snapshot)
+    waiting = sum(bool(one.awaited) for one in volumes)
+    main = [
+        _verdict(snapshot, len(lost), stuck, waiting),
+        _fences(snapshot, fences) if fences else None,
+        _unfenced(snapshot, [one.name for one in lost if one.name not in {row.name for _, row in fences}]),
+        _policies(snapshot),
+        volumes_section(snapshot, volumes[:200]) if volumes else None,
+    ]
+    title = f"▲ {len(lost)} lost: Fencing" if lost else "Fencing"
+    return Page(title, "fencing", tuple(one for one in main if one is not None))
+
+
+def _verdict(snapshot: Snapshot, lost: int, stuck: list[NodeFencing], waiting: int) -> Element:
+    awaited = f"{counted(waiting, 'exclusive volume is', 'exclusive volumes are')} awaited."
+    if stuck:
+        return verdict(
+            STUCK, f"{counted(len(stuck), 'fence needs', 'fences need')} you", awaited if waiting else ""
+        )
+    if lost:
+        return verdict(STUCK, f"{counted(lost, 'node is', 'nodes are')} lost", awaited if waiting else "")
+    lead = "" if snapshot.policies else "No FencingPolicy exists: no node is fenced by itself. "
+    return verdict(DONE, "All nodes report", lead, awaited if waiting else "")
+
+
+def _fences(snapshot: Snapshot, fences: list[tuple[FencingPolicy, NodeFencing]]) -> Element:
+    rows = [
+        row(
+            f"fence/{policy.metadata.name}/{one.name}",
+            cell("", node_link(one.name, "name")),
+            cell("o1", chip(_SHAPES.get(one.phase, MOVE), one.phase)),
+            cell("wide", one.message, _approve(snapshot, one)),
+            cell("o9", policy.metadata.name, unit="policy"),
+            cell("num", str(one.pods_waiting), el("span", "unit", " pods wait")),
+            cell("num", age(one.since, snapshot.now) if one.since else None, unit="for"),
+        )
+        for policy, one in fences
+    ]
+    columns = (
+        Column("Node"),
+        Column("State"),
+        Column("What happens"),
+        Column("Policy"),
+        Column("Pods wait", "num"),
+        Column("For", "num"),
+    )
+    return el(
+        "section",
+        "first",
+        heading("fences", "Nodes under a fence"),
+        table("Nodes under a fence", columns, rows, key="fences/table"),
+        aria_labelledby="fences",
+        key="fences",
+    )
+
+
+def _approve(snapshot: Snapshot, one: NodeFencing) -> Content:
+    if one.phase != AWAITING_APPROVAL:
+        return None
+    return command(command_line(snapshot.program, "fence", one.name, "--approve"))
+
+
+def _unfenced(snapshot: Snapshot, names: list[str]) -> Element | None:
+    if not names:
+        return None
+    items = [
+        el(
+            "li",
+            "do",
+            el("p", "", node_link(name), ": no policy is about it. Make sure that it is off, then"),
+            command(command_line(snapshot.program, "fence", name)),
+            key=f"unfenced/{name}",
+        )
+        for name in names[:20]
+    ]
+    return el(
+        "section",
+        "",
+        heading("unfenced", "Lost, and not fenced"),
+        el("ul", "", items),
+        aria_labelledby="unfenced",
+        key="unfenced",
+    )
+
+
+def _policies(snapshot: Snapshot) -> Element | None:
+    if not snapshot.policies:
+        return None
+    rows = [
+        row(
+            f"policy/{one.metadata.name}",
+            cell("name", one.metadata.name),
+            cell("wide", one.status.message),
+            cell("num", str(one.status.nodes_unreachable), el("span", "unit", " unreachable")),
+            cell("num", str(one.status.nodes_fenced), el("span", "unit", " fenced")),
+        )
+        for one in snapshot.policies
+    ]
+    columns = (Column("Policy"), Column("State"), Column("Unreachable", "num"), Column("Fenced", "num"))
+    return el(
+        "section",
+        "",
+        heading("policies", "Fencing policies"),
+        table("Fencing policies", columns, rows, key="policies/table"),
+        aria_labelledby="policies",
+        key="policies",
+    )

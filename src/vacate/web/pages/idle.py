@@ -1,0 +1,108 @@
+"""PURE. Nothing is draining: that it is so, and what to do next, in the order of risk."""
+
+from __future__ import annotations
+
+from vacate.views.phrases import counted
+from vacate.web.components import (
+    DONE,
+    MOVE,
+    SELF,
+    STUCK,
+    WAIT,
+    Page,
+    command,
+    heading,
+    icon,
+    verdict,
+)
+from vacate.web.markup import Element, el
+from vacate.web.snapshot import Snapshot
+
+
+def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
+    """Nothing is draining: say so, and what to do next, in the order of risk."""
+    ready = sum(
+        any(c.type == "Ready" and c.status == "True" for c in one.status.conditions) for one in snapshot.nodes
+    )
+    running = sum(one.status.phase == "Running" for one in snapshot.pods)
+    lead = (
+        f"{counted(ready, 'node is', 'nodes are')} ready and {counted(running, 'pod runs', 'pods run')}. "
+        "When a node is drained or a pod is evicted, this page shows how far it is, what holds it and "
+        "what to do."
+    )
+    node = next((one.metadata.name for one in reversed(snapshot.nodes)), "NODE")
+    program = snapshot.program
+    steps = (
+        (
+            "See what would hold a drain in this cluster",
+            (
+                "Reads only. Lists budgets that never allow an eviction, pods that nothing re-creates, "
+                "interceptors that never answered."
+            ),
+            f"{program} plan --cluster",
+        ),
+        (
+            "See what would happen to one node",
+            "Changes nothing. Says whether the drain would finish, when, and what would block it.",
+            f"{program} plan {node} --ignore-daemonsets",
+        ),
+        (
+            "Drain it",
+            "The drain is an object in the cluster: it goes on when you close the terminal, or this page.",
+            f"{program} drain {node} --ignore-daemonsets",
+        ),
+        (
+            "Give it back",
+            "Lets pods return. Cancel the drain first, if it is still under way.",
+            f"{program} uncordon {node}",
+        ),
+    )
+    how = el(
+        "section",
+        "",
+        heading("first", "Your first drain"),
+        el(
+            "ol",
+            "steps",
+            [
+                el("li", "", el("div", "", el("h3", "", title), el("p", "", text), command(line)))
+                for title, text, line in steps
+            ],
+        ),
+        aria_labelledby="first",
+    )
+    headline = "Nothing is stuck, and nothing is draining"
+    return Page(
+        "Drains",
+        "drains",
+        tuple(
+            one
+            for one in (
+                verdict(DONE, headline, lead),
+                finished,
+                el("div", "two", how, el("div", "", _key()), key="first-drain"),
+            )
+            if one is not None
+        ),
+    )
+
+
+def _key() -> Element:
+    rows = (
+        (STUCK, "is-stuck", "Stuck", ": does not go on until a person acts; the command is beside it"),
+        (MOVE, "is-move", "Moving", ": an interceptor works, or a pod ends"),
+        (SELF, "", "Goes by itself", ": held for now, and nothing to do"),
+        (WAIT, "", "Waiting", ": its turn has not come"),
+        (DONE, "", "Done", ": drained, gone or in order"),
+    )
+    items = [
+        el("li", "", el("span", tint, icon(shape)), el("span", "", el("b", tint, word), text))
+        for shape, tint, word, text in rows
+    ]
+    return el(
+        "section",
+        "",
+        heading("read", "How to read these pages"),
+        el("ul", "read", items),
+        aria_labelledby="read",
+    )

@@ -1,0 +1,143 @@
+"""PURE. Interceptors: registered by how many pods, whether they answer, and where one does not."""
+
+from __future__ import annotations
+
+from vacate.eviction.records.reader import has_responded
+from vacate.eviction.registration import registering_part
+from vacate.views.interceptors import Bindings, InterceptorSummary, interceptor_summaries
+from vacate.views.phrases import NOTHING, counted
+from vacate.views.statusrows import pod_of, unchanged_since
+from vacate.web.components import (
+    DONE,
+    MOVE,
+    STUCK,
+    WAIT,
+    Column,
+    Page,
+    age,
+    ago,
+    broken,
+    cell,
+    chip,
+    filter_box,
+    heading,
+    matching,
+    pod_link,
+    quoted,
+    row,
+    table,
+    verdict,
+)
+from vacate.web.markup import Element, el
+from vacate.web.snapshot import Snapshot
+
+_SHAPES = {"NeverAnswered": STUCK, "Waiting": WAIT, "Answers": DONE}
+_WORDS = {"NeverAnswered": "Never answered", "Waiting": "No answer yet", "NoTurnYet": "No turn yet"}
+
+
+def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | None = None) -> Page:
+    """Every interceptor that a pod registers or a request names."""
+    parts = map(registering_part, snapshot.pods)
+    found = interceptor_summaries(parts, snapshot.requests, bindings)
+    shown = [one for one in found if matching(query, one.name.lower(), one.state.lower())]
+    silent = [one for one in found if one.state == "NeverAnswered"]
+    if silent:
+        head = verdict(
+            STUCK,
+            f"{counted(len(silent), 'interceptor has', 'interceptors have')} never answered",
+            "Their turns end by their heartbeat deadline, and what they would do is not done.",
+        )
+    elif found:
+        active = sum(one.active for one in found)
+        head = verdict(
+            MOVE if active else DONE,
+            f"{counted(len(found), 'interceptor')}, none that never answers",
+            f"{counted(active, 'turn is', 'turns are')} under way.",
+        )
+    else:
+        head = verdict(
+            DONE,
+            "No interceptor is registered",
+            "Pods are evicted through the API at once. Pods register interceptors by annotations.",
+        )
+    main = [
+        head,
+        filter_box("/interceptors", query, "Filter by name or state") if found else None,
+        _table(snapshot, shown) if shown else None,
+        _turns(snapshot, query),
+    ]
+    title = f"▲ {len(silent)} never answered: Interceptors" if silent else "Interceptors"
+    return Page(title, "interceptors", tuple(one for one in main if one is not None))
+
+
+def _table(snapshot: Snapshot, found: list[InterceptorSummary]) -> Element:
+    rows = [
+        row(
+            f"interceptor/{one.name}",
+            cell("", el("span", "name", broken(one.name))),
+            cell("o1", chip(_SHAPES.get(one.state, WAIT), _WORDS.get(one.state, one.state))),
+            cell("num", str(one.pods), el("span", "unit", " pods")),
+            cell("num", str(one.active), el("span", "unit", " turns now")),
+            cell("num", f"{one.unanswered} / {one.turns}", el("span", "unit", " turns unanswered")),
+            cell("num", *ago(one.last_answer, snapshot.now), unit="answered"),
+            cell("wide", "" if one.bound_to == NOTHING else one.bound_to, unit="bound to"),
+        )
+        for one in found
+    ]
+    columns = (
+        Column("Interceptor"),
+        Column("State"),
+        Column("Pods", "num"),
+        Column("Turns now", "num"),
+        Column("Unanswered", "num"),
+        Column("Last answer", "num"),
+        Column("Bound to"),
+    )
+    return table("Interceptors", columns, rows, key="interceptors/table")
+
+
+def _turns(snapshot: Snapshot, query: str) -> Element | None:
+    """The turns that are under way: whose, since when, and what was last reported."""
+    active = [
+        one
+        for one in snapshot.open_requests
+        if one.status.active_interceptor_name
+        and not one.status.active_interceptor_completed
+        and matching(query, one.status.active_interceptor_name.lower())
+    ]
+    if not active:
+        return None
+    active.sort(key=lambda one: one.status.heartbeat_time or snapshot.now)
+    rows = []
+    for one in active[:200]:
+        since, answered = unchanged_since(one), has_responded(one)
+        message = quoted(one.status.message) if one.status.message else ""
+        rows.append(
+            row(
+                f"turn/{one.metadata.namespace}/{one.kind.resource}/{one.metadata.name}",
+                cell("", el("span", "name", broken(one.status.active_interceptor_name or ""))),
+                cell("wide", pod_link(one.metadata.namespace, pod_of(one)), unit="for"),
+                cell("wide", message),
+                cell(
+                    "num",
+                    *(ago(one.status.heartbeat_time, snapshot.now) if answered else ["none yet"]),
+                    unit="heartbeat",
+                ),
+                cell("num", age(since, snapshot.now) if since else None, unit="turn for"),
+            )
+        )
+    columns = (
+        Column("Interceptor"),
+        Column("Pod"),
+        Column("Last message"),
+        Column("Heartbeat", "num"),
+        Column("Turn for", "num"),
+    )
+    return el(
+        "section",
+        "",
+        heading("turns-now", "Turns under way", "the longest silence first"),
+        table("Turns under way", columns, rows, key="turns/table"),
+        aria_labelledby="turns-now",
+        key="turns-now",
+    )

@@ -1,0 +1,376 @@
+"""PURE. Nodes: all of them, and one with its pods in the order in which they go, its fencing and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.types import Node, Pod
+from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
+from vacate.api.types.nodemaintenance import DRAINED, PARALLEL, NodeMaintenance, NodeProgress, PodRules
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
+from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
+from vacate.views.noderows import FENCED, NODE_DOWN, NOT_READY, READY, SHUTTING_DOWN, NodeRow, node_rows
+from vacate.views.phrases import NOTHING, counted
+from vacate.views.statusrows import row_of, unchanged_since
+from vacate.web.causes import Cause, causes_of
+from vacate.web.components import (
+    DONE,
+    LIMIT,
+    MOVE,
+    SELF,
+    STAY,
+    STUCK,
+    WAIT,
+    Column,
+    Page,
+    age,
+    ahead,
+    cell,
+    chip,
+    clock,
+    crumb,
+    drain_link,
+    filter_box,
+    fold,
+    heading,
+    icon,
+    matching,
+    more,
+    node_link,
+    pod_link,
+    row,
+    state,
+    table,
+    verdict,
+)
+from vacate.web.markup import Content, Element, el
+from vacate.web.pages.cards import causes_section
+from vacate.web.pages.drainsection import node_shape
+from vacate.web.pages.pod import request_shape
+from vacate.web.pages.volumes import HeldVolume, held_volumes, volumes_section
+from vacate.web.snapshot import Snapshot
+
+_SHAPES = {NODE_DOWN: STUCK, FENCED: DONE, SHUTTING_DOWN: MOVE, NOT_READY: SELF, READY: DONE}
+_WORDS = {NODE_DOWN: "Lost", FENCED: "Fenced", SHUTTING_DOWN: "Shutting down", NOT_READY: "Not ready"}
+_AWAITS = "AwaitingApproval"
+
+
+def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
+    """All nodes, those in trouble first."""
+    rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
+    causes = causes_of(snapshot)
+    drains = {row.name: (one, row) for one in snapshot.maintenances for row in one.status.nodes}
+    found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
+    found.sort(key=lambda one: _urgency(one, drains, causes))
+    lost = [one for one in rows if one.state == NODE_DOWN]
+    if lost:
+        head = verdict(
+            STUCK,
+            f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report",
+            f"{len(rows)} nodes in all.",
+        )
+    else:
+        head = verdict(DONE, f"All {len(rows)} nodes report" if len(rows) != 1 else "The only node reports")
+    body = [_node_row(snapshot, one, drains.get(one.name), causes) for one in found[:LIMIT]]
+    columns = (
+        Column("Node"),
+        Column("State"),
+        Column("Drain"),
+        Column("What it means"),
+        Column("Pods", "num"),
+    )
+    main = (
+        head,
+        filter_box("/nodes", query, "Filter by name or state"),
+        table("Nodes", columns, body, key="nodes/table"),
+        more(len(found), "nodes"),
+    )
+    return Page(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", tuple(one for one in main if one))
+
+
+Drains = dict[str, tuple[NodeMaintenance, NodeProgress]]
+
+
+def _urgency(one: NodeRow, drains: Drains, causes: Sequence[Cause]) -> tuple[int, str]:
+    order = (STUCK, MOVE, SELF)
+    shapes = [_SHAPES[one.state]] + ([node_shape(drains[one.name][1], causes)] if one.name in drains else [])
+    return min(order.index(shape) if shape in order else 9 for shape in shapes), one.name
+
+
+def _node_row(
+    snapshot: Snapshot,
+    one: NodeRow,
+    drain: tuple[NodeMaintenance, NodeProgress] | None,
+    causes: Sequence[Cause],
+) -> Element:
+    shown: Content = None
+    if drain is not None:
+        shape = node_shape(drain[1], causes)
+        shown = [chip(shape, drain[1].phase or "Pending"), " ", drain_link(drain[0].metadata.name, "dim")]
+    pods = len(snapshot.pods_by_node.get(one.name, ()))
+    return row(
+        f"nodes/{one.name}",
+        cell("", node_link(one.name, "name")),
+        cell("o1", chip(_SHAPES[one.state], _WORDS.get(one.state, one.state))),
+        cell("wide", shown),
+        cell("wide", one.message),
+        cell("num", str(pods), el("span", "unit", " pods")),
+    )
+
+
+def node_page(snapshot: Snapshot, name: str) -> Page | None:
+    """One node; None where there is none of this name."""
+    node = snapshot.node(name)
+    if node is None:
+        return None
+    drain = snapshot.draining(name)
+    progress = next((one for one in drain.status.nodes if one.name == name), None) if drain else None
+    causes = [one for one in causes_of(snapshot) if any(who.node == name for who in one.waiting)]
+    pods = snapshot.pods_by_node.get(name, [])
+    found = node_rows([node], pods, snapshot.policies, snapshot.now)[0]
+    volumes = [one for one in held_volumes(snapshot) if one.node == name]
+    steps: list[Content] = [el("a", "", "Nodes", href="/nodes")]
+    if drain is not None:
+        steps = [el("a", "", "Drains", href="/drains"), drain_link(drain.metadata.name)]
+    head, shape = _verdict(snapshot, found, drain, progress, causes)
+    main = [
+        crumb(*steps, name),
+        head,
+        causes_section(snapshot, causes),
+        _states(snapshot, node, found, drain, volumes),
+        _pods_section(snapshot, name, pods, drain, progress),
+        volumes_section(snapshot, volumes) if volumes else None,
+    ]
+    mark = "▲ " if shape == STUCK else ""
+    return Page(f"{mark}{name}", "nodes", tuple(one for one in main if one is not None))
+
+
+def _verdict(
+    snapshot: Snapshot,
+    found: NodeRow,
+    drain: NodeMaintenance | None,
+    progress: NodeProgress | None,
+    causes: Sequence[Cause],
+) -> tuple[Element, str]:
+    name = found.name
+    if found.state == NODE_DOWN:
+        waits = f": {counted(found.waiting, 'pod waits', 'pods wait')} for it" if found.waiting else ""
+        return verdict(STUCK, f"{name} is lost{waits}", _sentence(found.message)), STUCK
+    if drain is None or progress is None:
+        words = {READY: "reports", NOT_READY: "is not ready", FENCED: "is fenced"}
+        shape = _SHAPES[found.state]
+        word = words.get(found.state, "is shutting down")
+        return verdict(shape, f"{name} {word}, and is not drained", _sentence(found.message)), shape
+    shape = node_shape(progress, causes)
+    counts = f"{progress.pods_evicted} of {counted(progress.pods_total, 'pod is', 'pods are')} gone"
+    if shape == DONE:
+        return verdict(DONE, f"{name} is drained: {counts}"), DONE
+    if shape == WAIT:
+        return verdict(WAIT, f"{name} waits for its turn to be drained", _sentence(progress.message)), WAIT
+    finish = progress.estimated_finish_time
+    left: list[Content] = []
+    if shape != STUCK and finish is not None and finish > snapshot.now:
+        left = ["About ", el("b", "", ahead(finish, snapshot.now)), " left, until ", clock(finish), ". "]
+    word = {STUCK: "is stuck", SELF: "is held for now"}.get(shape, "is draining")
+    return verdict(shape, f"{name} {word}: {counts}", *left, _sentence(progress.message)), shape
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text and not text.endswith(".") else text
+
+
+def _states(
+    snapshot: Snapshot,
+    node: Node,
+    found: NodeRow,
+    drain: NodeMaintenance | None,
+    volumes: Sequence[HeldVolume],
+) -> Element:
+    return el(
+        "dl",
+        "states",
+        _scheduling(node, drain),
+        state("Shutdown", "Shutting down", found.message)
+        if found.state == SHUTTING_DOWN
+        else state("Shutdown", "Not shutting down"),
+        _fencing(snapshot, node, found),
+        _volume_state(volumes),
+        key="states",
+    )
+
+
+def _scheduling(node: Node, drain: NodeMaintenance | None) -> Element:
+    if not node.spec.unschedulable:
+        return state("Scheduling", "Takes pods")
+    by: list[Content] = (
+        ["by drain ", drain_link(drain.metadata.name)] if drain else ["by hand, or by another tool"]
+    )
+    return state("Scheduling", "Cordoned", *by)
+
+
+def _fencing(snapshot: Snapshot, node: Node, found: NodeRow) -> Element:
+    name, policy, fencing = node.metadata.name, None, None
+    for one in snapshot.policies:
+        for entry in one.status.nodes:
+            if entry.name == name and entry.uid == node.metadata.uid:
+                policy, fencing = one, entry
+    if policy is not None and fencing is not None:
+        return _fenced(policy, fencing)
+    word = {NODE_DOWN: "Lost", FENCED: "Fenced", NOT_READY: "Not ready"}.get(found.state, "Reports")
+    since = f"for {found.since}" if found.since != NOTHING else ""
+    none = "no policy fences it" if not snapshot.policies else "no policy is about to fence it"
+    return state("Fencing", word, f"{since}; {none}" if since else none)
+
+
+def _fenced(policy: FencingPolicy, fencing: NodeFencing) -> Element:
+    waits = fencing.phase == _AWAITS
+    word: list[Content] = [icon(STUCK), "Awaits approval"] if waits else [fencing.phase]
+    title = el("span", "is-stuck", word) if waits else word
+    return state("Fencing", title, "Policy ", policy.metadata.name, ". ", _sentence(fencing.message))
+
+
+def _volume_state(volumes: Sequence[HeldVolume]) -> Element:
+    if not volumes:
+        return state("Exclusive volumes", "None held")
+    awaited = sum(bool(one.awaited) for one in volumes)
+    return state(
+        "Exclusive volumes",
+        f"{len(volumes)} held",
+        f"{awaited} of them awaited by another pod." if awaited else "None of them is awaited.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    pod: Pod
+    verdict: Verdict
+    last: bool
+    priority: int
+
+
+def _pods_section(
+    snapshot: Snapshot,
+    name: str,
+    pods: Sequence[Pod],
+    drain: NodeMaintenance | None,
+    progress: NodeProgress | None,
+) -> Element:
+    rules = drain.spec.pods if drain else PodRules(daemon_set_pods="Ignore")
+    selector = selector_from(rules.selector)
+    by_priority = drain is None or drain.spec.order != PARALLEL
+    assessed = [(pod, assess_pod(pod, rules, selector)) for pod in pods]
+    going = sorted(
+        (
+            _Going(pod, verdict, *order_of(pod, verdict, by_priority=by_priority))
+            for pod, verdict in assessed
+            if verdict.treatment is not Treatment.STAY
+        ),
+        key=lambda one: (one.last, one.priority, one.pod.metadata.namespace, one.pod.metadata.name),
+    )
+    staying = [(pod, verdict) for pod, verdict in assessed if verdict.treatment is Treatment.STAY]
+    evicted = progress.pods_evicted if progress else 0
+    note = (
+        "in the order in which they go"
+        if drain and progress and progress.phase != DRAINED
+        else ("in the order in which a drain would evict them")
+    )
+    columns = (
+        Column("#", "num"),
+        Column("Pod"),
+        Column("Stage"),
+        Column("Waits for"),
+        Column("For", "num"),
+        Column("Gone in", "num"),
+    )
+    gone = None
+    if evicted:
+        gone = el("p", "line", chip(DONE, "Gone"), " ", el("b", "", str(evicted)))
+    body = _grouped(snapshot, going[:LIMIT], evicted, moving=drain is not None)
+    return el(
+        "section",
+        "",
+        heading("pods", "Pods", note),
+        gone,
+        table("Pods in the order in which they go", columns, body, key="pods/table", classes="pods")
+        if going
+        else el("p", "dim", "No pod is left that would go."),
+        more(len(going), "pods"),
+        _stay(staying),
+        aria_labelledby="pods",
+        key="pods",
+    )
+
+
+def _grouped(snapshot: Snapshot, going: Sequence[_Going], evicted: int, *, moving: bool) -> list[Element]:
+    causes = causes_of(snapshot)
+    made: list[Element] = []
+    before: tuple[bool, int] | None = None
+    for place, one in enumerate(going, evicted + 1):
+        rank = (one.last, one.priority)
+        if rank != before:
+            alike = sum((other.last, other.priority) == rank for other in going)
+            title = "DaemonSet pods" if one.last else f"Priority {one.priority}"
+            when = "" if not moving else (", first" if before is None else ", after these")
+            head = el(
+                "th",
+                "",
+                f"{title} ",
+                el("span", "", f"{counted(alike, 'pod')}{when}"),
+                colspan="6",
+                role="rowheader",
+            )
+            made.append(el("tr", "group", head, role="row", key=f"pods/group/{one.last}/{one.priority}"))
+            before = rank
+        made.append(_pod_row(snapshot, place, one, causes))
+    return made
+
+
+def _pod_row(snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause]) -> Element:
+    meta = one.pod.metadata
+    request = snapshot.requests_by_pod.get(meta.uid)
+    since = ends = None
+    waits = one.verdict.message
+    if request is not None and not request.complete:
+        made = row_of(request, snapshot.budgets, snapshot.now)
+        shape, word = request_shape(request, causes, meta.name), made.stage
+        since = unchanged_since(request)
+        waits = next((text for text in (made.active, made.blocked_by) if text != NOTHING), "")
+        if shown_stage(request) is Stage.INTERCEPTING:
+            ends = request.status.expected_interceptor_finish_time
+    elif one.verdict.treatment is Treatment.HOLD:
+        shape, word = STUCK, "Held"
+    else:
+        shape, word = WAIT, "Waiting"
+    if one.pod.terminating:
+        shape, word = (shape if shape == STUCK else MOVE), "Terminating"
+        ends = meta.deletion_timestamp
+        waits = waits or "the end of its grace period"
+    coming = ends is not None and ends > snapshot.now
+    return row(
+        f"pods/{meta.uid}",
+        cell("num gone dim", str(place)),
+        cell("o0", pod_link(meta.namespace, meta.name)),
+        cell("o1", chip(shape, word)),
+        cell("l2", waits),
+        cell("num gone", age(since, snapshot.now) if since else None),
+        cell("num", ahead(ends, snapshot.now) if ends is not None and coming else None, unit="gone in"),
+    )
+
+
+def _stay(staying: Sequence[tuple[Pod, Verdict]]) -> Element | None:
+    if not staying:
+        return None
+    summary = [chip(STAY, "Stay"), el("span", "", el("b", "", str(len(staying))))]
+    lines = [
+        el(
+            "li",
+            "",
+            pod_link(pod.metadata.namespace, pod.metadata.name),
+            el("span", "dim", f": {why.message}"),
+            key=f"stay/{pod.metadata.uid}",
+        )
+        for pod, why in staying
+    ]
+    return fold("stay", summary, el("ul", "", lines))

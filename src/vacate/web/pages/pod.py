@@ -1,0 +1,196 @@
+"""PURE. A pod and the request about it: what holds it, what comes next, and its turns as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.text import plain
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
+from vacate.eviction.requesternames import is_maintenance, maintenance_of
+from vacate.views.model import Explanation
+from vacate.views.phrases import span
+from vacate.views.remedies import reason_of
+from vacate.views.turns import TurnState
+from vacate.web.causes import Cause, causes_of
+from vacate.web.components import (
+    DONE,
+    MOVE,
+    OVER,
+    SELF,
+    STUCK,
+    WAIT,
+    Page,
+    age,
+    ahead,
+    broken,
+    clock,
+    crumb,
+    drain_link,
+    heading,
+    node_link,
+    pairs,
+    quoted,
+    remedies,
+    verdict,
+)
+from vacate.web.markup import Content, Element, el
+from vacate.web.snapshot import Snapshot
+from vacate.web.timeline import timeline
+
+_MAX_REQUESTER = 253
+
+
+def pod_page(snapshot: Snapshot, namespace: str, name: str, explanation: Explanation) -> Page:
+    """The pod, with the sentences of `vacate explain`."""
+    request = snapshot.request_about(namespace, name)
+    if request is not None and explanation.request != request.metadata.name:
+        request = None  # the caches and the explanation are of different moments
+    shape = pod_shape(explanation, request, causes_of(snapshot))
+    headline = explanation.headline.removesuffix(".")
+    main = [
+        _crumb(snapshot, namespace, name),
+        verdict(shape, headline, *explanation.awaited[:1]),
+        _first_columns(snapshot, explanation),
+        _turns(snapshot, request, explanation),
+        _last_columns(snapshot, request, explanation),
+    ]
+    mark = "▲ " if shape == STUCK else ""
+    word = explanation.stage.value if explanation.stage else "Pod"
+    return Page(f"{mark}{word}: {name}", "requests", tuple(one for one in main if one is not None))
+
+
+def pod_shape(explanation: Explanation, request: EvictionRequest | None, causes: Sequence[Cause]) -> str:
+    """The state of the pod's eviction as a shape."""
+    stage = explanation.stage
+    if any(turn.state in (TurnState.HELD, TurnState.OVERDUE) for turn in explanation.turns):
+        return STUCK
+    if stage is Stage.BLOCKED:
+        held = [
+            one
+            for one in causes
+            if any(
+                (who.namespace, who.pod) == (explanation.namespace, explanation.pod) for who in one.waiting
+            )
+        ]
+        return STUCK if any(one.needs_person for one in held) or not held else SELF
+    if stage in (Stage.INTERCEPTING, Stage.EVICTING, Stage.TERMINATING):
+        return MOVE
+    if stage in (Stage.CANCELLED, Stage.SUPERSEDED):
+        return OVER
+    return DONE if request is not None and request.complete else WAIT
+
+
+def request_shape(request: EvictionRequest, causes: Sequence[Cause], name: str) -> str:
+    """The same of a request in a list, without an explanation."""
+    stage = shown_stage(request)
+    namespace = request.metadata.namespace
+    held = [
+        one for one in causes if any((who.namespace, who.pod) == (namespace, name) for who in one.waiting)
+    ]
+    if any(one.needs_person for one in held):
+        return STUCK
+    if request.complete:
+        return OVER if stage in (Stage.CANCELLED, Stage.SUPERSEDED) else DONE
+    return SELF if stage is Stage.BLOCKED else MOVE
+
+
+def _crumb(snapshot: Snapshot, namespace: str, name: str) -> Element:
+    pod = snapshot.pod(namespace, name)
+    node = pod.spec.node_name if pod is not None else ""
+    drain = snapshot.draining(node) if node else None
+    steps: list[Content] = [el("a", "", "Requests", href="/requests")]
+    if drain is not None:
+        steps = [el("a", "", "Drains", href="/drains"), drain_link(drain.metadata.name)]
+    return crumb(*steps, *([node_link(node)] if node else []), f"{namespace}/{name}")
+
+
+def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
+    can = el(
+        "section",
+        "",
+        heading("can", "What you can do"),
+        remedies(explanation.remedies, "can") or el("p", "dim", "Nothing is needed."),
+        aria_labelledby="can",
+        key="can",
+    )
+    when: Content = None
+    if explanation.next_at is not None and explanation.next_at > snapshot.now:
+        when = el("p", "when", "In ", ahead(explanation.next_at, snapshot.now), " at the latest")
+    sentences = [*explanation.next, *explanation.awaited[1:]]
+    nothing = "Nothing: no eviction is requested." if explanation.stage is None else "Nothing more."
+    next_ = el(
+        "section",
+        "",
+        heading("next", "What happens next"),
+        when,
+        el("div", "sent", [el("p", "", one) for one in sentences] or el("p", "", nothing)),
+        aria_labelledby="next",
+        key="next",
+    )
+    return el("div", "two", can, next_, key="first-columns")
+
+
+def _turns(snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation) -> Element | None:
+    if request is None or request.metadata.creation_timestamp is None:
+        return None
+    created = request.metadata.creation_timestamp
+    pod = snapshot.pod(request.metadata.namespace, explanation.pod)
+    if pod is not None and pod.metadata.uid != getattr(request.spec.target.pod_ref, "uid", ""):
+        pod = None
+    ticks = snapshot.heartbeats.get(request.metadata.uid, ())
+    note = ("requested ", age(created, snapshot.now), " ago, at ", clock(created, seconds=True))
+    picture = timeline(request, explanation, pod, ticks, snapshot.now)
+    return el("section", "", heading("turns", "Turns", *note), picture, aria_labelledby="turns", key="turns")
+
+
+def _last_columns(
+    snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation
+) -> Element | None:
+    sentences = [*explanation.requested, *map(str, explanation.turns), *explanation.happened]
+    happened = el(
+        "section",
+        "",
+        heading("happened", "What has happened"),
+        el("ul", "sent", [el("li", "", one) for one in sentences] or el("li", "", "Nothing yet.")),
+        aria_labelledby="happened",
+        key="happened",
+    )
+    return el("div", "two", happened, _request(snapshot, request, explanation), key="last-columns")
+
+
+def _request(snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation) -> Element:
+    pod = snapshot.pod(explanation.namespace, explanation.pod)
+    rows: list[tuple[str, Content]] = []
+    if request is not None:
+        who: list[Content] = []
+        for place, one in enumerate(request.spec.requesters):
+            who += [", "] if place else []
+            who.append(_requester(snapshot, one.name))
+        rows.append(("Requesters", who or "none any more"))
+        if reason := reason_of(request):
+            rows.append(("Reason", quoted(reason)))
+        policy = request.status.eviction_request_cancellation_policy
+        rows.append(("Cancellation", "Forbidden by an interceptor" if policy == "Forbid" else "Allowed"))
+        rows.append(("Heartbeat deadline", span(request.spec.heartbeat_deadline)))
+        if message := plain(request.status.message):
+            rows.append(("Last message", quoted(message)))
+    if pod is not None:
+        if pod.spec.node_name:
+            rows.append(("Node", node_link(pod.spec.node_name)))
+        owner = pod.metadata.controller
+        rows.append(("Owner", f"{owner.kind} {owner.name}" if owner else "none: nothing re-creates it"))
+        rows.append(("Priority", str(pod.spec.priority or 0)))
+        rows.append(("Phase", pod.status.phase or "unknown"))
+    if request is not None:
+        rows.append((request.kind.kind, request.metadata.name))
+    title = "Request" if request is not None else "Pod"
+    return el("section", "", heading("req", title), pairs(*rows), aria_labelledby="req", key="req")
+
+
+def _requester(snapshot: Snapshot, name: str) -> Content:
+    drain = maintenance_of(name, _MAX_REQUESTER) if is_maintenance(name) else None
+    if drain is not None and snapshot.maintenance(drain) is not None:
+        return [drain_link(drain), " (drain)"]
+    return broken(name)

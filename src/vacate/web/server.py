@@ -1,0 +1,209 @@
+"""The HTTP side: who is let in, pages as HTML, and one stream of differences for each tab."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from importlib import resources
+from urllib.parse import urlsplit
+
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from vacate.api.times import format_time
+from vacate.entropy import Entropy
+from vacate.errors import ConfigError
+from vacate.web.access import HEADERS, Gate
+from vacate.web.markup import difference, parts_of
+from vacate.web.pages.frame import body_of, document, refused_document, title_of
+from vacate.web.site import Site
+
+LOOPBACK = "127.0.0.1"
+_STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
+_COALESCE_SECONDS = 0.2
+_LOOK_AGAIN_SECONDS = 10.0
+_SHARE_OF_TIME = 4.0
+"""A page that takes long to make is made less often, so that bursts of changes leave time for others."""
+
+_MAX_TABS = 100
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class Tab:
+    """What a browser's tab has been sent."""
+
+    number: int = 0
+    title: str = ""
+    parts: dict[str, bytes] = field(default_factory=dict)
+
+
+class WebServer:
+    """Serves the pages on loopback."""
+
+    def __init__(self, site: Site, entropy: Entropy) -> None:
+        self._site = site
+        self._entropy = entropy
+        self._tabs: OrderedDict[str, Tab] = OrderedDict()
+        self._streams: set[asyncio.Task[object]] = set()
+        self._static = {name: _read_static(name) for name in _STATIC}
+        self.gate = Gate((), "", _secret(entropy), _secret(entropy))
+
+    @contextlib.asynccontextmanager
+    async def listening(self, port: int) -> AsyncIterator[str]:
+        """Serve for as long as the block runs; the address to open, with the token that lets one in."""
+        app = self.application()
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
+        await runner.setup()
+        try:
+            taken = await self._listen(runner, port)
+            self.admit(taken)
+            yield f"http://{LOOPBACK}:{taken}/?token={self.gate.token}"
+        finally:
+            for stream in self._streams:
+                stream.cancel()
+            await runner.cleanup()
+
+    def admit(self, port: int) -> None:
+        """From now on requests for this port are answered."""
+        self.gate.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        self.gate.cookie_name = f"vacate-{port}"  # cookies know no ports: two programs must not share one
+
+    def application(self) -> web.Application:
+        """The application, for a server or for a test."""
+        app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
+        app.router.add_get("/events", self._events)
+        app.router.add_get("/static/{name}", self._static_file)
+        app.router.add_get("/{path:.*}", self._page)
+        return app
+
+    async def _listen(self, runner: web.AppRunner, port: int) -> int:
+        try:
+            await web.TCPSite(runner, LOOPBACK, port).start()
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
+            raise ConfigError(f"--port: {LOOPBACK}:{port}: {why}") from error
+        return int(runner.addresses[0][1])
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Every answer has the headers, and every request passes the gate."""
+        if why := self.gate.refusal(request.method, request.headers):
+            return _answer(403, refused_document("This page cannot be asked for so", why))
+        cookie = request.cookies.get(self.gate.cookie_name, "")
+        if "token" in request.query:
+            return self._enter(request, known=self.gate.admits_session(cookie))
+        if not request.path.startswith("/static/") and not self.gate.admits_session(cookie):
+            return _answer(
+                401,
+                refused_document(
+                    "Open the address that the program has printed",
+                    "It lets one browser in, once. If it has been used, end the program with Ctrl-C and "
+                    "start it again. If you have followed a link from elsewhere, open the page here.",
+                    link=request.path_qs if request.path != "/events" else "/drains",
+                ),
+            )
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update(HEADERS)
+        return response
+
+    def _enter(self, request: web.Request, *, known: bool) -> web.StreamResponse:
+        """The one-time token becomes a cookie, and leaves the address."""
+        if not known and not self.gate.admits_token(request.query["token"]):
+            text = "It lets one browser in, once. End the program with Ctrl-C and start it again."
+            return _answer(401, refused_document("This address has been used, or is another one's", text))
+        clean = request.rel_url.without_query_params("token")
+        answer = web.Response(status=303, headers={**HEADERS, "Location": _own(clean)})
+        if not known:
+            answer.set_cookie(
+                self.gate.cookie_name, self.gate.session, httponly=True, samesite="Strict", path="/"
+            )
+        return answer
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/":
+            return web.Response(status=303, headers={"Location": "/drains"})
+        await self._site.feed.wait_first()
+        snapshot, page = await self._site.page(request.path, request.query)
+        body = body_of(snapshot, page)
+        tab = self._entropy.uid()
+        self._remember(tab, Tab(0, title_of(snapshot, page), parts_of(body)))
+        status = 404 if page.title == "Not found" else 200
+        return web.Response(
+            text=document(snapshot, page, tab, body), content_type="text/html", charset="utf-8", status=status
+        )
+
+    async def _static_file(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        if name not in self._static:
+            raise web.HTTPNotFound(headers=HEADERS)
+        return web.Response(body=self._static[name], content_type=_STATIC[name], charset="utf-8")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Differences of one page, until the tab is closed."""
+        name, at = request.query.get("tab", ""), urlsplit(request.query.get("at", "/drains"))
+        tab = self._tabs.get(name) or Tab()
+        if request.headers.get("Last-Event-ID", str(tab.number)) != str(tab.number):
+            tab = Tab(tab.number)  # something was lost on the way: all of it again
+        self._remember(name, tab)
+        headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
+        out = web.StreamResponse(headers=headers)
+        await out.prepare(request)
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await out.write(b"retry: 1000\n\n")
+            await self._follow(out, tab, URL(f"{at.path}?{at.query}"))
+        except ConnectionError:
+            pass  # the tab was closed
+        finally:
+            self._streams.discard(task)
+        return out
+
+    async def _follow(self, out: web.StreamResponse, tab: Tab, at: URL) -> None:
+        feed, clock = self._site.feed, self._site.feed.clock
+        while True:
+            version, began = feed.version, clock.monotonic()
+            snapshot, page = await self._site.page(at.path, at.query)
+            parts, title = parts_of(body_of(snapshot, page)), title_of(snapshot, page)
+            changed = difference(tab.parts, parts)
+            if changed or title != tab.title:
+                message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
+                tab.number, tab.parts, tab.title = tab.number + 1, parts, title
+                await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
+            else:
+                await out.write(b": still here\n\n")
+            pause = _SHARE_OF_TIME * (clock.monotonic() - began)
+            await clock.sleep(max(_COALESCE_SECONDS, pause))
+            await feed.wait_change(version, _LOOK_AGAIN_SECONDS)
+
+    def _remember(self, name: str, tab: Tab) -> None:
+        self._tabs[name] = tab
+        self._tabs.move_to_end(name)
+        while len(self._tabs) > _MAX_TABS:
+            self._tabs.popitem(last=False)
+
+
+def _answer(status: int, text: str) -> web.Response:
+    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+def _own(address: URL) -> str:
+    """An address of ours: a path that begins with two slashes would be another host's."""
+    return "/" + str(address).lstrip("/\\")
+
+
+def _read_static(name: str) -> bytes:
+    return resources.files("vacate.web").joinpath("static", name).read_bytes()
+
+
+def _secret(entropy: Entropy) -> str:
+    return f"{entropy.uid()}{entropy.uid()}".replace("-", "")

@@ -1,0 +1,145 @@
+"""The pages by address: what each reads beside the caches, and what is shown where it cannot be read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from vacate.errors import NotFound, VacateError
+from vacate.views.interceptors import Bindings
+from vacate.views.model import Explanation
+from vacate.web.components import OVER, STUCK, Page, crumb, verdict
+from vacate.web.feed import Feed
+from vacate.web.markup import el
+from vacate.web.pages.blockers import blockers_page
+from vacate.web.pages.drains import drain_page, drains_page
+from vacate.web.pages.fencing import fencing_page
+from vacate.web.pages.health import Facts, health_page
+from vacate.web.pages.interceptors import interceptors_page
+from vacate.web.pages.node import node_page, nodes_page
+from vacate.web.pages.pod import pod_page
+from vacate.web.pages.requests import requests_page
+from vacate.web.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+Query = Mapping[str, str]
+_STALE_SECONDS = 5.0
+_MAX_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What pages read from the API server beside the caches: the functions of the commands."""
+
+    explain: Callable[[str, str], Awaitable[Explanation]]  # namespace and name of a pod
+    facts: Callable[[], Awaitable[Facts]]
+    bindings: Callable[[], Awaitable[Bindings | None]]
+
+
+class Site:
+    """Makes the page of an address."""
+
+    def __init__(self, feed: Feed, reads: Reads) -> None:
+        self.feed = feed
+        self._reads = reads
+        self._explained: dict[tuple[str, str], tuple[object, float, Explanation]] = {}
+        self._facts: tuple[float, Facts] | None = None
+        self._bound: tuple[float, Bindings | None] | None = None
+
+    async def page(self, path: str, query: Query) -> tuple[Snapshot, Page]:
+        """The page, and the state of the cluster that it shows."""
+        snapshot = self.feed.snapshot()
+        try:
+            found = await self._find(snapshot, path, query)
+        except VacateError as error:
+            found = _trouble("This page cannot be shown", str(error))
+        except Exception:  # a page that cannot be made is no reason to lose the others
+            log.exception("%s cannot be shown", path)
+            found = _trouble("This page cannot be shown", "The program has a defect; its terminal says more.")
+        return snapshot, found or _absent(path)
+
+    async def _find(self, snapshot: Snapshot, path: str, query: Query) -> Page | None:
+        wanted = query.get("q", "")[:200]
+        match path.strip("/").split("/"):
+            case ["drains"] | [""]:
+                return drains_page(snapshot)
+            case ["drains", name]:
+                return drain_page(snapshot, name)
+            case ["blockers"]:
+                return blockers_page(snapshot, wanted)
+            case ["nodes"]:
+                return nodes_page(snapshot, wanted)
+            case ["nodes", name]:
+                return node_page(snapshot, name)
+            case ["requests"]:
+                return requests_page(snapshot, wanted)
+            case ["pods", namespace, name]:
+                return await self._pod(snapshot, namespace, name)
+            case ["interceptors"]:
+                return interceptors_page(snapshot, wanted, await self._bindings())
+            case ["fencing"]:
+                return fencing_page(snapshot)
+            case ["health"]:
+                return health_page(snapshot, await self._read_facts())
+        return None
+
+    async def _pod(self, snapshot: Snapshot, namespace: str, name: str) -> Page | None:
+        try:
+            explanation = await self._explain(snapshot, namespace, name)
+        except NotFound:
+            return None
+        return pod_page(snapshot, namespace, name, explanation)
+
+    async def _explain(self, snapshot: Snapshot, namespace: str, name: str) -> Explanation:
+        """As `vacate explain` says it; read again when its objects have changed, or after some seconds."""
+        request, pod = snapshot.request_about(namespace, name), snapshot.pod(namespace, name)
+        stamp = (
+            request.metadata.resource_version if request else "",
+            pod.metadata.resource_version if pod else "",
+            [
+                one.metadata.resource_version
+                for one in snapshot.budgets
+                if one.metadata.namespace == namespace
+            ],
+        )
+        key, now = (namespace, name), self.feed.clock.monotonic()
+        known = self._explained.get(key)
+        if known is not None and known[0] == stamp and now - known[1] < _STALE_SECONDS:
+            return known[2]
+        try:
+            found = await self._reads.explain(namespace, name)
+        except NotFound:
+            self._explained.pop(key, None)
+            raise
+        except VacateError:
+            if known is None:
+                raise
+            return known[2]  # the page says that it is old
+        while len(self._explained) >= _MAX_KEPT:
+            del self._explained[next(iter(self._explained))]
+        self._explained[key] = (stamp, now, found)
+        return found
+
+    async def _read_facts(self) -> Facts:
+        now = self.feed.clock.monotonic()
+        if self._facts is None or now - self._facts[0] > _STALE_SECONDS:
+            self._facts = (now, await self._reads.facts())
+        return self._facts[1]
+
+    async def _bindings(self) -> Bindings | None:
+        now = self.feed.clock.monotonic()
+        if self._bound is None or now - self._bound[0] > _STALE_SECONDS:
+            self._bound = (now, await self._reads.bindings())
+        return self._bound[1]
+
+
+def _absent(path: str) -> Page:
+    home = crumb(el("a", "", "Drains", href="/drains"))
+    text = "It may be gone by now, or its name is another one."
+    return Page("Not found", "", (home, verdict(OVER, "There is nothing here", text)))
+
+
+def _trouble(headline: str, text: str) -> Page:
+    return Page("Not shown", "", (verdict(STUCK, headline, text),))

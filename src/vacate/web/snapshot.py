@@ -1,0 +1,119 @@
+"""PURE. What a page is made of: the objects as the caches hold them, and what could not be read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from vacate.api.objectidentity import Unreadable
+from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.api.types.nodemaintenance import NodeMaintenance
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A kind that is not on the pages, and why."""
+
+    resource: str
+    reason: str
+    forbidden: bool = False  # else it is not served, or has not arrived yet
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The API server does not answer: since when, and what it says."""
+
+    since: dt.datetime
+    reason: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The cluster at one moment."""
+
+    now: dt.datetime
+    context: str = ""
+    program: str = "vacate"
+    user: str = ""
+    pods: Sequence[Pod] = ()
+    nodes: Sequence[Node] = ()
+    requests: Sequence[EvictionRequest] = ()
+    budgets: Sequence[PodDisruptionBudget] = ()
+    maintenances: Sequence[NodeMaintenance] = ()
+    policies: Sequence[FencingPolicy] = ()
+    volumes: Sequence[PersistentVolume] = ()
+    classes: Sequence[StorageClass] = ()
+    leases: Sequence[Lease] | None = ()
+    unread: Sequence[Unread] = ()
+    unreadable: Sequence[Unreadable] = ()
+    stall: Stall | None = None
+    heartbeats: Mapping[str, Sequence[dt.datetime]] = field(default_factory=dict)  # seen, by UID of request
+
+    @cached_property
+    def pods_by_node(self) -> Mapping[str, list[Pod]]:
+        """The pods of each node."""
+        found: dict[str, list[Pod]] = {}
+        for pod in self.pods:
+            if pod.spec.node_name:
+                found.setdefault(pod.spec.node_name, []).append(pod)
+        return found
+
+    @cached_property
+    def pods_by_uid(self) -> Mapping[str, Pod]:
+        """The pods by their UID."""
+        return {pod.metadata.uid: pod for pod in self.pods}
+
+    @cached_property
+    def requests_by_pod(self) -> Mapping[str, EvictionRequest]:
+        """The request about each pod, by the pod's UID; one that goes on is preferred to one that is over."""
+        found: dict[str, EvictionRequest] = {}
+        for one in self.requests:
+            ref = one.spec.target.pod_ref
+            if ref is not None and (ref.uid not in found or found[ref.uid].complete):
+                found[ref.uid] = one
+        return found
+
+    @cached_property
+    def open_requests(self) -> Sequence[EvictionRequest]:
+        """The requests that go on."""
+        return [one for one in self.requests if not one.complete]
+
+    def request_about(self, namespace: str, pod: str) -> EvictionRequest | None:
+        """The request about the pod of this name: one that goes on, else the newest."""
+        found = [
+            one
+            for one in self.requests
+            if one.metadata.namespace == namespace
+            and (ref := one.spec.target.pod_ref) is not None
+            and ref.name == pod
+        ]
+        return max(
+            found,
+            key=lambda one: (not one.complete, one.metadata.creation_timestamp or _EARLIEST),
+            default=None,
+        )
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod of this name."""
+        named = (one for one in self.pods if one.metadata.name == name)
+        return next((one for one in named if one.metadata.namespace == namespace), None)
+
+    def node(self, name: str) -> Node | None:
+        """The node of this name."""
+        return next((one for one in self.nodes if one.metadata.name == name), None)
+
+    def maintenance(self, name: str) -> NodeMaintenance | None:
+        """The NodeMaintenance of this name."""
+        return next((one for one in self.maintenances if one.metadata.name == name), None)
+
+    def draining(self, node: str) -> NodeMaintenance | None:
+        """The NodeMaintenance that drains the node, or has drained it."""
+        found = [one for one in self.maintenances if any(row.name == node for row in one.status.nodes)]
+        return max(found, key=lambda one: one.metadata.creation_timestamp or _EARLIEST, default=None)
+
+
+_EARLIEST = dt.datetime.min.replace(tzinfo=dt.UTC)

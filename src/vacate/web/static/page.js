@@ -1,0 +1,173 @@
+// One stream of differences for this tab; times that tick; commands to copy; folds and filters in the address.
+
+import { Parts } from "/static/parts.js";
+
+const body = document.body;
+const clock = { offset: Date.parse(body.dataset.now) - Date.now(), live: true, seen: Date.now() };
+const now = () => (clock.live ? Date.now() : clock.seen) + clock.offset;
+
+// ---------- times ----------
+
+function duration(milliseconds) {
+  const s = Math.max(0, Math.floor(milliseconds / 1000)), m = Math.floor(s / 60), h = Math.floor(s / 3600);
+  if (s < 60) return `${s}s`;
+  if (s < 600) return s % 60 ? `${m}m${s % 60}s` : `${m}m`;
+  if (s < 3600) return `${m}m`;
+  if (s < 86400) return m % 60 ? `${h}h${m % 60}m` : `${h}h`;
+  return h % 24 && s < 691200 ? `${Math.floor(h / 24)}d${h % 24}h` : `${Math.floor(h / 24)}d`;
+}
+
+const hour = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const exact = { ...hour, second: "2-digit" };
+const short = new Intl.DateTimeFormat(undefined, hour), long = new Intl.DateTimeFormat(undefined, exact);
+const whole = new Intl.DateTimeFormat(undefined, { ...exact, year: "numeric", month: "2-digit", day: "2-digit", timeZoneName: "short" });
+const FORMS = {
+  age: (moment) => duration(now() - moment),
+  left: (moment) => duration(moment - now()),
+  clock: (moment) => short.format(moment),
+  "clock-s": (moment) => long.format(moment),
+};
+
+function writeTime(element) {
+  const moment = Date.parse(element.getAttribute("datetime"));
+  const form = FORMS[element.dataset.t];
+  if (!form || Number.isNaN(moment)) return;
+  const text = form(moment);
+  if (element.textContent !== text) element.textContent = text;
+  const title = whole.format(moment);
+  if (element.title !== title) element.title = title;
+}
+
+function tick() {
+  for (const element of document.querySelectorAll("time[data-t]")) writeTime(element);
+  for (const element of document.querySelectorAll("text[data-at]")) {
+    element.textContent = (element.dataset.form === "s" ? long : short).format(Number(element.dataset.at) * 1000);
+  }
+  const zone = document.getElementById("zone");
+  if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+// ---------- differences ----------
+
+const parts = new Parts(document.querySelector("[data-k=body]"), (element, made) => {
+  if (element.localName === "tr" && !made) {
+    element.classList.remove("fresh");
+    requestAnimationFrame(() => element.classList.add("fresh"));
+    setTimeout(() => element.classList.remove("fresh"), 1300);
+  }
+});
+
+let announced = { text: document.querySelector("h1")?.textContent ?? "", at: 0 };
+function announce() {
+  const text = document.querySelector("h1")?.textContent ?? "";
+  if (text === announced.text || Date.now() - announced.at < 10000) return;
+  announced = { text, at: Date.now() };
+  document.getElementById("announcement").textContent = text;
+}
+
+let waiting = null;   // parts that came in since the last frame
+function receive(event) {
+  const message = JSON.parse(event.data);
+  clock.offset = Date.parse(message.now) - Date.now();
+  document.title = message.title;
+  if (waiting) { Object.assign(waiting, message.parts); return; }
+  waiting = message.parts;
+  requestAnimationFrame(() => {
+    const found = waiting;
+    waiting = null;
+    parts.apply(found);
+    restoreFolds();
+    tick();
+    announce();
+    setLive(true);
+  });
+}
+
+// ---------- the connection to the program ----------
+
+let lostAt = 0;
+function setLive(live) {
+  if (live) { clock.live = true; clock.seen = Date.now(); lostAt = 0; }
+  else if (clock.live) { clock.live = false; lostAt = clock.seen; }
+  document.getElementById("lost").hidden = live;
+  body.classList.toggle("not-live", !live);
+  sayAge();
+}
+
+function sayAge() {
+  if (clock.live) return;
+  const age = duration(Date.now() - lostAt);
+  document.getElementById("lost-text").textContent =
+    `The program vacate web has not answered for ${age}; this is the state of ${long.format(lostAt + clock.offset)}. ` +
+    "Drains go on without this page. If the program was ended, start it again.";
+  const word = document.getElementById("live");
+  if (word) word.textContent = `${age} old`;
+}
+
+function connect() {
+  const address = new URL("/events", location.href);
+  address.searchParams.set("tab", body.dataset.tab);
+  address.searchParams.set("at", location.pathname + location.search);
+  const stream = new EventSource(address);
+  stream.onmessage = receive;
+  stream.onopen = () => {
+    const word = document.getElementById("live");
+    if (!clock.live && word && word.textContent.endsWith("old")) word.textContent = "Live";
+    setLive(true);
+  };
+  stream.onerror = () => {
+    setLive(false);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { stream.close(); connect(); }, 2000);
+  };
+  addEventListener("pagehide", () => stream.close());
+}
+
+// ---------- copy ----------
+
+async function copy(button) {
+  const code = button.parentElement.querySelector("code");
+  const label = button.firstChild, before = "Copy";
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    label.data = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    label.data = "Selected";
+  }
+  setTimeout(() => { label.data = before; }, 2000);
+}
+
+// ---------- folds and filter, kept in the address ----------
+
+function openFolds() {
+  return new Set(new URLSearchParams(location.search).getAll("open"));
+}
+
+function restoreFolds() {
+  const open = openFolds();
+  for (const fold of document.querySelectorAll("details[data-fold]")) {
+    if (open.has(fold.dataset.fold) && !fold.open) fold.open = true;
+  }
+}
+
+function keepFold(fold) {
+  const address = new URL(location.href);
+  const open = openFolds();
+  if (fold.open) open.add(fold.dataset.fold); else open.delete(fold.dataset.fold);
+  address.searchParams.delete("open");
+  for (const key of open) address.searchParams.append("open", key);
+  if (address.href !== location.href) history.replaceState(null, "", address);
+}
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.dataset?.fold) keepFold(event.target);
+}, true);
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("button[data-copy]");
+  if (button) copy(button);
+});
+
+restoreFolds();
+tick();
+setInterval(() => { if (clock.live) clock.seen = Date.now(); tick(); sayAge(); }, 1000);
+connect();

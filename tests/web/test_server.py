@@ -1,0 +1,364 @@
+"""Pages of a real API server: who is let in, what is shown, and what is sent when it changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
+
+from vacate.api.identity import MASTERS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.cli.common.connection import Cluster
+from vacate.cli.web.reads import reads_of
+from vacate.client.client import Client
+from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.store.memory import MemoryLog
+from vacate.entropy import seeded_entropy
+from vacate.errors import TransportError
+from vacate.testing.builders import pod as build_pod
+from vacate.web.feed import Feed
+from vacate.web.server import WebServer
+from vacate.web.site import Site
+from vacate.wire.message import Peer, Request, Response, Stream
+
+pytestmark = pytest.mark.process
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+CLOCK = SystemClock()
+
+
+class Interruptible(InProcessTransport):
+    """The way to the API server, which can be cut."""
+
+    def __init__(self, server: Any, peer: Peer) -> None:
+        super().__init__(server, peer)
+        self.cut = asyncio.Event()
+        self.queues: list[asyncio.Queue[bytes | TransportError | None]] = []
+
+    async def send(self, request: Request) -> Response:
+        if self.cut.is_set():
+            raise TransportError("the API server does not answer")
+        found = await super().send(request)
+        if isinstance(found.body, bytes):
+            return found
+        return replace(found, body=self._until_cut(found.body))
+
+    def lose(self) -> None:
+        """From now on nothing is answered, and open watches break."""
+        self.cut.set()
+        for queue in self.queues:
+            queue.put_nowait(TransportError("the API server does not answer"))
+
+    async def _until_cut(self, body: Stream) -> AsyncGenerator[bytes, None]:
+        queue: asyncio.Queue[bytes | TransportError | None] = asyncio.Queue()
+        self.queues.append(queue)
+
+        async def pump() -> None:
+            async for chunk in body:
+                queue.put_nowait(chunk)
+            queue.put_nowait(None)
+
+        task = asyncio.ensure_future(pump())
+        try:
+            while (chunk := await queue.get()) is not None:
+                if isinstance(chunk, TransportError):
+                    raise chunk
+                yield chunk
+        finally:
+            self.queues.remove(queue)
+            task.cancel()
+            await asyncio.wait({task})
+            await body.aclose()
+
+
+@dataclass
+class Web:
+    """A browser's view of the program, and the cluster behind it."""
+
+    browser: TestClient[Any, Any]
+    admin: Client
+    server: WebServer
+    transport: Interruptible
+
+    async def enter(self) -> None:
+        answer = await self.browser.get("/", params={"token": self.server.gate.token})
+        assert answer.status == 200
+
+    async def text(self, path: str, status: int = 200) -> str:
+        answer = await self.browser.get(path)
+        assert answer.status == status, await answer.text()
+        return await answer.text()
+
+    async def text_with(self, path: str, wanted: str) -> str:
+        """The page, once it shows what is wanted."""
+        while wanted not in (found := await self.text(path)):
+            await CLOCK.sleep(0.02)
+        return found
+
+    @asynccontextmanager
+    async def stream(self, path: str, **headers: str) -> AsyncIterator[Differences]:
+        page = await self.text(path)
+        tab = page.partition('data-tab="')[2].partition('"')[0]
+        async with self.browser.get("/events", params={"at": path, "tab": tab}, headers=headers) as answer:
+            yield Differences(answer, tab)
+
+
+@dataclass
+class Differences:
+    """The differences that a tab is sent."""
+
+    answer: ClientResponse
+    tab: str
+    number: str = ""
+
+    async def next(self) -> Obj:
+        """The next message; lines that only keep the connection open are passed over."""
+        while line := (await self.answer.content.readline()).decode():
+            if line.startswith("id: "):
+                self.number = line[4:].strip()
+            if line.startswith("data: "):
+                message: Obj = json.loads(line[6:])
+                return message
+        raise AssertionError("the stream has ended")
+
+    async def until(self, wanted: str) -> Obj:
+        while wanted not in json.dumps(message := await self.next()):
+            pass
+        return message
+
+
+@asynccontextmanager
+async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
+    api = await open_server(ServerParts(MemoryLog(), CLOCK, seeded_entropy(1)))
+    admin = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
+    transport = Interruptible(api, peer or Peer("admin", (MASTERS,)))
+    client = Client(transport)
+    feed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
+    server = WebServer(Site(feed, reads_of(Cluster(client, "default", CLOCK))), seeded_entropy(3))
+    try:
+        async with (
+            asyncio.timeout(60),
+            feed.running(),
+            TestServer(server.application()) as listening,
+            make_browser(listening) as browser,
+        ):
+            assert listening.port is not None
+            server.admit(listening.port)
+            yield Web(browser, admin, server, transport)
+    finally:
+        await api.storage.store.aclose()
+
+
+def make_browser(listening: BaseTestServer) -> TestClient[Any, Any]:
+    return TestClient(listening)
+
+
+def maintenance(name: str = "drain-a", **status: Any) -> Obj:
+    return {
+        "apiVersion": NODEMAINTENANCES.api_version,
+        "kind": "NodeMaintenance",
+        "metadata": {"name": name},
+        "spec": {"nodes": ["node-1", "node-2"], "reason": HOSTILE},
+        "status": status,
+    }
+
+
+BLOCKED = {
+    "phase": "Blocked",
+    "nodesTotal": 2,
+    "nodes": [
+        {"name": "node-1", "phase": "Blocked", "podsTotal": 3, "podsEvicted": 2},
+        {"name": "node-2", "phase": "Cordoned"},
+    ],
+    "blockers": [
+        {
+            "node": "node-1",
+            "namespace": "default",
+            "pod": "ledger-2",
+            "kind": "DisruptionBudget",
+            "name": "ledger",
+            "message": f"the budget allows none {HOSTILE}",
+            "remedy": "add replicas",
+            "since": "2026-01-01T00:00:00Z",
+        }
+    ],
+    "blockersTotal": 1,
+}  # fmt: skip
+
+
+async def drain(admin: Client, status: Obj) -> None:
+    made = await admin.create(NODEMAINTENANCES, maintenance())
+    await admin.update(NODEMAINTENANCES, {**made, "status": status}, subresource="status")
+
+
+async def test_the_token_lets_one_browser_in_once() -> None:
+    async with web() as page:
+        token = page.server.gate.token
+        assert (await page.browser.get("/drains")).status == 401
+        entered = await page.browser.get("/nodes", params={"token": token}, allow_redirects=False)
+        assert (entered.status, entered.headers["Location"]) == (303, "/nodes")
+        cookie = entered.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert (await page.browser.get("/drains")).status == 200
+        page.browser.session.cookie_jar.clear()
+        assert (await page.browser.get("/", params={"token": token})).status == 401
+        assert (await page.browser.get("/events")).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {"Host": "attacker.example:80"}),
+        ("GET", {"Origin": "http://attacker.example"}),
+        ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}),
+        ("GET", {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}),
+        ("POST", {}),
+    ],
+)
+async def test_other_sites_are_refused(method: str, headers: dict[str, str]) -> None:
+    async with web() as page:
+        await page.enter()
+        answer = await page.browser.request(method, "/drains", headers=headers)
+        assert answer.status == 403
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
+    async with web() as page:
+        await page.enter()
+        for path in ("/drains", "/nodes/none", "/static/page.js", "/static/none", "/events?at=/drains"):
+            async with page.browser.get(path) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert policy.startswith("default-src 'none'; script-src 'self'")
+                assert "require-trusted-types-for 'script'; trusted-types 'none'" in policy
+                assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_a_drain_that_is_stuck_says_on_what() -> None:
+    async with web() as page:
+        await drain(page.admin, BLOCKED)
+        await page.enter()
+        text = await page.text_with("/drains", "Stuck: 1 cause needs you")
+        assert "▲ 1 need you: Drains, prod-eu-1" in text
+        assert "ledger-2" in text
+        assert HOSTILE not in text
+        assert "&lt;img src=x onerror=alert(1)&gt;" in text
+
+
+async def test_every_page_can_be_read_in_an_empty_cluster() -> None:
+    async with web() as page:
+        await page.enter()
+        for path in ("/drains", "/blockers", "/nodes", "/requests", "/interceptors", "/fencing", "/health"):
+            assert "This page cannot be shown" not in await page.text(path)
+        for path in ("/nodes/none", "/drains/none", "/pods/default/none", "/nothing"):
+            assert "There is nothing here" in await page.text(path, 404)
+
+
+async def test_the_page_of_a_pod_has_the_sentences_of_explain() -> None:
+    async with web() as page:
+        await page.admin.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}})
+        made = await page.admin.create(
+            PODS, build_pod("db", node="node-1", interceptors=["backup.example.com"])
+        )
+        await page.enter()
+        assert "No eviction of pod db is requested" in await page.text_with("/pods/default/db", "db")
+        await page.admin.create(EVICTIONREQUESTS, request_for(made))
+        text = await page.text_with("/pods/default/db", "Turns")
+        assert "requested by me.example.com." in text
+        assert "Interceptor 1" in text
+        listed = await page.text("/requests?q=node-1")
+        assert "/pods/default/db" in listed
+        assert "/pods/default/db" not in await page.text("/requests?q=other")
+        assert "/pods/default/db" in await page.text("/nodes/node-1")
+
+
+def request_for(pod: Obj) -> Obj:
+    meta = pod["metadata"]
+    return {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": "EvictionRequest",
+        "metadata": {"name": meta["uid"], "namespace": meta["namespace"]},
+        "spec": {
+            "type": "Soft",
+            "target": {"podRef": {"name": meta["name"], "uid": meta["uid"]}},
+            "requesters": [{"name": "me.example.com"}],
+        },
+    }
+
+
+async def test_only_what_changed_is_sent() -> None:
+    async with web() as page:
+        await drain(page.admin, BLOCKED)
+        await page.enter()
+        await page.text_with("/drains", "Stuck")
+        async with page.stream("/drains") as stream:
+            found = await page.admin.get(NODEMAINTENANCES, "drain-a")
+            status = json.loads(json.dumps(found["status"]))
+            status["nodes"][0]["podsEvicted"] = 3
+            await page.admin.update(NODEMAINTENANCES, {**found, "status": status}, subresource="status")
+            message = await stream.until("drain/drain-a/node/node-1")
+            assert "main" not in message["parts"]
+            assert "causes" not in message["parts"]
+
+
+async def test_a_tab_that_missed_something_gets_all_of_it() -> None:
+    async with web() as page:
+        await page.enter()
+        async with page.stream("/drains", **{"Last-Event-ID": "7"}) as stream:
+            assert {"body", "main", "top"} <= set((await stream.next())["parts"])
+
+
+async def test_a_tab_that_comes_back_gets_what_it_missed() -> None:
+    async with web() as page:
+        await page.enter()
+        async with page.stream("/drains") as stream:
+            await drain(page.admin, BLOCKED)
+            await stream.until("Stuck: 1 cause needs you")
+            tab, number = stream.tab, stream.number
+        found = await page.admin.get(NODEMAINTENANCES, "drain-a")
+        changed = {**found["status"], "phase": "Drained", "blockers": []}
+        await page.admin.update(NODEMAINTENANCES, {**found, "status": changed}, subresource="status")
+        back = {"Last-Event-ID": number}
+        async with page.browser.get("/events", params={"at": "/drains", "tab": tab}, headers=back) as answer:
+            message = await Differences(answer, tab).until("Nothing is stuck")
+            assert "body" not in message["parts"]
+
+
+async def test_a_lost_api_server_is_shown_with_the_age_and_so_is_its_return() -> None:
+    async with web() as page:
+        await page.admin.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}})
+        await page.enter()
+        await page.text_with("/nodes", "node-1")
+        async with page.stream("/nodes") as stream:
+            began = format_time(CLOCK.now())
+            page.transport.lose()
+            text = await page.text_with("/nodes", "The API server has not answered")
+            assert "node-1" in text  # what was known stays
+            since = text.partition("The API server has not answered")[2].partition('datetime="')[2][:20]
+            assert since >= began
+            await stream.until("The API server has not answered")
+            page.transport.cut.clear()
+            await stream.until('"Live"')
+
+
+async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None:
+    async with web(Peer("reader", ())) as page:
+        await page.admin.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}})
+        await page.enter()
+        text = await page.text_with("/drains", "Some of the cluster is not shown")
+        assert "you may not read them" in text
+        assert "nodemaintenances" in text
+        health = await page.text("/health")
+        assert "You may" in health or "you may not" in health
