@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vacate.errors import NotFound, VacateError
+from vacate.install.check.findings import Finding
 from vacate.views.interceptors import Bindings
 from vacate.views.model import Explanation
 from vacate.web.components import OVER, STUCK, Page, crumb, verdict
@@ -15,7 +16,7 @@ from vacate.web.markup import el
 from vacate.web.pages.blockers import blockers_page
 from vacate.web.pages.drains import drain_page, drains_page
 from vacate.web.pages.fencing import fencing_page
-from vacate.web.pages.health import Facts, health_page
+from vacate.web.pages.health import health_page
 from vacate.web.pages.interceptors import interceptors_page
 from vacate.web.pages.node import node_page, nodes_page
 from vacate.web.pages.pod import pod_page
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 Query = Mapping[str, str]
 _STALE_SECONDS = 5.0
+_CHECK_SECONDS = 30.0  # a check of the installation asks dozens of questions
 _MAX_KEPT = 200
 
 
@@ -34,7 +36,7 @@ class Reads:
     """What pages read from the API server beside the caches: the functions of the commands."""
 
     explain: Callable[[str, str], Awaitable[Explanation]]  # namespace and name of a pod
-    facts: Callable[[], Awaitable[Facts]]
+    findings: Callable[[], Awaitable[Sequence[Finding]]]  # of a check of the installation
     bindings: Callable[[], Awaitable[Bindings | None]]
 
 
@@ -45,7 +47,7 @@ class Site:
         self.feed = feed
         self._reads = reads
         self._explained: dict[tuple[str, str], tuple[object, float, Explanation]] = {}
-        self._facts: tuple[float, Facts] | None = None
+        self._found: tuple[float, Sequence[Finding]] | None = None
         self._bound: tuple[float, Bindings | None] | None = None
 
     async def page(self, path: str, query: Query) -> tuple[Snapshot, Page]:
@@ -82,7 +84,7 @@ class Site:
             case ["fencing"]:
                 return fencing_page(snapshot)
             case ["health"]:
-                return health_page(snapshot, await self._read_facts())
+                return health_page(snapshot, await self._findings())
         return None
 
     async def _pod(self, snapshot: Snapshot, namespace: str, name: str) -> Page | None:
@@ -122,11 +124,11 @@ class Site:
         self._explained[key] = (stamp, now, found)
         return found
 
-    async def _read_facts(self) -> Facts:
+    async def _findings(self) -> Sequence[Finding]:
         now = self.feed.clock.monotonic()
-        if self._facts is None or now - self._facts[0] > _STALE_SECONDS:
-            self._facts = (now, await self._reads.facts())
-        return self._facts[1]
+        if self._found is None or now - self._found[0] > _CHECK_SECONDS:
+            self._found = (now, await self._reads.findings())
+        return self._found[1]
 
     async def _bindings(self) -> Bindings | None:
         now = self.feed.clock.monotonic()

@@ -12,6 +12,8 @@ from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBu
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.maintenance.blockers import blocking
+from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,30 @@ class Snapshot:
             if ref is not None and (ref.uid not in found or found[ref.uid].complete):
                 found[ref.uid] = one
         return found
+
+    @cached_property
+    def causes(self) -> Sequence[Cause]:
+        """What holds drains, and evictions outside of them: what needs a person first, then the longest."""
+        budgets: dict[str, list[PodDisruptionBudget]] = {}
+        for one in self.budgets:
+            budgets.setdefault(one.metadata.namespace, []).append(one)
+        held = []
+        for request in self.open_requests:
+            ref = request.spec.target.pod_ref
+            pod = self.pods_by_uid.get(ref.uid) if ref else None
+            around = budgets.get(request.metadata.namespace, ())
+            blocker = blocking(pod, request, around, self.now, self._unscheduled) if pod else None
+            held += [blocker] if blocker is not None else []
+        coming = [
+            (drain.metadata.name, pod)
+            for drain in self.maintenances
+            for node in draining_nodes(drain)
+            for pod in self.pods_by_node.get(node, ())
+        ]
+        return causes_of(self.maintenances, self.now, held=held, ahead=Ahead(coming, self.budgets))
+
+    def _unscheduled(self, namespace: str) -> list[Pod]:
+        return [one for one in self.pods if one.metadata.namespace == namespace and not one.spec.node_name]
 
     @cached_property
     def open_requests(self) -> Sequence[EvictionRequest]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.views.causes import Cause
 from vacate.views.phrases import counted
-from vacate.web.causes import Cause, causes_of
 from vacate.web.components import (
     DONE,
     SELF,
@@ -33,7 +33,7 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
     """Every cause, and below them every pod that waits."""
     found = [
         one
-        for one in causes_of(snapshot)
+        for one in snapshot.causes
         if matching(
             query,
             str(one.heading).lower(),

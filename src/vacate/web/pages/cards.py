@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.views.causes import Cause, WaitingPod
 from vacate.views.phrases import counted
-from vacate.web.causes import Cause, WaitingPod
 from vacate.web.components import (
     SELF,
     STUCK,

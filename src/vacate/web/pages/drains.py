@@ -12,8 +12,8 @@ from vacate.api.types.nodemaintenance import (
     PENDING,
     NodeMaintenance,
 )
+from vacate.views.causes import Cause
 from vacate.views.phrases import counted
-from vacate.web.causes import Cause, causes_of
 from vacate.web.components import (
     DONE,
     MOVE,
@@ -37,7 +37,7 @@ from vacate.web.snapshot import Snapshot
 
 def drains_page(snapshot: Snapshot) -> Page:
     """All drains."""
-    causes = causes_of(snapshot)
+    causes = snapshot.causes
     going = [one for one in snapshot.maintenances if is_under_way(one)]
     if not going:
         return idle_page(snapshot, _finished(snapshot))
@@ -59,7 +59,7 @@ def drain_page(snapshot: Snapshot, name: str) -> Page | None:
     if one is None:
         return None
     causes = [
-        cause for cause in causes_of(snapshot) if any(concerns(row.name, cause) for row in one.status.nodes)
+        cause for cause in snapshot.causes if any(concerns(row.name, cause) for row in one.status.nodes)
     ]
     stuck = [cause for cause in causes if cause.needs_person]
     main = [

@@ -14,8 +14,8 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
+from vacate.views.causes import Cause
 from vacate.views.phrases import counted
-from vacate.web.causes import Cause
 from vacate.web.components import (
     DONE,
     MOVE,
@@ -44,7 +44,8 @@ from vacate.web.markup import Child, Content, Element, el
 from vacate.web.snapshot import Snapshot
 
 _CELLS = 200
-_WORDS = {STUCK: "Stuck", MOVE: "Draining", SELF: "Blocked", WAIT: "Waiting", DONE: "Drained", OVER: "Gone"}
+_FEW = 24
+WORDS = {STUCK: "Stuck", MOVE: "Draining", SELF: "Blocked", WAIT: "Waiting", DONE: "Drained", OVER: "Gone"}
 
 
 def is_under_way(maintenance: NodeMaintenance) -> bool:
@@ -103,9 +104,9 @@ def _about(snapshot: Snapshot, one: NodeMaintenance) -> list[Content]:
 
 
 def _bar(shapes: Sequence[tuple[NodeProgress, str]], key: str) -> Element:
-    counts = {shape: sum(one == shape for _, one in shapes) for shape in _WORDS}
+    counts = {shape: sum(one == shape for _, one in shapes) for shape in WORDS}
     label = f"{counted(len(shapes), 'node')}: " + ", ".join(
-        f"{number} {_WORDS[shape].lower()}" for shape, number in counts.items() if number
+        f"{number} {WORDS[shape].lower()}" for shape, number in counts.items() if number
     )
     if len(shapes) > _CELLS:
         return _segments(shapes, label, key)
@@ -114,11 +115,12 @@ def _bar(shapes: Sequence[tuple[NodeProgress, str]], key: str) -> Element:
             "i",
             f"c {_CELL.get(shape, 'wait')}",
             "!" if shape == STUCK else "",
-            title=f"{one.name}: {_WORDS[shape].lower()}",
+            title=f"{one.name}: {WORDS[shape].lower()}",
         )
         for one, shape in shapes
     ]
-    return el("div", "cells", cells, role="img", aria_label=label, key=f"{key}/bar")
+    few = " few" if len(shapes) <= _FEW else ""
+    return el("div", f"cells{few}", cells, role="img", aria_label=label, key=f"{key}/bar")
 
 
 _CELL = {DONE: "done", STUCK: "stuck", MOVE: "move", SELF: "move", OVER: "done"}
@@ -146,7 +148,7 @@ def _facts(snapshot: Snapshot, one: NodeMaintenance, shapes: Sequence[tuple[Node
         number = count(shape)
         if not number:
             return None
-        return el("div", "", el("dt", "", icon(shape, tint), _WORDS[shape]), el("dd", "", str(number)))
+        return el("div", "", el("dt", "", icon(shape, tint), WORDS[shape]), el("dd", "", str(number)))
 
     drained = el(
         "div",
@@ -221,7 +223,7 @@ def _under_way(
         row(
             f"{key}/node/{one.name}",
             cell("", node_link(one.name, "name")),
-            cell("o1", chip(shape, _WORDS[shape])),
+            cell("o1", chip(shape, WORDS[shape])),
             cell("wide", _waits_for(one, shape, causes)),
             cell("bar gone", mini_bar(one.pods_evicted, one.pods_total, shape)),
             cell(

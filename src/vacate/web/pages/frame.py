@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from vacate import __version__
 from vacate.api.times import format_time
-from vacate.web.causes import causes_of
 from vacate.web.components import Page, age, clock, icon
 from vacate.web.markup import Content, Element, el, to_html
 from vacate.web.snapshot import Snapshot
@@ -90,7 +89,7 @@ def document(snapshot: Snapshot, page: Page, tab: str, body: Element) -> str:
 
 
 def _top(snapshot: Snapshot, page: Page) -> Element:
-    stuck = sum(one.needs_person for one in causes_of(snapshot))
+    stuck = sum(one.needs_person for one in snapshot.causes)
     entries = []
     for name, address, title in NAV:
         count: Content = None

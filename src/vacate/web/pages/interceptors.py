@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.eviction.records.reader import has_responded
 from vacate.eviction.registration import registering_part
-from vacate.views.interceptors import Bindings, InterceptorSummary, interceptor_summaries
+from vacate.views.interceptors import UNKNOWN, Bindings, InterceptorSummary, interceptor_summaries
 from vacate.views.phrases import NOTHING, counted
 from vacate.views.statusrows import pod_of, unchanged_since
 from vacate.web.components import (
@@ -29,6 +29,7 @@ from vacate.web.components import (
     verdict,
 )
 from vacate.web.markup import Element, el
+from vacate.web.pages.cards import causes_section
 from vacate.web.snapshot import Snapshot
 
 _SHAPES = {"NeverAnswered": STUCK, "Waiting": WAIT, "Answers": DONE}
@@ -41,7 +42,11 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     found = interceptor_summaries(parts, snapshot.requests, bindings)
     shown = [one for one in found if matching(query, one.name.lower(), one.state.lower())]
     silent = [one for one in found if one.state == "NeverAnswered"]
-    if silent:
+    causes = [one for one in snapshot.causes if one.needs_person and one.kind in ("Interceptor", "Responder")]
+    if causes:
+        words = str(causes[0].heading) if len(causes) == 1 else f"{len(causes)} interceptors hold evictions"
+        head = verdict(STUCK, words)
+    elif silent:
         head = verdict(
             STUCK,
             f"{counted(len(silent), 'interceptor has', 'interceptors have')} never answered",
@@ -51,7 +56,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         active = sum(one.active for one in found)
         head = verdict(
             MOVE if active else DONE,
-            f"{counted(len(found), 'interceptor')}, none that never answers",
+            counted(len(found), "interceptor is registered", "interceptors are registered"),
             f"{counted(active, 'turn is', 'turns are')} under way.",
         )
     else:
@@ -63,24 +68,25 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     main = [
         head,
         filter_box("/interceptors", query, "Filter by name or state") if found else None,
-        _table(snapshot, shown) if shown else None,
+        causes_section(snapshot, causes),
+        _table(snapshot, shown, {one.name for one in causes}) if shown else None,
         _turns(snapshot, query),
     ]
     title = f"▲ {len(silent)} never answered: Interceptors" if silent else "Interceptors"
     return Page(title, "interceptors", tuple(one for one in main if one is not None))
 
 
-def _table(snapshot: Snapshot, found: list[InterceptorSummary]) -> Element:
+def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str]) -> Element:
     rows = [
         row(
             f"interceptor/{one.name}",
             cell("", el("span", "name", broken(one.name))),
-            cell("o1", chip(_SHAPES.get(one.state, WAIT), _WORDS.get(one.state, one.state))),
+            cell("o1", _state(one, stuck)),
             cell("num", str(one.pods), el("span", "unit", " pods")),
             cell("num", str(one.active), el("span", "unit", " turns now")),
             cell("num", f"{one.unanswered} / {one.turns}", el("span", "unit", " turns unanswered")),
             cell("num", *ago(one.last_answer, snapshot.now), unit="answered"),
-            cell("wide", "" if one.bound_to == NOTHING else one.bound_to, unit="bound to"),
+            cell("wide", "" if one.bound_to in (NOTHING, UNKNOWN) else one.bound_to, unit="bound to"),
         )
         for one in found
     ]
@@ -94,6 +100,11 @@ def _table(snapshot: Snapshot, found: list[InterceptorSummary]) -> Element:
         Column("Bound to"),
     )
     return table("Interceptors", columns, rows, key="interceptors/table")
+
+
+def _state(one: InterceptorSummary, stuck: set[str]) -> Element:
+    shape = STUCK if one.name in stuck else _SHAPES.get(one.state, WAIT)
+    return chip(shape, _WORDS.get(one.state, one.state))
 
 
 def _turns(snapshot: Snapshot, query: str) -> Element | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api.types import Node, Pod
 from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
@@ -11,10 +11,10 @@ from vacate.api.types.nodemaintenance import DRAINED, PARALLEL, NodeMaintenance,
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import shown_stage
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
+from vacate.views.causes import Cause
 from vacate.views.noderows import FENCED, NODE_DOWN, NOT_READY, READY, SHUTTING_DOWN, NodeRow, node_rows
 from vacate.views.phrases import NOTHING, counted
 from vacate.views.statusrows import row_of, unchanged_since
-from vacate.web.causes import Cause, causes_of
 from vacate.web.components import (
     DONE,
     LIMIT,
@@ -47,7 +47,7 @@ from vacate.web.components import (
 )
 from vacate.web.markup import Content, Element, el
 from vacate.web.pages.cards import causes_section
-from vacate.web.pages.drainsection import node_shape
+from vacate.web.pages.drainsection import WORDS, node_shape
 from vacate.web.pages.pod import request_shape
 from vacate.web.pages.volumes import HeldVolume, held_volumes, volumes_section
 from vacate.web.snapshot import Snapshot
@@ -60,7 +60,7 @@ _AWAITS = "AwaitingApproval"
 def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     """All nodes, those in trouble first."""
     rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
-    causes = causes_of(snapshot)
+    causes = snapshot.causes
     drains = {row.name: (one, row) for one in snapshot.maintenances for row in one.status.nodes}
     found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
     found.sort(key=lambda one: _urgency(one, drains, causes))
@@ -70,6 +70,10 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
             STUCK,
             f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report",
             f"{len(rows)} nodes in all.",
+        )
+    elif stuck := sum(node_shape(row, causes) == STUCK for _, row in drains.values()):
+        head = verdict(
+            STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"All {len(rows)} report."
         )
     else:
         head = verdict(DONE, f"All {len(rows)} nodes report" if len(rows) != 1 else "The only node reports")
@@ -108,14 +112,14 @@ def _node_row(
     shown: Content = None
     if drain is not None:
         shape = node_shape(drain[1], causes)
-        shown = [chip(shape, drain[1].phase or "Pending"), " ", drain_link(drain[0].metadata.name, "dim")]
+        shown = [chip(shape, WORDS[shape]), " ", drain_link(drain[0].metadata.name, "dim")]
     pods = len(snapshot.pods_by_node.get(one.name, ()))
     return row(
         f"nodes/{one.name}",
         cell("", node_link(one.name, "name")),
         cell("o1", chip(_SHAPES[one.state], _WORDS.get(one.state, one.state))),
         cell("wide", shown),
-        cell("wide", one.message),
+        cell("wide", drain[1].message if drain is not None and one.state == READY else one.message),
         cell("num", str(pods), el("span", "unit", " pods")),
     )
 
@@ -127,7 +131,11 @@ def node_page(snapshot: Snapshot, name: str) -> Page | None:
         return None
     drain = snapshot.draining(name)
     progress = next((one for one in drain.status.nodes if one.name == name), None) if drain else None
-    causes = [one for one in causes_of(snapshot) if any(who.node == name for who in one.waiting)]
+    causes = [
+        replace(one, waiting=tuple(who for who in one.waiting if who.node == name), more=())
+        for one in snapshot.causes
+        if any(who.node == name for who in one.waiting)
+    ]
     pods = snapshot.pods_by_node.get(name, [])
     found = node_rows([node], pods, snapshot.policies, snapshot.now)[0]
     volumes = [one for one in held_volumes(snapshot) if one.node == name]
@@ -304,7 +312,7 @@ def _pods_section(
 
 
 def _grouped(snapshot: Snapshot, going: Sequence[_Going], evicted: int, *, moving: bool) -> list[Element]:
-    causes = causes_of(snapshot)
+    causes = snapshot.causes
     made: list[Element] = []
     before: tuple[bool, int] | None = None
     for place, one in enumerate(going, evicted + 1):

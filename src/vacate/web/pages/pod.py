@@ -9,11 +9,11 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import shown_stage
 from vacate.eviction.requesternames import is_maintenance, maintenance_of
-from vacate.views.model import Explanation
+from vacate.views.causes import Cause
+from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import span
 from vacate.views.remedies import reason_of
 from vacate.views.turns import TurnState
-from vacate.web.causes import Cause, causes_of
 from vacate.web.components import (
     DONE,
     MOVE,
@@ -47,11 +47,11 @@ def pod_page(snapshot: Snapshot, namespace: str, name: str, explanation: Explana
     request = snapshot.request_about(namespace, name)
     if request is not None and explanation.request != request.metadata.name:
         request = None  # the caches and the explanation are of different moments
-    shape = pod_shape(explanation, request, causes_of(snapshot))
+    shape = pod_shape(explanation, request, snapshot.causes)
     headline = explanation.headline.removesuffix(".")
     main = [
         _crumb(snapshot, namespace, name),
-        verdict(shape, headline, *explanation.awaited[:1]),
+        verdict(shape, headline, " ".join(explanation.awaited[:2])),
         _first_columns(snapshot, explanation),
         _turns(snapshot, request, explanation),
         _last_columns(snapshot, request, explanation),
@@ -66,20 +66,21 @@ def pod_shape(explanation: Explanation, request: EvictionRequest | None, causes:
     stage = explanation.stage
     if any(turn.state in (TurnState.HELD, TurnState.OVERDUE) for turn in explanation.turns):
         return STUCK
+    held = _holding(explanation, causes)
+    if any(one.needs_person for one in held):
+        return STUCK
     if stage is Stage.BLOCKED:
-        held = [
-            one
-            for one in causes
-            if any(
-                (who.namespace, who.pod) == (explanation.namespace, explanation.pod) for who in one.waiting
-            )
-        ]
-        return STUCK if any(one.needs_person for one in held) or not held else SELF
+        return SELF if held else STUCK
     if stage in (Stage.INTERCEPTING, Stage.EVICTING, Stage.TERMINATING):
         return MOVE
     if stage in (Stage.CANCELLED, Stage.SUPERSEDED):
         return OVER
     return DONE if request is not None and request.complete else WAIT
+
+
+def _holding(explanation: Explanation, causes: Sequence[Cause]) -> list[Cause]:
+    named = (explanation.namespace, explanation.pod)
+    return [one for one in causes if any((who.namespace, who.pod) == named for who in one.waiting)]
 
 
 def request_shape(request: EvictionRequest, causes: Sequence[Cause], name: str) -> str:
@@ -111,14 +112,14 @@ def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
         "section",
         "",
         heading("can", "What you can do"),
-        remedies(explanation.remedies, "can") or el("p", "dim", "Nothing is needed."),
+        remedies(_ways(snapshot, explanation), "can") or el("p", "dim", "Nothing is needed."),
         aria_labelledby="can",
         key="can",
     )
     when: Content = None
     if explanation.next_at is not None and explanation.next_at > snapshot.now:
         when = el("p", "when", "In ", ahead(explanation.next_at, snapshot.now), " at the latest")
-    sentences = [*explanation.next, *explanation.awaited[1:]]
+    sentences = [*explanation.next, *explanation.awaited[2:]]
     nothing = "Nothing: no eviction is requested." if explanation.stage is None else "Nothing more."
     next_ = el(
         "section",
@@ -130,6 +131,13 @@ def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
         key="next",
     )
     return el("div", "two", can, next_, key="first-columns")
+
+
+def _ways(snapshot: Snapshot, explanation: Explanation) -> list[Remedy]:
+    """What helps: first about what holds the pod, then what the explanation knows beside that."""
+    held = [way for one in _holding(explanation, snapshot.causes) for way in one.remedies]
+    known = {way.command for way in held if way.command}
+    return [*held, *(way for way in explanation.remedies if way.command not in known)]
 
 
 def _turns(snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation) -> Element | None:
@@ -174,7 +182,8 @@ def _request(snapshot: Snapshot, request: EvictionRequest | None, explanation: E
         policy = request.status.eviction_request_cancellation_policy
         rows.append(("Cancellation", "Forbidden by an interceptor" if policy == "Forbid" else "Allowed"))
         rows.append(("Heartbeat deadline", span(request.spec.heartbeat_deadline)))
-        if message := plain(request.status.message):
+        message = plain(request.status.message).removesuffix(".")
+        if not any(message in one for one in explanation.sentences) and not message.endswith(" is active"):
             rows.append(("Last message", quoted(message)))
     if pod is not None:
         if pod.spec.node_name:

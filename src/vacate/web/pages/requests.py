@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.records.reader import shown_stage
+from vacate.views.causes import Cause
 from vacate.views.phrases import NOTHING, counted
 from vacate.views.statusrows import pod_of, row_of, unchanged_since
-from vacate.web.causes import Cause, causes_of
 from vacate.web.components import (
     DONE,
     LIMIT,
@@ -39,7 +39,7 @@ _ORDER = (STUCK, MOVE, SELF)
 
 def requests_page(snapshot: Snapshot, query: str = "") -> Page:
     """The requests, filtered by pod, namespace, node, stage or requester."""
-    causes = causes_of(snapshot)
+    causes = snapshot.causes
     found = [one for one in snapshot.requests if _matches(snapshot, one, query)]
     shaped = [(one, request_shape(one, causes, pod_of(one))) for one in found]
     going = [(one, shape) for one, shape in shaped if not one.complete]
@@ -123,7 +123,7 @@ def _row(snapshot: Snapshot, request: EvictionRequest, shape: str, key: str) -> 
 def _waits(request: EvictionRequest, active: str, blocked_by: str, message: str) -> str:
     """What `vacate status` says in its columns, as one text."""
     if active != NOTHING:
-        return f"{active}{'' if message == NOTHING else f': {message}'}"
+        return message if active in message else f"{active}{'' if message == NOTHING else f': {message}'}"
     if blocked_by != NOTHING:
         return blocked_by
     return "" if message == NOTHING else message
