@@ -20,7 +20,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz size sbom audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz size sbom release audit
 
 help: ## List the targets
 	@bold=; plain=; test ! -t 1 || { bold='\033[1m'; plain='\033[0m'; }; \
@@ -130,6 +130,11 @@ sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock 
 	@mkdir -p dist
 	@$(BIN)/python -m hack.sbom > dist/vacate.cdx.json
 	@echo dist/vacate.cdx.json
+
+# What is in the parts is committed: DIRTY=1 is for trials. IMAGE=1 needs root and Debian, as test-node does.
+release: $(STAMP) ## Write wheel, sdist, chart, manifests, bill of materials and checksums to dist/VERSION (REGISTRY=host/path IMAGE=1)
+	@test -n "$(REGISTRY)" || { echo "release: set REGISTRY to where the images will be, as make release REGISTRY=registry.example.com/team" >&2; exit 2; }
+	@$(BIN)/python -m hack.release --registry "$(REGISTRY)" $(if $(IMAGE),--image) $(if $(DIRTY),--dirty)
 
 # make audit STRICT=--strict fails where no database of vulnerabilities can be reached. The tool is no part of .venv.
 AUDIT_VENV := .cache/audit

@@ -1,0 +1,175 @@
+"""Everything that a release consists of, in one folder.
+
+    python -m hack.release --registry registry.example.com/team [--image] [--dirty] [FOLDER]
+
+Wheel, sdist, chart, manifests, the definitions, the bill of materials, the notes of the version, and the
+checksums of all of them. The same commit gives the same bytes: times are those of the commit. `--image` adds
+the image for the architecture of this machine; it needs root and Debian's packages, as `make test-node` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from hack.gen_deploy import DEPLOY
+from hack.kubelab.release import KubeError
+from hack.sbom import GO_MODULE, GO_PIN, LOCK, sbom
+
+from vacate import __version__
+from vacate.crds.definition import definitions
+from vacate.errors import ConfigError
+from vacate.install import Settings, objects
+from vacate.install.manifest import manifests
+from vacate.install.settings import DEFAULT_IMAGE
+
+_ROOT = Path(__file__).resolve().parent.parent
+_CHART = DEPLOY / "helm" / "vacate"
+_REGISTRY = re.compile(r"[a-z0-9]+([.:_/-][a-z0-9]+)*")
+SUMS = "SHA256SUMS"
+
+
+class ReleaseError(Exception):
+    """Why there is no release."""
+
+
+def release(folder: Path, registry: str, *, with_image: bool = False, dirty: bool = False) -> list[Path]:
+    """Write all parts to the folder, which must be empty or missing; in the order of their names."""
+    if not _REGISTRY.fullmatch(registry):
+        raise ReleaseError(
+            f"--registry: {registry!r} is no registry: write host/path, as registry.example.com/team"
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise ReleaseError(f"{folder} is not empty: remove it, or name another folder")
+    changed = "" if dirty else _git("status", "--porcelain")
+    if changed:
+        names = ", ".join(line[3:] for line in changed.splitlines()[:5])
+        raise ReleaseError(
+            f"these files are not committed: {names}; commit them, or pass --dirty for a trial"
+        )
+    notes = notes_of((_ROOT / "CHANGELOG.md").read_text(), __version__)
+    folder.mkdir(parents=True, exist_ok=True)
+    image, made_at = f"{registry}/vacate:{__version__}", _git("log", "-1", "--format=%ct").strip()
+    _build_distributions(folder, made_at)
+    (folder / f"vacate-{__version__}.tgz").write_bytes(chart(image, int(made_at)))
+    texts = {
+        "vacate.yaml": manifests(objects(replace(Settings(), image=image))),
+        "vacate-crds.yaml": manifests(definitions()),
+        "vacate.cdx.json": _bill(),
+        "NOTES.md": notes,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    if with_image:
+        shutil.copyfile(_image(), folder / f"vacate-{__version__}-{_architecture()}.oci.tar")
+    parts = sorted(path for path in folder.iterdir() if path.name != SUMS)
+    sums = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in parts)
+    (folder / SUMS).write_text(sums)
+    return [*parts, folder / SUMS]
+
+
+def notes_of(changelog: str, version: str) -> str:
+    """The section of the version, without its heading."""
+    sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    for section in sections:
+        heading, _, text = section.partition("\n")
+        if heading.split()[:1] == [version]:
+            return text.strip() + "\n"
+    raise ReleaseError(
+        f"CHANGELOG.md has no section {version}: write one, or set the version in src/vacate/__init__.py"
+    )
+
+
+def chart(image: str, made_at: int) -> bytes:
+    """The Helm chart as `helm package` would archive it, with this image as its default."""
+    found = {str(one.relative_to(_CHART)): one.read_text() for one in _CHART.rglob("*") if one.is_file()}
+    default = f"image: {DEFAULT_IMAGE}\n"
+    if found["values.yaml"].count(default) != 1:
+        raise ReleaseError(f"the chart's values have no line {default.strip()!r} to replace")
+    found["values.yaml"] = found["values.yaml"].replace(default, f"image: {image}\n")
+    return _archive({f"vacate/{path}": text for path, text in found.items()}, made_at)
+
+
+def _archive(texts: Mapping[str, str], made_at: int) -> bytes:
+    out = io.BytesIO()
+    # The name and time of gzip's own header would differ from run to run.
+    with (
+        gzip.GzipFile("", "wb", fileobj=out, mtime=made_at) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for path, text in sorted(texts.items()):
+            member = tarfile.TarInfo(path)
+            member.size, member.mtime, member.mode = len(text.encode()), made_at, 0o644
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def _bill() -> str:
+    found = sbom(LOCK.read_text(), GO_PIN.read_text(), GO_MODULE.read_text())
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _build_distributions(folder: Path, made_at: str) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder.resolve())]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": made_at}
+    done = subprocess.run(words, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ReleaseError(f"the wheel cannot be built:\n{done.stdout}{done.stderr}")
+
+
+def _image() -> Path:
+    from hack.nodelab.image import vacate_archive  # noqa: PLC0415  only where an image is wanted
+
+    try:
+        return vacate_archive()
+    except KubeError as error:
+        raise ReleaseError(f"--image: {error}") from error
+
+
+def _architecture() -> str:
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=_ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ReleaseError(
+            f"git {' '.join(words)}: {done.stderr.strip()}; a release is made in a git checkout"
+        )
+    return done.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="hack.release", description="Write all parts of a release to a folder."
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("dist") / __version__)
+    parser.add_argument(
+        "--registry", required=True, help="where the images will be, as registry.example.com/team"
+    )
+    parser.add_argument("--image", action="store_true", help="add the image for this architecture (as root)")
+    parser.add_argument("--dirty", action="store_true", help="also with changes that are not committed")
+    given = parser.parse_args()
+    try:
+        made = release(given.folder, given.registry, with_image=given.image, dirty=given.dirty)
+    except (ReleaseError, ConfigError, OSError) as error:
+        sys.exit(f"release: {error}")
+    for part in made:
+        print(part)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A release is one command, and the same commit gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hack.release import SUMS, ReleaseError, notes_of, release
+
+from support.realcluster.helm import helm_or_reason
+from vacate import __version__
+
+REGISTRY = "registry.example.com/team"
+
+
+def made(folder: Path) -> Path:
+    release(folder, REGISTRY, dirty=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("release"))
+
+
+@pytest.mark.thorough
+def test_it_is_whole_and_the_same_each_time(parts: Path, tmp_path: Path) -> None:
+    names = {path.name for path in parts.iterdir()}
+    ours = {f"vacate-{__version__}{end}" for end in ("-py3-none-any.whl", ".tar.gz", ".tgz")}
+    assert names == {*ours, "vacate.yaml", "vacate-crds.yaml", "vacate.cdx.json", "NOTES.md", SUMS}
+    for line in (parts / SUMS).read_text().splitlines():
+        wanted, _, name = line.partition("  ")
+        assert hashlib.sha256((parts / name).read_bytes()).hexdigest() == wanted
+    assert (made(tmp_path / "again") / SUMS).read_text() == (parts / SUMS).read_text()
+
+
+@pytest.mark.thorough
+def test_manifests_and_chart_name_the_image_of_the_registry(parts: Path) -> None:
+    image = f"{REGISTRY}/vacate:{__version__}"
+    assert f"image: {image}\n" in (parts / "vacate.yaml").read_text()
+    with tarfile.open(parts / f"vacate-{__version__}.tgz") as chart:
+        values = chart.extractfile("vacate/values.yaml")
+        assert values is not None
+        assert yaml.safe_load(values)["image"] == image
+
+
+@pytest.mark.thorough
+def test_helm_takes_the_chart(parts: Path) -> None:
+    helm, reason = helm_or_reason()
+    if helm is None:
+        pytest.skip(reason)
+    archive = str(parts / f"vacate-{__version__}.tgz")
+    for words in (["lint", archive], ["template", "vacate", archive, "--namespace", "vacate-system"]):
+        done = subprocess.run([helm, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.thorough
+def test_the_wheel_runs_without_this_checkout(parts: Path, tmp_path: Path) -> None:
+    (wheel,) = parts.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = "import sys; sys.path.insert(0, '.'); from vacate.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "install", "--print"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "kind: CustomResourceDefinition" in done.stdout
+
+
+@pytest.mark.unit
+def test_the_notes_are_the_section_of_the_version() -> None:
+    text = "# Changelog\n\n## 2.0.0 (unreleased)\n\n- new\n\n## 1.0.0\n\n- old\n"
+    assert (notes_of(text, "2.0.0"), notes_of(text, "1.0.0")) == ("- new\n", "- old\n")
+    with pytest.raises(ReleaseError, match=r"no section 3\.0\.0"):
+        notes_of(text, "3.0.0")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("registry", ["", "https://registry.example.com", "a b", "host/", "HOST/x", "-x"])
+def test_what_is_no_registry_is_refused(registry: str, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="--registry"):
+        release(tmp_path / "never", registry)
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.unit
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    with pytest.raises(ReleaseError, match="is not empty"):
+        release(tmp_path, REGISTRY, dirty=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
