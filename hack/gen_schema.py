@@ -21,7 +21,8 @@ from vacate.embedded.registry.kinds import SERVED_KINDS
 TABLE = Path(__file__).parent.parent / "src/vacate/embedded/schema/table.txt"
 Definition = dict[str, Any]
 
-FURTHER_KINDS = (("policy", "v1", "Eviction"), ("", "v1", "Binding"), ("autoscaling", "v1", "Scale"))
+FURTHER_KINDS = (("policy", "v1", "Eviction"), ("", "v1", "Binding"), ("autoscaling", "v1", "Scale"),
+                 ("authentication.k8s.io", "v1", "TokenRequest"))  # fmt: skip
 FURTHER_TYPES = ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",)
 # Served under an older version too, and options that every group shares.
 ALIASES = ("kind policy/v1beta1 Eviction policy.v1.Eviction", "kind v1 DeleteOptions meta.v1.DeleteOptions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms.arm import MERGE_PATCH, Obj
+from support.arms.arm import ADMIN, ANONYMOUS, MERGE_PATCH, Answer, As, Obj
 from support.arms.caseapi import CaseApi
 from support.arms.kinds import MINIMAL
 from support.arms.marks import CONFORMANCE, without
@@ -36,6 +36,8 @@ from vacate.api.kinds import (
     PODS,
     PODTEMPLATES,
     REPLICASETS,
+    SELFSUBJECTREVIEWS,
+    SERVICEACCOUNTS,
     STATEFULSETS,
     Kind,
 )
@@ -272,3 +274,64 @@ async def test_generation_is_the_servers(api: CaseApi) -> None:
     assert (await api.create(DEPLOYMENTS, obj))["metadata"]["generation"] == 1
     patched = (await api.patch(DEPLOYMENTS, "x", {"metadata": {"generation": 9}})).ok()
     assert patched["metadata"]["generation"] == 1
+
+
+@without("kubectl", because="kubectl --raw sends no token beside its certificate")
+async def test_a_token_of_an_account(api: CaseApi) -> None:
+    account = await api.given(SERVICEACCOUNTS, named("robot"))
+    of_account: Obj = {"serviceAccountName": "robot", "automountServiceAccountToken": False}
+    running = await api.given(PODS, pod("mine", **of_account))
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "mine", "uid": running["metadata"]["uid"]}
+    issued = await _ask_token(api, boundObjectRef=bound, expirationSeconds=700)
+    made = issued.ok(201)
+    assert (made["kind"], made["metadata"]["name"]) == ("TokenRequest", "robot")
+    assert (made["spec"]["expirationSeconds"], made["spec"]["boundObjectRef"]) == (700, bound)
+    who = await _who(api, made["status"]["token"])
+    user = who.ok(201)["status"]["userInfo"]
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{api.namespace}", "system:authenticated"]
+    assert user["username"] == f"system:serviceaccount:{api.namespace}:robot"
+    assert (user["groups"], user["uid"]) == (groups, account["metadata"]["uid"])
+    extra = {key.partition("/")[2]: value for key, value in user["extra"].items()}
+    assert (extra["pod-name"], extra["pod-uid"]) == (["mine"], [bound["uid"]])
+    other = (await _ask_token(api, audiences=["vault"])).ok(201)["status"]["token"]
+    (await _who(api, other)).refused(401, "Unauthorized", "Unauthorized")
+    (await _who(api, made["status"]["token"][:-4] + "AAAA")).refused(401, "Unauthorized", "Unauthorized")
+
+
+@without("kubectl", because="kubectl --raw cannot act as a node")
+async def test_tokens_that_are_not_issued(api: CaseApi) -> None:
+    await api.given(SERVICEACCOUNTS, named("robot"))
+    of_account: Obj = {"serviceAccountName": "robot", "automountServiceAccountToken": False}
+    await api.given(PODS, pod("mine", **of_account))
+    await api.given(PODS, pod("theirs", automountServiceAccountToken=False))
+    short = await _ask_token(api, expirationSeconds=5)
+    wanted = "spec.expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes"
+    short.refused(422, "Invalid", f'TokenRequest.authentication.k8s.io "" is invalid: {wanted}')
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "mine", "uid": "other"}
+    assert (await _ask_token(api, boundObjectRef=bound)).code == 409
+    assert (await _ask_token(api, boundObjectRef={**bound, "name": "none"})).code == 404
+    assert (await _ask_token(api, boundObjectRef={**bound, "name": "theirs", "uid": ""})).code == 400
+    missing = await api.ask("POST", SERVICEACCOUNTS, "nobody", "token", body=_token_request())
+    missing.refused(404, "NotFound", 'serviceaccounts "nobody" not found')
+    node = As("system:node:elsewhere", ("system:nodes", "system:authenticated"))
+    assert (await _ask_token(api, as_user=node)).code == 403
+
+
+def _token_request(**spec: object) -> Obj:
+    return {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": [], **spec},
+    }
+
+
+async def _ask_token(api: CaseApi, as_user: As | None = ADMIN, **spec: object) -> Answer:
+    body = _token_request(**spec)
+    return await api.ask("POST", SERVICEACCOUNTS, "robot", "token", body=body, as_user=as_user)
+
+
+async def _who(api: CaseApi, token: str) -> Answer:
+    kind = SELFSUBJECTREVIEWS
+    body: Obj = {"apiVersion": kind.api_version, "kind": kind.kind}
+    headers = {"Authorization": f"Bearer {token}"}
+    return await api.ask("POST", kind, body=body, headers=headers, as_user=ANONYMOUS)

@@ -26,10 +26,11 @@ from support.realcluster.definitions import until
 from support.realcluster.kube_peers import define, running_peer
 from support.realcluster.peers import definitions, peer
 from support.realcluster.webhook import NAMESPACE, Plane
+from vacate.api.kinds import SECRETS
 from vacate.api.objectnames import TLS_SECRET, WEBHOOK
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
-from vacate.install.objectkinds import CERTIFICATES, ISSUERS, SECRETS
+from vacate.install.objectkinds import CERTIFICATES, ISSUERS
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 
 pytestmark = [

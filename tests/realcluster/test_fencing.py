@@ -17,7 +17,7 @@ import pytest
 
 from support.arms.kube import KUBECONFIG
 from support.realcluster.definitions import serving, until
-from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
+from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES, SECRETS
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
 from vacate.client.client import Client
@@ -28,7 +28,6 @@ from vacate.controllers.fencing import attempt, controller, steps
 from vacate.controllers.projections import PROJECTIONS
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
-from vacate.fenceagents.configured import SECRETS
 from vacate.metrics import Metrics
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import CONTROLLERS

@@ -20,14 +20,13 @@ from support.realcluster.definitions import until
 from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.identity import INSTALLED_CONTROLLER, MASTERS
-from vacate.api.kinds import EVENTS, NAMESPACES, PODS
+from vacate.api.kinds import EVENTS, NAMESPACES, PODS, SECRETS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.eviction.callers import CALLERS
 from vacate.pki.issue import KeyPair, new_authority, new_server
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
-from vacate.webhook.kinds import SECRETS
 
 pytestmark = [
     pytest.mark.kube,

@@ -15,6 +15,7 @@ from cryptography import x509
 from support.arms.arm import Obj
 from support.realcluster.definitions import until
 from support.realcluster.webhook import NAMESPACE, Plane, admitting, control_plane
+from vacate.api.kinds import SECRETS
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
@@ -22,7 +23,6 @@ from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
 from vacate.pki.rotation import Lifetimes
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
-from vacate.webhook.kinds import SECRETS
 from vacate.wiring.certificates import CertificateParts, CertificateSettings
 from vacate.wiring.components import Environment
 from vacate.wiring.webhook import WebhookParts, WebhookSettings

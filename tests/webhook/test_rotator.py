@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 
 from support.tiny_server import TinyServer
+from vacate.api.kinds import SECRETS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -26,7 +27,7 @@ from vacate.webhook.certificates.rotator import (
     ServingIdentity,
 )
 from vacate.webhook.certificates.secret import NAME, bundle_from, bundle_to_data
-from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
+from vacate.webhook.kinds import MUTATING, VALIDATING
 from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]

@@ -121,9 +121,13 @@ EVENTS = Kind(
     ),
 )  # fmt: skip
 CONFIGMAPS = Kind("", "v1", "ConfigMap", "configmaps", "configmap", namespaced=True, short_names=("cm",))
+SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
 SERVICEACCOUNTS = Kind(
-    "", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount", namespaced=True, short_names=("sa",)
-)
+    "", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount", namespaced=True, short_names=("sa",),
+    subresources=(
+        Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),
+    ),
+)  # fmt: skip
 PODTEMPLATES = Kind("", "v1", "PodTemplate", "podtemplates", "podtemplate", namespaced=True)
 PERSISTENTVOLUMES = Kind(
     "", "v1", "PersistentVolume", "persistentvolumes", "persistentvolume", namespaced=False,

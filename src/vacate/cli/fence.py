@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.api.kinds import FENCINGPOLICIES, NODES, SECRETS
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import MAX_AGENT_TIMEOUT, POWER, STORAGE, FencingPolicy
 from vacate.cli.common import terminal
@@ -20,7 +20,6 @@ from vacate.cli.common.connection import (
     Connection,
     cluster_scope_options,
     connected,
-    is_unknown_path,
 )
 from vacate.cli.common.events import note_node
 from vacate.cli.common.exitcodes import end, interrupted
@@ -33,7 +32,7 @@ from vacate.controllers.fencing.manual import ManualFence
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
-from vacate.fenceagents.configured import SECRETS, options_of_secret
+from vacate.fenceagents.configured import options_of_secret
 from vacate.fencing.agentprotocol import PowerState, check_allowed, check_options, read_options
 from vacate.fencing.decision import is_meant
 from vacate.fencing.limits import FencingLimits
@@ -279,13 +278,7 @@ async def _from_secret(cluster: Cluster, program: str, secret: str) -> dict[str,
     namespace, _, name = secret.partition("/")
     if not namespace or not name or "/" in name:
         raise ConfigError(f"--secret: {secret[:80]!r} is not a Secret; write NAMESPACE/NAME")
-    try:
-        found = await cluster.client.get(SECRETS, name, namespace)
-    except NotFound as error:
-        if not is_unknown_path(error):
-            raise
-        message = "--secret: this cluster serves no Secrets; write the options to a file and use --options"
-        raise ConfigError(message) from None
+    found = await cluster.client.get(SECRETS, name, namespace)
     options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
     # Others may have written it, and the agent runs as the person who runs this command.

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import PODTEMPLATES, Kind
+from vacate.api.kinds import PODTEMPLATES, SECRETS
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec, CommandAgent, HttpAgent, SecretReference
 from vacate.api.types.fencingpolicy import JobAgent as JobAgentSpec
@@ -24,7 +24,6 @@ from vacate.fencing.agentprotocol import check_allowed, check_options
 from vacate.fencing.agents import MachineAgent
 from vacate.httpclient.addresses import REFUSED, Network, unusual_address
 
-SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
 _NODE = "$(NODE)"
 _ADDRESSES = ("ip", "ipaddr")
 

@@ -13,6 +13,7 @@ from vacate.api.kinds import (
     PRIORITYCLASSES,
     ROLEBINDINGS,
     ROLES,
+    SECRETS,
     SERVICEACCOUNTS,
     Kind,
 )
@@ -41,7 +42,6 @@ POLICY_BINDINGS = _kind(
 )
 DAEMONSETS = _kind("apps", "DaemonSet", "daemonsets")
 SERVICES = _kind("", "Service", "services")
-SECRETS = _kind("", "Secret", "secrets")
 NETWORK_POLICIES = _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies")
 SERVICE_MONITORS = _kind(_MONITORING, "ServiceMonitor", "servicemonitors")
 PROMETHEUS_RULES = _kind(_MONITORING, "PrometheusRule", "prometheusrules")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import orjson
 from multidict import CIMultiDict, MultiDict
 
-from vacate.api.kinds import CONFIGMAPS, SERVICEACCOUNTS, Kind
+from vacate.api.kinds import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
 from vacate.client.client import Client
@@ -21,8 +21,6 @@ from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.content import TokenProjection, references
 from vacate.wire.message import Request
-
-SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
 
 
 async def read_sources(client: Client, pod: AgentPod) -> Sources:

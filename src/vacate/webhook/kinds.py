@@ -6,7 +6,6 @@ from vacate.api.kinds import Kind
 
 _REGISTRATION = "admissionregistration.k8s.io"
 
-SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
 MUTATING = Kind(
     _REGISTRATION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
     "mutatingwebhookconfiguration", namespaced=False,

@@ -144,16 +144,12 @@ def test_a_request_by_somebody_who_may_not_list_policies_says_what_was_not_check
     lab.https.delete(f"{NODES}/silent")  # whoever fences another node counts those that report
 
 
-def test_a_cluster_without_secrets_is_not_called_one_without_eviction_requests(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_secret_that_is_missing_is_named(lab: Lab, tmp_path: Path) -> None:
     agent = tmp_path / "fence_lab"
     agent.write_text(AGENT)
     agent.chmod(0o755)
     refused = lab.vacate("fence", "node-1", "--agent", str(agent), "--secret", "default/bmc", "--dry-run")
-    assert (refused.code, refused.err) == (
-        1, "error: --secret: this cluster serves no Secrets; write the options to a file and use --options\n",
-    )  # fmt: skip
+    assert (refused.code, refused.err) == (1, 'error: secrets "bmc" not found\n')
 
 
 def test_a_lost_node_is_cut_off_from_its_storage_by_hand(lab: Lab, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ VALID: dict[Kind, Obj] = {
         "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web"},
     },
     kinds.CONFIGMAPS: {"metadata": {"name": "conf", "namespace": "shop"}, "data": {"a": "1"}},
+    kinds.SECRETS: {"metadata": {"name": "door", "namespace": "shop"}, "data": {"a": "MQ=="}},
     kinds.SERVICEACCOUNTS: {"metadata": {"name": "robot", "namespace": "shop"}},
     kinds.PERSISTENTVOLUMES: {
         "metadata": {"name": "disk-1"},

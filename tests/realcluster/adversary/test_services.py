@@ -17,10 +17,9 @@ from support.realcluster.adversary import ROWS, TENANTS, Site, new_request
 from support.realcluster.evictions import HOME
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, FENCINGPOLICIES, NODES, ROLEBINDINGS, ROLES
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, FENCINGPOLICIES, NODES, ROLEBINDINGS, ROLES, SECRETS
 from vacate.api.objectnames import HOOKS, MANAGER
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.fenceagents.configured import SECRETS
 from vacate.fencing.marks import FENCED, REQUESTED
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.kube.nodes import OUT_OF_SERVICE

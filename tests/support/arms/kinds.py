@@ -63,6 +63,7 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.PODS: make.pod,
     kinds.EVENTS: _event,
     kinds.CONFIGMAPS: make.config_map,
+    kinds.SECRETS: make.named,
     kinds.SERVICEACCOUNTS: make.named,
     kinds.PERSISTENTVOLUMES: _volume,
     kinds.PERSISTENTVOLUMECLAIMS: _claim,

@@ -19,6 +19,7 @@ from vacate.api.identity import Access, StatusAuthority, User
 from vacate.api.kinds import PRIORITYCLASSES, Kind
 from vacate.api.objects import Obj
 from vacate.clock import Clock
+from vacate.embedded.apiserver.auth.accounttokens import AccountTokens, new_token_key
 from vacate.embedded.apiserver.auth.authorization import Authorizer
 from vacate.embedded.apiserver.response.stored import decode, encoder, key_of, same_object
 from vacate.embedded.store.commit import Write
@@ -57,6 +58,7 @@ class Storage:
     bridge_wait: dt.timedelta = DEFAULT_WAIT
     logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
     node_logs: NodeLogReader | None = None  # for nodes that are processes of their own
+    token_key: bytes = b""  # signs the tokens of service accounts; one for this process where there is none
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def count_force_deletion(self, result: str) -> None:
@@ -75,6 +77,17 @@ class Storage:
         """Another object, for strategies that must look around."""
         entry = self.store.tip(Key(kind.resource, namespace, name))
         return None if entry is None else decode(kind, entry)
+
+    @property
+    def account_tokens(self) -> AccountTokens:
+        """Issues and reads tokens of service accounts."""
+        if not self.token_key:
+            self.token_key = new_token_key(self.entropy)
+        return AccountTokens(self.token_key, self.lookup, self.clock)
+
+    def read_token(self, token: str) -> User | None:
+        """Whose token it is, where it was issued here and is valid."""
+        return self.account_tokens.read(token) if self.token_key else None
 
     def context(self, user: User, subresource: str = "") -> Context:
         """What a strategy may know beside the object."""

@@ -57,6 +57,7 @@ class ServerParts:
     force_guard: Guard = field(default_factory=Guard)
     bridge_wait: dt.timedelta = DEFAULT_WAIT
     storage_quota: int | None = None  # bytes of objects; None for as many as there are
+    token_key: bytes = b""  # see Storage
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -74,6 +75,7 @@ async def open_server(parts: ServerParts) -> ApiServer:
         parts.authority,
         parts.force_guard,
         parts.metrics,
+        token_key=parts.token_key,
     )
     try:
         await _bootstrap(storage)
@@ -82,7 +84,7 @@ async def open_server(parts: ServerParts) -> ApiServer:
         raise
     if parts.storage_quota is not None:
         store.limit(parts.storage_quota)  # not before: a full store must come up, or nothing could be deleted
-    server = ApiServer(storage, Authenticator(parts.tokens), parts.metrics)
+    server = ApiServer(storage, Authenticator(parts.tokens, storage.read_token), parts.metrics)
     if parts.gates.enabled(BRIDGE_GATE):
         transport = InProcessTransport(server, controller("evictionrequest-controller"))
         client = Client(transport, user_agent="vacate/eviction-bridge")

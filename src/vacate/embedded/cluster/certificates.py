@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from vacate.client.privatefile import write_private
 from vacate.clock import PassiveClock
+from vacate.embedded.apiserver.auth.accounttokens import new_token_key
+from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.pki.issue import (
     KeyPair,
@@ -74,6 +76,20 @@ class Pki:
             lambda pair: self._is_ours(pair) and subject_of(pair.certificate) == (user, tuple(groups)),
             lambda now: new_client(authority, user, groups, now),
         )
+
+    def token_key(self) -> bytes:
+        """The key of the tokens of service accounts, which are valid after a restart as well."""
+        path = self.folder / "service-accounts.key"
+        try:
+            kept = path.read_bytes()
+        except FileNotFoundError:
+            kept = b""
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        if not kept:
+            kept = new_token_key(system_entropy())
+            write_private(path, kept)
+        return kept
 
     def file(self, name: str) -> Path:
         """Where the identity of that name is kept: `ca`, `server`, or a client."""

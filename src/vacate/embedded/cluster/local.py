@@ -164,6 +164,7 @@ class LocalCluster:
             Guard(unlabelled=self.settings.guard_force_deletion),
             self.settings.bridge_wait,
             self.settings.storage_quota,
+            Pki(self.folder.pki, self._clock).token_key(),
         )
         server = await open_server(parts)
         store = server.storage.store

@@ -25,6 +25,7 @@ from vacate.embedded.registry.core.namespaces import NamespaceStrategy
 from vacate.embedded.registry.core.nodes import NodeStrategy
 from vacate.embedded.registry.core.pods.strategy import PodStrategy
 from vacate.embedded.registry.core.podtemplates import PodTemplateStrategy
+from vacate.embedded.registry.core.secrets import SecretStrategy
 from vacate.embedded.registry.core.serviceaccounts import ServiceAccountStrategy
 from vacate.embedded.registry.customresources import CustomResourceStrategy
 from vacate.embedded.registry.lifecycle.evictions import EvictionStrategy
@@ -43,6 +44,7 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.PODS: PodStrategy,
     kinds.EVENTS: EventStrategy,
     kinds.CONFIGMAPS: ConfigMapStrategy,
+    kinds.SECRETS: SecretStrategy,
     kinds.SERVICEACCOUNTS: ServiceAccountStrategy,
     kinds.PODTEMPLATES: PodTemplateStrategy,
     kinds.PERSISTENTVOLUMES: PersistentVolumeStrategy,

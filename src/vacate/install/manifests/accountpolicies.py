@@ -6,7 +6,7 @@ Those of the shutdown agent are in `ownnodepolicy.py`.
 from __future__ import annotations
 
 from vacate.api.identity import service_account_user
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, SECRETS
 from vacate.api.objectnames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
@@ -24,7 +24,6 @@ from vacate.fencing.marks import APPROVED, FENCE_VERB, REQUESTED
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.install.settings import Settings
 from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
-from vacate.webhook.kinds import SECRETS
 
 
 def account_policies(settings: Settings) -> list[Obj]:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import Kind
+from vacate.api.kinds import SECRETS, Kind
 from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
 from vacate.cache.informer import Informer
@@ -25,7 +25,7 @@ from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, Transp
 from vacate.kube.patches import guarded
 from vacate.pki.rotation import CertificateBundle, Lifetimes, renewed
 from vacate.webhook.certificates.secret import NAME, TYPE, bundle_from, bundle_to_data
-from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
+from vacate.webhook.kinds import MUTATING, VALIDATING
 
 CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
     (MUTATING, "vacate-mutating"),

@@ -23,6 +23,7 @@ from vacate.api.kinds import (
     NODES,
     PODS,
     ROLES,
+    SECRETS,
 )
 from vacate.api.objectnames import (
     CERTIFICATES,
@@ -48,7 +49,6 @@ from vacate.fencing.marks import REQUESTED
 from vacate.install.objectkinds import POLICY_BINDINGS
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
-from vacate.webhook.kinds import SECRETS
 from vacate.wiring.controllers import CONTROLLERS, rules
 
 PREPARE = "prepare.example.com"

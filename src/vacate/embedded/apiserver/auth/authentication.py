@@ -6,7 +6,7 @@ import csv
 import hashlib
 import hmac
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,11 +29,15 @@ class StaticToken:
 class Authenticator:
     """Identifies the caller of a request. Acting as another user is a question of rights and comes later."""
 
-    def __init__(self, tokens: Mapping[str, User] | None = None) -> None:
+    def __init__(
+        self, tokens: Mapping[str, User] | None = None, accounts: Callable[[str], User | None] | None = None
+    ) -> None:
+        """`accounts` reads a token of a service account; None where it is none."""
         self._tokens = {
             _digest(token): StaticToken(token, with_authenticated(user))
             for token, user in (tokens or {}).items()
         }
+        self._accounts = accounts
         self._peers: dict[Peer, User] = {}
 
     def identify(self, request: Request) -> User:
@@ -47,9 +51,12 @@ class Authenticator:
     def _by_token(self, token: str) -> User:
         # Looking up a digest, and not the token, tells nothing about tokens by the time it takes.
         known = self._tokens.get(_digest(token))
-        if known is None or not hmac.compare_digest(_bytes(known.token), _bytes(token)):
+        if known is not None and hmac.compare_digest(_bytes(known.token), _bytes(token)):
+            return known.user
+        user = self._accounts(token) if self._accounts is not None else None
+        if user is None:
             raise Unauthorized("Unauthorized")
-        return known.user
+        return with_authenticated(user)
 
     def _remember(self, peer: Peer) -> User:
         if len(self._peers) >= 1024:

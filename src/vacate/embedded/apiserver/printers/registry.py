@@ -34,6 +34,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.EVENTS.resource: events.EVENTS,
     kinds.NAMESPACES.resource: cluster.NAMESPACES,
     kinds.CONFIGMAPS.resource: cluster.CONFIGMAPS,
+    kinds.SECRETS.resource: cluster.SECRETS,
     kinds.SERVICEACCOUNTS.resource: cluster.SERVICEACCOUNTS,
     kinds.LEASES.resource: cluster.LEASES,
     kinds.DEPLOYMENTS.resource: workloads.DEPLOYMENTS,

@@ -10,6 +10,7 @@ from vacate.embedded.apiserver.subresources.binding import bind
 from vacate.embedded.apiserver.subresources.eviction import evict
 from vacate.embedded.apiserver.subresources.log import get_log
 from vacate.embedded.apiserver.subresources.scale import get_scale, patch_scale, update_scale
+from vacate.embedded.apiserver.subresources.token import issue_token
 from vacate.wire.message import Response
 
 Handler = Callable[[Storage, Call], Awaitable[Response]]
@@ -20,6 +21,7 @@ SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Handler]] = {
     ("pods", "eviction"): {"create": evict},
     ("pods", "binding"): {"create": bind},
     ("pods", "log"): {"get": get_log},
+    ("serviceaccounts", "token"): {"create": issue_token},
     ("deployments", "scale"): _SCALE,
     ("replicasets", "scale"): _SCALE,
     ("statefulsets", "scale"): _SCALE,
