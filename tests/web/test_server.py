@@ -17,7 +17,7 @@ from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.cli.common.connection import Cluster
+from vacate.cli.common.connection import Cluster, Connection
 from vacate.cli.web.reads import reads_of
 from vacate.client.client import Client
 from vacate.clock import SystemClock
@@ -145,7 +145,9 @@ async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
     transport = Interruptible(api, peer or Peer("admin", (MASTERS,)))
     client = Client(transport)
     feed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
-    server = WebServer(Site(feed, reads_of(Cluster(client, "default", CLOCK))), seeded_entropy(3))
+    server = WebServer(
+        Site(feed, reads_of(Cluster(client, "default", CLOCK), Connection())), seeded_entropy(3)
+    )
     try:
         async with (
             asyncio.timeout(60),

@@ -19,9 +19,12 @@ from vacate.api.times import format_time
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError
 from vacate.web.access import HEADERS, Gate
+from vacate.web.actions import ACTIONS
+from vacate.web.components import Page
 from vacate.web.markup import difference, parts_of
 from vacate.web.pages.frame import body_of, document, refused_document, title_of
 from vacate.web.site import Site
+from vacate.web.snapshot import Snapshot
 
 LOOPBACK = "127.0.0.1"
 _STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
@@ -79,6 +82,8 @@ class WebServer:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
         app.router.add_get("/events", self._events)
         app.router.add_get("/static/{name}", self._static_file)
+        app.router.add_get("/act/{action}", self._preview)
+        app.router.add_post("/act/{action}", self._act)
         app.router.add_get("/{path:.*}", self._page)
         return app
 
@@ -140,6 +145,22 @@ class WebServer:
             text=document(snapshot, page, tab, body), content_type="text/html", charset="utf-8", status=status
         )
 
+    async def _preview(self, request: web.Request) -> web.StreamResponse:
+        """An action before it is done."""
+        action = ACTIONS.get(request.match_info["action"])
+        if action is None:
+            raise web.HTTPNotFound(headers=HEADERS)
+        return _shown(await self._site.preview(action, request.query, self.gate.form_token))
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        """Do it: only from a form of our own, whose token no other page knows."""
+        action = ACTIONS.get(request.match_info["action"])
+        form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+        if action is None or not self.gate.admits_form(form.pop("token", "")):
+            text = "Open the page again, and begin there."
+            return _answer(403, refused_document("This does not come from the page", text))
+        return _shown(await self._site.act(action, form))
+
     async def _static_file(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         if name not in self._static:
@@ -194,6 +215,13 @@ class WebServer:
 
 def _answer(status: int, text: str) -> web.Response:
     return web.Response(text=text, status=status, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+def _shown(found: tuple[Snapshot, Page]) -> web.Response:
+    """A page that is not followed: to make it again would run its command again."""
+    snapshot, page = found
+    text = document(snapshot, page, "", body_of(snapshot, page))
+    return web.Response(text=text, content_type="text/html", charset="utf-8")
 
 
 def _own(address: URL) -> str:

@@ -5,14 +5,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from vacate.errors import NotFound, VacateError
+from vacate.eviction.model import Stage
 from vacate.install.check.findings import Finding
 from vacate.views.interceptors import Bindings
 from vacate.views.model import Explanation
+from vacate.web.actions import (
+    CANCEL,
+    CANCEL_DRAIN,
+    DRAIN,
+    EVICT,
+    RETRY,
+    RETRY_DRAIN,
+    UNCORDON,
+    Action,
+    Outcome,
+    Right,
+)
 from vacate.web.components import OVER, STUCK, Page, crumb, verdict
 from vacate.web.feed import Feed
-from vacate.web.markup import el
+from vacate.web.markup import Element, el
+from vacate.web.pages.act import action_button, done_page, preview_page
 from vacate.web.pages.blockers import blockers_page
 from vacate.web.pages.drains import drain_page, drains_page
 from vacate.web.pages.fencing import fencing_page
@@ -38,6 +53,8 @@ class Reads:
     explain: Callable[[str, str], Awaitable[Explanation]]  # namespace and name of a pod
     findings: Callable[[], Awaitable[Sequence[Finding]]]  # of a check of the installation
     bindings: Callable[[], Awaitable[Bindings | None]]
+    may: Callable[[Right], Awaitable[str]]  # why the user may not; empty where the user may
+    run: Callable[[Sequence[str]], Awaitable[Outcome]]  # a command of the program, by its words
 
 
 class Site:
@@ -47,6 +64,7 @@ class Site:
         self.feed = feed
         self._reads = reads
         self._explained: dict[tuple[str, str], tuple[object, float, Explanation]] = {}
+        self._may: dict[Right, tuple[float, str]] = {}
         self._found: tuple[float, Sequence[Finding]] | None = None
         self._bound: tuple[float, Bindings | None] | None = None
 
@@ -62,19 +80,66 @@ class Site:
             found = _trouble("This page cannot be shown", "The program has a defect; its terminal says more.")
         return snapshot, found or _absent(path)
 
+    async def preview(self, action: Action, given: Query, token: str) -> tuple[Snapshot, Page]:
+        """What an action would do: its dry run, where it has one and the user may do it at all."""
+        snapshot = self.feed.snapshot()
+        try:
+            refused = await self._refusal(action, action.names(given).get("namespace", ""))
+            outcome = None
+            if action.dry_run and not refused:
+                outcome = await self._reads.run(action.command(given, dry_run=True))
+            return snapshot, preview_page(snapshot, action, given, outcome, refused, token)
+        except VacateError as error:
+            return snapshot, _trouble("This cannot be done", str(error))
+
+    async def act(self, action: Action, given: Query) -> tuple[Snapshot, Page]:
+        """Do it, as the user, and show what became of it."""
+        try:
+            words = action.command(given)
+            outcome = await self._reads.run(words)
+        except VacateError as error:
+            return self.feed.snapshot(), _trouble("This cannot be done", str(error))
+        snapshot = self.feed.snapshot()
+        return snapshot, done_page(snapshot, action, given, outcome)
+
+    async def _refusal(self, action: Action, namespace: str = "") -> str:
+        """Why the user may not, as the API server decides it; asked again after some seconds."""
+        for right in action.rights(namespace):
+            now = self.feed.clock.monotonic()
+            known = self._may.get(right)
+            if known is None or now - known[0] > _CHECK_SECONDS:
+                try:
+                    known = (now, await self._reads.may(right))
+                except VacateError as error:
+                    known = (now, str(error))
+                while len(self._may) >= _MAX_KEPT:
+                    del self._may[next(iter(self._may))]
+                self._may[right] = known
+            if known[1]:
+                return known[1]
+        return ""
+
     async def _find(self, snapshot: Snapshot, path: str, query: Query) -> Page | None:
         wanted = query.get("q", "")[:200]
         match path.strip("/").split("/"):
             case ["drains"] | [""]:
-                return drains_page(snapshot)
+                refused = await self._refusal(CANCEL_DRAIN)
+                cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", refused)
+                return drains_page(snapshot, lambda name: cancel(drain=name))
             case ["drains", name]:
-                return drain_page(snapshot, name)
+                acts = await self._acts(
+                    (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
+                )
+                return drain_page(snapshot, name, acts)
             case ["blockers"]:
                 return blockers_page(snapshot, wanted)
             case ["nodes"]:
                 return nodes_page(snapshot, wanted)
             case ["nodes", name]:
-                return node_page(snapshot, name)
+                node = snapshot.node(name)
+                closed = node is not None and node.spec.unschedulable
+                acts = await self._acts((UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name)
+                return node_page(snapshot, name, acts)
             case ["requests"]:
                 return requests_page(snapshot, wanted)
             case ["pods", namespace, name]:
@@ -92,7 +157,22 @@ class Site:
             explanation = await self._explain(snapshot, namespace, name)
         except NotFound:
             return None
-        return pod_page(snapshot, namespace, name, explanation)
+        wanted = [(EVICT, "Evict")]
+        if explanation.stage in (Stage.INTERCEPTING, Stage.EVICTING, Stage.BLOCKED):
+            wanted = [(CANCEL, "Cancel request")]
+            wanted = [(RETRY, "Try now"), *wanted] if explanation.stage is Stage.BLOCKED else wanted
+        elif explanation.stage is Stage.TERMINATING:
+            wanted = []
+        acts = await self._acts(*wanted, namespace=namespace, pod=name)
+        return pod_page(snapshot, namespace, name, explanation, acts)
+
+    async def _acts(self, *wanted: tuple[Action, str], **names: str) -> list[Element]:
+        """Links to actions, greyed with the reason where the user may not."""
+        made: list[Element] = []
+        for action, word in wanted:
+            refused = await self._refusal(action, names.get("namespace", ""))
+            made += action_button(action, word, refused, **names)
+        return made
 
     async def _explain(self, snapshot: Snapshot, namespace: str, name: str) -> Explanation:
         """As `vacate explain` says it; read again when its objects have changed, or after some seconds."""

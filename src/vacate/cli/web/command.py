@@ -41,14 +41,12 @@ def web(port: int, browser: bool, reach: Connection) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            await serve_pages(
-                cluster, port, browser=browser, context=context_name(reach.kubeconfig, reach.context)
-            )
+            await serve_pages(cluster, reach, port, browser=browser)
 
     run_until_signalled(work)
 
 
-async def serve_pages(cluster: Cluster, port: int, *, browser: bool, context: str = "") -> None:
+async def serve_pages(cluster: Cluster, reach: Connection, port: int, *, browser: bool) -> None:
     """Serve the pages until cancelled."""
     # Help and refused options need none of it.
     from vacate.cli.web.reads import reads_of  # noqa: PLC0415
@@ -58,9 +56,9 @@ async def serve_pages(cluster: Cluster, port: int, *, browser: bool, context: st
     from vacate.web.site import Site  # noqa: PLC0415
 
     entropy = system_entropy()
-    user = await cluster_user(cluster)
+    user, context = await cluster_user(cluster), context_name(reach.kubeconfig, reach.context)
     feed = Feed(cluster.client, cluster.clock, entropy, context=context, program=program_name(), user=user)
-    server = WebServer(Site(feed, reads_of(cluster)), entropy)
+    server = WebServer(Site(feed, reads_of(cluster, reach)), entropy)
     async with feed.running(), server.listening(port) as address:
         terminal.echo(f"Open {address}")
         terminal.echo("It lets one browser in, once. End with Ctrl-C.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vacate.api.types.nodemaintenance import (
     CORDONED,
@@ -35,7 +35,7 @@ from vacate.web.pages.idle import idle_page
 from vacate.web.snapshot import Snapshot
 
 
-def drains_page(snapshot: Snapshot) -> Page:
+def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: None) -> Page:
     """All drains."""
     causes = snapshot.causes
     going = [one for one in snapshot.maintenances if is_under_way(one)]
@@ -46,14 +46,14 @@ def drains_page(snapshot: Snapshot) -> Page:
     main = [
         _verdict(snapshot, going, stuck),
         causes_section(snapshot, causes),
-        *(drain_section(snapshot, one, causes) for one in going),
+        *(drain_section(snapshot, one, causes, acts(one.metadata.name)) for one in going),
         _finished(snapshot),
     ]
     title = f"▲ {len(stuck)} need you: Drains" if stuck else f"{len(going)} draining: Drains"
     return Page(title, "drains", tuple(one for one in main if one is not None))
 
 
-def drain_page(snapshot: Snapshot, name: str) -> Page | None:
+def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | None:
     """One drain; None where there is none of this name."""
     one = snapshot.maintenance(name)
     if one is None:
@@ -64,7 +64,7 @@ def drain_page(snapshot: Snapshot, name: str) -> Page | None:
     stuck = [cause for cause in causes if cause.needs_person]
     main = [
         crumb(el("a", "", "Drains", href="/drains"), name),
-        _verdict(snapshot, [one], stuck),
+        _verdict(snapshot, [one], stuck, acts),
         causes_section(snapshot, causes),
         drain_section(snapshot, one, causes),
     ]
@@ -80,7 +80,9 @@ def _urgency(
     return not mine, since, one.metadata.name
 
 
-def _verdict(snapshot: Snapshot, going: Sequence[NodeMaintenance], stuck: Sequence[Cause]) -> Element:
+def _verdict(
+    snapshot: Snapshot, going: Sequence[NodeMaintenance], stuck: Sequence[Cause], acts: Content = None
+) -> Element:
     drained = sum(one.status.nodes_drained for one in going)
     total = sum(one.status.nodes_total for one in going)
     who: Content = (
@@ -93,19 +95,19 @@ def _verdict(snapshot: Snapshot, going: Sequence[NodeMaintenance], stuck: Sequen
     if stuck:
         rest = f"; {counted(held, 'node')} stuck, {moving} draining." if held else "."
         words = "1 cause needs you" if len(stuck) == 1 else f"{len(stuck)} causes need you"
-        return verdict(STUCK, f"Stuck: {words}", *lead, rest)
+        return verdict(STUCK, f"Stuck: {words}", *lead, rest, acts=acts)
     finish = max((one.status.estimated_finish_time or snapshot.now for one in going), default=snapshot.now)
     until: list[Content] = []
     if finish > snapshot.now:
         until = [". About ", ahead(finish, snapshot.now), " left, until ", clock(finish)]
     if all(one.status.phase in (DRAINED, CORDONED) and not one.metadata.deletion_timestamp for one in going):
-        return verdict(DONE, "Done: nothing is stuck", *lead, ".")
+        return verdict(DONE, "Done: nothing is stuck", *lead, ".", acts=acts)
     name = (
         f"{going[0].metadata.name} is draining" if len(going) == 1 else f"{len(going)} drains are under way"
     )
     if all(one.metadata.deletion_timestamp for one in going):
         name = f"{going[0].metadata.name} is being undone" if len(going) == 1 else "Drains are being undone"
-    return verdict(MOVE, f"{name}, and nothing is stuck", *lead, *until, ".")
+    return verdict(MOVE, f"{name}, and nothing is stuck", *lead, *until, ".", acts=acts)
 
 
 def _finished(snapshot: Snapshot) -> Element | None:

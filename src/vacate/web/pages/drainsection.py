@@ -71,7 +71,9 @@ def concerns(node: str, cause: Cause) -> bool:
     return any(one.node == node for one in cause.waiting)
 
 
-def drain_section(snapshot: Snapshot, one: NodeMaintenance, causes: Sequence[Cause]) -> Element:
+def drain_section(
+    snapshot: Snapshot, one: NodeMaintenance, causes: Sequence[Cause], acts: Content = None
+) -> Element:
     """One drain: head, bar, counts, nodes under way, and folds for those that wait and are done."""
     name, status, key = one.metadata.name, one.status, f"drain/{one.metadata.name}"
     shapes = [(row, node_shape(row, causes)) for row in status.nodes]
@@ -83,6 +85,7 @@ def drain_section(snapshot: Snapshot, one: NodeMaintenance, causes: Sequence[Cau
         ),
         _bar(shapes, key),
         _facts(snapshot, one, shapes),
+        el("div", "acts", acts) if acts else None,
         el("div", "rest", _under_way(snapshot, shapes, causes, key), _folds(shapes, key)),
         aria_labelledby=key,
         key=key,

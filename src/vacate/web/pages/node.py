@@ -124,7 +124,7 @@ def _node_row(
     )
 
 
-def node_page(snapshot: Snapshot, name: str) -> Page | None:
+def node_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | None:
     """One node; None where there is none of this name."""
     node = snapshot.node(name)
     if node is None:
@@ -142,7 +142,7 @@ def node_page(snapshot: Snapshot, name: str) -> Page | None:
     steps: list[Content] = [el("a", "", "Nodes", href="/nodes")]
     if drain is not None:
         steps = [el("a", "", "Drains", href="/drains"), drain_link(drain.metadata.name)]
-    head, shape = _verdict(snapshot, found, drain, progress, causes)
+    head, shape = _verdict(snapshot, found, drain, progress, causes, acts)
     main = [
         crumb(*steps, name),
         head,
@@ -161,28 +161,33 @@ def _verdict(
     drain: NodeMaintenance | None,
     progress: NodeProgress | None,
     causes: Sequence[Cause],
+    acts: Content,
 ) -> tuple[Element, str]:
     name = found.name
     if found.state == NODE_DOWN:
         waits = f": {counted(found.waiting, 'pod waits', 'pods wait')} for it" if found.waiting else ""
-        return verdict(STUCK, f"{name} is lost{waits}", _sentence(found.message)), STUCK
+        return verdict(STUCK, f"{name} is lost{waits}", _sentence(found.message), acts=acts), STUCK
     if drain is None or progress is None:
         words = {READY: "reports", NOT_READY: "is not ready", FENCED: "is fenced"}
         shape = _SHAPES[found.state]
         word = words.get(found.state, "is shutting down")
-        return verdict(shape, f"{name} {word}, and is not drained", _sentence(found.message)), shape
+        return verdict(
+            shape, f"{name} {word}, and is not drained", _sentence(found.message), acts=acts
+        ), shape
     shape = node_shape(progress, causes)
     counts = f"{progress.pods_evicted} of {counted(progress.pods_total, 'pod is', 'pods are')} gone"
     if shape == DONE:
-        return verdict(DONE, f"{name} is drained: {counts}"), DONE
+        return verdict(DONE, f"{name} is drained: {counts}", acts=acts), DONE
     if shape == WAIT:
-        return verdict(WAIT, f"{name} waits for its turn to be drained", _sentence(progress.message)), WAIT
+        return verdict(
+            WAIT, f"{name} waits for its turn to be drained", _sentence(progress.message), acts=acts
+        ), WAIT
     finish = progress.estimated_finish_time
     left: list[Content] = []
     if shape != STUCK and finish is not None and finish > snapshot.now:
         left = ["About ", el("b", "", ahead(finish, snapshot.now)), " left, until ", clock(finish), ". "]
     word = {STUCK: "is stuck", SELF: "is held for now"}.get(shape, "is draining")
-    return verdict(shape, f"{name} {word}: {counts}", *left, _sentence(progress.message)), shape
+    return verdict(shape, f"{name} {word}: {counts}", *left, _sentence(progress.message), acts=acts), shape
 
 
 def _sentence(text: str) -> str:
@@ -331,11 +336,13 @@ def _grouped(snapshot: Snapshot, going: Sequence[_Going], evicted: int, *, movin
             )
             made.append(el("tr", "group", head, role="row", key=f"pods/group/{one.last}/{one.priority}"))
             before = rank
-        made.append(_pod_row(snapshot, place, one, causes))
+        made.append(_pod_row(snapshot, place, one, causes, moving=moving))
     return made
 
 
-def _pod_row(snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause]) -> Element:
+def _pod_row(
+    snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause], *, moving: bool
+) -> Element:
     meta = one.pod.metadata
     request = snapshot.requests_by_pod.get(meta.uid)
     since = ends = None
@@ -350,7 +357,7 @@ def _pod_row(snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause
     elif one.verdict.treatment is Treatment.HOLD:
         shape, word = STUCK, "Held"
     else:
-        shape, word = WAIT, "Waiting"
+        shape, word = WAIT, "Waiting" if moving else one.pod.status.phase
     if one.pod.terminating:
         shape, word = (shape if shape == STUCK else MOVE), "Terminating"
         ends = meta.deletion_timestamp
@@ -360,7 +367,7 @@ def _pod_row(snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause
         f"pods/{meta.uid}",
         cell("num gone dim", str(place)),
         cell("o0", pod_link(meta.namespace, meta.name)),
-        cell("o1", chip(shape, word)),
+        cell("o1", chip(shape, word) if moving or shape != WAIT else word),
         cell("l2", waits),
         cell("num gone", age(since, snapshot.now) if since else None),
         cell("num", ahead(ends, snapshot.now) if ends is not None and coming else None, unit="gone in"),

@@ -42,7 +42,9 @@ from vacate.web.timeline import timeline
 _MAX_REQUESTER = 253
 
 
-def pod_page(snapshot: Snapshot, namespace: str, name: str, explanation: Explanation) -> Page:
+def pod_page(
+    snapshot: Snapshot, namespace: str, name: str, explanation: Explanation, acts: Content = None
+) -> Page:
     """The pod, with the sentences of `vacate explain`."""
     request = snapshot.request_about(namespace, name)
     if request is not None and explanation.request != request.metadata.name:
@@ -51,7 +53,7 @@ def pod_page(snapshot: Snapshot, namespace: str, name: str, explanation: Explana
     headline = explanation.headline.removesuffix(".")
     main = [
         _crumb(snapshot, namespace, name),
-        verdict(shape, headline, " ".join(explanation.awaited[:2])),
+        verdict(shape, headline, " ".join(explanation.awaited[:2]), acts=acts),
         _first_columns(snapshot, explanation),
         _turns(snapshot, request, explanation),
         _last_columns(snapshot, request, explanation),

@@ -170,4 +170,4 @@ document.addEventListener("click", (event) => {
 restoreFolds();
 tick();
 setInterval(() => { if (clock.live) clock.seen = Date.now(); tick(); sayAge(); }, 1000);
-connect();
+if (body.dataset.tab) connect();   // the page of an action is not made again: that would run its command

@@ -1,0 +1,117 @@
+"""PURE. An action before it is done, with what would happen and the command; and what became of it."""
+
+from __future__ import annotations
+
+from vacate.views.phrases import command_line
+from vacate.web.actions import Action, Given, Outcome
+from vacate.web.components import (
+    DONE,
+    OVER,
+    STUCK,
+    WAIT,
+    Page,
+    command,
+    crumb,
+    heading,
+    verdict,
+)
+from vacate.web.markup import Content, Element, el
+from vacate.web.snapshot import Snapshot
+
+
+def action_button(action: Action, word: str, refused: str, **names: str) -> list[Element]:
+    """A link to the action; where the user may not, the reason stands beside it."""
+    if not refused:
+        return [el("a", "btn", f"{word}…", href=action.address(**names))]
+    identity = "-".join(("why-not", action.name, *names.values()))
+    return [
+        el("span", "btn", f"{word}…", role="link", aria_disabled="true", aria_describedby=identity),
+        el("p", "hint", refused, id=identity),
+    ]
+
+
+def preview_page(
+    snapshot: Snapshot, action: Action, given: Given, outcome: Outcome | None, refused: str, token: str
+) -> Page:
+    """What would happen; nothing has been done."""
+    title = action.heading(given)
+    blocked = refused or ("The dry run was refused." if outcome is not None and outcome.code else "")
+    lead = "You may not do this." if refused else "Nothing has been changed yet."
+    main = [
+        crumb(el("a", "", "Back", href=action.page(given)), title),
+        verdict(STUCK if blocked else WAIT, f"{title}?", lead, " ", refused),
+        _options(action, given) if action.choices or action.reason else None,
+        el(
+            "section",
+            "",
+            heading("would", "What would happen"),
+            el("p", "", action.effect),
+            el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
+            aria_labelledby="would",
+        ),
+        el(
+            "section",
+            "",
+            heading("same", "The same as a command"),
+            command(command_line(snapshot.program, *action.command(given))),
+            aria_labelledby="same",
+        ),
+        None if refused else _form(action, given, title, token),
+    ]
+    return Page(title, "", tuple(one for one in main if one is not None))
+
+
+def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome) -> Page:
+    """What became of it."""
+    title = action.heading(given)
+    failed = outcome.code != 0
+    words = f"Not done: {title}" if failed else f"Done: {title}"
+    return Page(
+        words,
+        "",
+        (
+            verdict(OVER if failed else DONE, words),
+            el(
+                "section",
+                "",
+                heading("output", "What the command printed"),
+                el("pre", "out", outcome.output or "Nothing."),
+                command(command_line(snapshot.program, *action.command(given))),
+                aria_labelledby="output",
+            ),
+            el("p", "line", el("a", "btn", "See what becomes of it", href=action.page(given))),
+        ),
+    )
+
+
+def _options(action: Action, given: Given) -> Element:
+    """The options; the dry run is made again with them."""
+    names = action.names(given)
+    boxes: list[Content] = [el("input", type="hidden", name=key, value=value) for key, value in names.items()]
+    boxes.append(el("input", type="hidden", name="asked", value="1"))
+    for one in action.choices:
+        checked = "" if action.is_chosen(one, given) else None
+        box = el("input", type="checkbox", name=one.option, value="on", checked=checked)
+        boxes.append(el("label", "line", box, f" {one.text} ", el("code", "dim", one.option)))
+    if action.reason:
+        text = el("input", type="text", name="reason", value=given.get("reason", ""), maxlength="500")
+        boxes.append(el("label", "line", "Reason ", text))
+    again = el("button", "btn", "Show what would happen with these", type="submit")
+    return el("form", "options", boxes, again, method="get", action=f"/act/{action.name}")
+
+
+def _form(action: Action, given: Given, title: str, token: str) -> Element:
+    """The same names and options as are shown above, with the token of the form."""
+    kept = dict(action.names(given)) | {"asked": "1", "token": token, "reason": given.get("reason", "")}
+    kept |= {one.option: "on" for one in action.choices if action.is_chosen(one, given)}
+    hidden = [el("input", type="hidden", name=key, value=value) for key, value in kept.items()]
+    return el(
+        "form",
+        "confirm",
+        hidden,
+        el("button", "btn", title, type="submit"),
+        " ",
+        el("a", "btn", "Do nothing", href=action.page(given)),
+        method="post",
+        action=f"/act/{action.name}",
+    )
