@@ -118,7 +118,7 @@ async def test_the_dry_run_names_interceptors_that_never_answered(
     }
     await server.seed(EVICTIONREQUESTS, request)
     options = replace(OPTIONS, dry_run=True)
-    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 6
     output = " ".join(capsys.readouterr().out.split())
     assert f"pod d/p: evicted, after {absent}" in output
     assert ("has never answered" in output) is (result is TurnResult.NEVER_RESPONDED)
@@ -132,10 +132,9 @@ async def test_the_dry_run_of_a_drain_that_is_refused_announces_none(
     options = replace(OPTIONS, nodes=("n1", "n2"), dry_run=True)
     assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 1
     output = capsys.readouterr().out.splitlines()
-    assert output[:2] == [
-        "node/n1 would not be drained: 1 pod may not be evicted (dry run):",
-        "  1. pod d/p: refused",
-    ]
+    assert output[1] == "Verdict: it would be refused; nothing would be changed."
+    start = output.index("node/n1 would not be drained: 1 pod may not be evicted (dry run):")
+    assert output[start + 1] == "  1. pod d/p: refused"
     not_drained = "node/n2 would not be drained: pods of another node may not be evicted (dry run)"
     assert output[-1] == f"{not_drained}; no pod runs on it."
 
@@ -151,9 +150,13 @@ async def test_the_dry_run_does_not_call_a_pod_evicted_that_its_budget_blocks(
     }
     await server.seed(PODDISRUPTIONBUDGETS, budget)
     options = replace(OPTIONS, dry_run=True)
-    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 0
-    heading, pod, *_ = capsys.readouterr().out.splitlines()
-    assert heading == "node/n1 would be cordoned and drained (dry run):"
+    assert await start_drain(over(InProcessTransport(server.server, ADMIN)), options, StartedDrain()) == 5
+    counts, verdict, *rest, heading, pod = capsys.readouterr().out.splitlines()
+    assert counts == "Dry run: 1 node to drain, 1 pod to evict."
+    assert verdict == "Verdict: it would block: 1 pod holds it until a person acts."
+    assert rest[0] == "Needs a person:"
+    held = "would be cordoned, and not drained until a person acts: 1 pod would be held"
+    assert heading == f"node/n1 {held} (dry run):"
     assert pod == "  1. pod d/p: blocked by disruption budget web"
 
 
@@ -174,8 +177,8 @@ WAYS = [
     ("deployment", {}, {}, (AUTOSCALER, *SURGE), 1, BLOCKED, "raise spec.maxReplicas by at least 1"),
     ("deployment", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 1, PREPARED, ""),
     ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 1, PREPARED, ""),
-    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (), 1, BLOCKED, "add replicas"),
-    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 2, BLOCKED, "add replicas"),
+    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (), 1, BLOCKED, "add a replica"),
+    ("statefulset", {"vacate.dev/delete-when-prepared": "true"}, {}, (HOOK,), 2, BLOCKED, "add a replica"),
     ("statefulset", {}, {}, (HOOK,), 1, BLOCKED, "vacate.dev/delete-when-prepared=true"),
     ("nothing", {}, {}, SURGE, 1, BLOCKED, "the pod belongs to no Deployment"),
 ]
@@ -218,13 +221,16 @@ async def test_the_dry_run_says_how_a_pod_goes_that_its_budget_refuses(
     await server.seed(PODDISRUPTIONBUDGETS, a_budget(allowed=0, status=status))
     options = replace(OPTIONS, dry_run=True)
     cluster = over(InProcessTransport(server.server, ADMIN))
-    assert await start_drain(cluster, options, StartedDrain()) == 0
-    _, pod, *rest = capsys.readouterr().out.splitlines()
+    code = 5 if line is BLOCKED else 6  # there is no other node
+    assert await start_drain(cluster, options, StartedDrain()) == code
+    *rest, pod = capsys.readouterr().out.splitlines()
     assert pod.startswith(f"  1. pod d/p: {line}")
     assert remedy in " ".join(" ".join(rest).split())
     assert bool(remedy) is ("would violate" in " ".join(rest))
-    assert await start_drain(cluster, replace(options, output="json"), StartedDrain()) == 0
-    (planned,) = json.loads(capsys.readouterr().out)["pods"]
+    assert await start_drain(cluster, replace(options, output="json"), StartedDrain()) == code
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["type"], first["verdict"]) == ("summary", "Blocks" if line is BLOCKED else "LacksRoom")
+    (planned,) = second["pods"]
     assert planned["means"] == {REPLACED: "Replace", PREPARED: "DeletePrepared", BLOCKED: "Evict"}[line]
 
 

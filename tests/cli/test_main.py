@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from vacate.cli.main import COMMANDS, cli, plain_switches
+from vacate.cli.main import COMMANDS, GROUPS, cli, plain_switches
 
 pytestmark = pytest.mark.unit
 
@@ -29,6 +29,14 @@ def test_the_list_says_what_the_command_says(name: str) -> None:
     assert command is not None
     first, _, _ = (command.help or "").partition("\n\n")
     assert COMMANDS[name][1] == " ".join(first.split())
+
+
+def test_help_has_the_commands_in_groups() -> None:
+    shown = CliRunner().invoke(cli, ["--help"], prog_name="vacate").output
+    titles = [line.rstrip(":") for line in shown.splitlines() if line.rstrip(":") in GROUPS]
+    assert titles == list(GROUPS)
+    places = [shown.index(f"  {name} ") for name in ("drain", "install", "manager", "up")]
+    assert places == sorted(places)
 
 
 @pytest.mark.process

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common.parameters import (
+    drain_name,
     label_name,
     own_requester_name,
     pod_name,
@@ -134,3 +135,14 @@ def test_what_is_no_size(typed: str) -> None:
     with pytest.raises(click.BadParameter) as refused:
         size_between("16Mi", "1Ti")(typed)
     assert len(refused.value.message) < 200
+
+
+@pytest.mark.parametrize("text", ["drain-a", "nodemaintenance/drain-a", "nm/drain-a", "drain/drain-a"])
+def test_a_drain_is_named_as_it_is_printed(text: str) -> None:
+    assert drain_name(text) == "drain-a"
+
+
+@pytest.mark.parametrize("text", ["pod/drain-a", "nodemaintenance/", "a/b/c", "Drain"])
+def test_what_is_no_name_of_a_drain(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        drain_name(text)

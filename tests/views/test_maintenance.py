@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
 import pytest
 
-from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance, NodeMaintenanceStatus, NodeProgress
-from vacate.views.maintenance import overview, progress_line
+from vacate.api.types.nodemaintenance import (
+    Blocker,
+    BlockerRemedy,
+    NodeMaintenance,
+    NodeMaintenanceStatus,
+    NodeProgress,
+)
+from vacate.views.maintenance import held_lines, overview, progress_line
 
 pytestmark = pytest.mark.unit
 
@@ -54,9 +61,8 @@ def test_a_large_drain_fits_a_small_screen_and_says_what_it_leaves_out(width: in
     lines = overview(NodeMaintenance(status=status), BEGUN, width, 24)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= width
-    named = [line for line in lines if line.startswith("  ! pod shop/web-")]
-    assert named
-    assert lines[-1] == f"  … and {60 - len(named)} more blockers"
+    assert any(line.startswith("  ! pod shop/web-0 and 49 more pods") for line in lines)  # one cause
+    assert lines[-1] == "  … and 10 more blockers"  # of which the status names only the first
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -76,10 +82,75 @@ def test_a_long_name_hides_neither_the_count_nor_the_end(width: int) -> None:
             (32, "Blocked", None),
         )
     ]
-    first, second = overview(NodeMaintenance(status=NodeMaintenanceStatus(nodes=rows)), BEGUN, width)
-    assert max(len(first), len(second)) <= width
+    total, first, second = overview(NodeMaintenance(status=NodeMaintenanceStatus(nodes=rows)), BEGUN, width)
+    assert max(len(total), len(first), len(second)) <= width
+    assert total.startswith("0 of 2 nodes drained, 1 blocked"[:width])
     assert first.startswith("ip-10-0")
     assert " 40%  Draining  5/12 pods" in first
     assert first.endswith(", about 3m left") is (width > 40)
     assert second.endswith("40%  Blocked   5/12 pods")
     assert first.index("40%") == second.index("40%")
+
+
+def drain(phases: Sequence[str], *, pods: int = 4, held: Sequence[Blocker] = ()) -> NodeMaintenance:
+    rows = [
+        NodeProgress(
+            name=f"node-{number}",
+            phase=phase,
+            start_time=None if phase == "Pending" else BEGUN,
+            pods_total=pods,
+            pods_evicted=pods if phase == "Drained" else 0,
+            percent=100 if phase == "Drained" else 0,
+            estimated_finish_time=BEGUN + dt.timedelta(minutes=3),
+        )
+        for number, phase in enumerate(phases)
+    ]
+    total = sum(row.pods_evicted for row in rows)
+    status = NodeMaintenanceStatus(
+        phase="Draining",
+        nodes=rows,
+        pods_total=pods * len(rows),
+        pods_evicted=total,
+        blockers=list(held),
+        blockers_total=len(held),
+        estimated_finish_time=BEGUN + dt.timedelta(minutes=3),
+    )
+    return NodeMaintenance(status=status)
+
+
+def test_a_pool_has_a_total_and_its_finished_nodes_are_one_line() -> None:
+    lines = overview(drain(["Drained"] * 30 + ["Draining"] * 2 + ["Pending"] * 8), BEGUN, 80, 24)
+    assert len(lines) <= 24
+    assert lines[0] == "30 of 40 nodes drained, 120/160 pods evicted, about 3m left"
+    assert [line.split()[0] for line in lines[1:3]] == ["node-30", "node-31"]
+    assert lines[-1].startswith("30 nodes drained: node-0, node-1, ")
+    assert sum("Drained" in line for line in lines) == 0
+
+
+@pytest.mark.parametrize(("phase", "moves"), [("Blocked", True), ("Draining", False)])
+def test_nothing_is_estimated_while_nothing_can_happen(phase: str, moves: bool) -> None:
+    assert "left" not in " ".join(overview(drain([phase, phase]), BEGUN, 80, 24, moves=moves))
+    late = BEGUN + dt.timedelta(minutes=4)  # after the estimate
+    assert "left" not in " ".join(overview(drain(["Draining", "Draining"]), late, 80, 24))
+
+
+def test_what_holds_is_grouped_by_budget_and_what_ends_by_itself_comes_last() -> None:
+    def held(pod: str, budget: str, resolution: str) -> Blocker:
+        way = BlockerRemedy(text="start a replacement first", command=f"kubectl annotate deployment {budget}")
+        return Blocker(
+            node="node-0", namespace="shop", pod=pod, kind="DisruptionBudget", name=budget,
+            message=f"budget {budget} holds it", remedy="x", remedies=[way], resolution=resolution,
+        )  # fmt: skip
+
+    some = [held("a-1", "a", "Automatic"), held("b-1", "b", "Manual"), held("b-2", "b", "Manual")]
+    lines = held_lines(drain(["Blocked"], held=some), BEGUN, 80)
+    assert lines == [
+        "Needs a person:",
+        "  ! pod shop/b-1 and 1 more pod: Budget b holds it",
+        "    → start a replacement first:",
+        "      kubectl annotate deployment b",
+        "Ends by itself:",
+        "  · pod shop/a-1: Budget a holds it",
+        "    → start a replacement first:",
+        "      kubectl annotate deployment a",
+    ]

@@ -26,6 +26,7 @@ from vacate.cli.common.exitcodes import end, interrupted
 from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.identity import cluster_user
 from vacate.cli.push import json_option, pushed
 from vacate.controllers.fencing.manual import ManualFence
@@ -50,7 +51,7 @@ def _share(text: str) -> int | str:
 
 
 @click.command()
-@click.argument("node", type=node_name, metavar="NODE")
+@click.argument("node", type=node_name, shell_complete=complete_nodes, metavar="NODE")
 @click.option(
     "--agent",
     metavar="PROGRAM",

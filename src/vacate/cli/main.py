@@ -15,79 +15,98 @@ from vacate.cli.common.errors import run_command_line
 from vacate.cli.common.examples import epilog_of
 from vacate.cli.common.program import program_name
 
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "up": ("vacate.cli.up.command:up", "Run the embedded cluster until Ctrl-C."),
-    "manager": (
-        "vacate.cli.manager:manager",
-        "Run Vacate's controllers until Ctrl-C or SIGTERM.",
-    ),
-    "install": ("vacate.cli.install.command:install", "Install Vacate into a cluster, or upgrade it there."),
-    "uninstall": ("vacate.cli.install.command:uninstall", "Remove Vacate from a cluster."),
-    "webhook": (
-        "vacate.cli.webhook:webhook",
-        "Serve the admission webhook for eviction requests and pods until Ctrl-C or SIGTERM.",
-    ),
-    "certificates": (
-        "vacate.cli.certificates:certificates",
-        "Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.",
-    ),
-    "hooks": (
-        "vacate.cli.hooks:hooks",
-        "Run the interceptor hooks.vacate.dev until Ctrl-C or SIGTERM.",
-    ),
-    "node": ("vacate.cli.node.command:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
-    "shutdown-agent": (
-        "vacate.cli.shutdown_agent:shutdown_agent",
-        "Terminate the pods of a stock kubelet's node in order when its machine shuts down.",
-    ),
-    "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
-    "drain": (
-        "vacate.cli.drain.command:drain",
-        "Drain nodes: cordon them, and evict their pods through interceptors.",
-    ),
-    "plan": (
-        "vacate.cli.plan.command:plan",
-        "Plan a drain: would it finish, how long would it take, and what would block it.",
-    ),
-    "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
-    "deschedule": (
-        "vacate.cli.deschedule:deschedule",
-        "Show pods on nodes where they should not be, and evict them with --evict.",
-    ),
-    "fence": (
-        "vacate.cli.fence:fence",
-        "Power an unreachable node off, and release its pods when it is off.",
-    ),
-    "detach": (
-        "vacate.cli.detach:detach",
-        "Take an exclusive volume from a node that cannot give it back.",
-    ),
-    "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
-    "delete": ("vacate.cli.delete.command:delete", "Delete pods; with --force only if confirmed."),
-    "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
-    "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
-    "retry": ("vacate.cli.push:retry", "Try blocked evictions again at once."),
-    "skip": ("vacate.cli.push:skip", "End the turn of an interceptor that does not respond."),
-    "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),
-    "web": (
-        "vacate.cli.web.command:web",
-        "Show drains, requests and what holds them in a browser until Ctrl-C.",
-    ),
-    "interceptors": (
-        "vacate.cli.interceptors:interceptors",
-        "Show registered interceptors and whether they answer.",
-    ),
-    "check": (
-        "vacate.cli.check:check",
-        "Check the installation: every part, the rights of every account, and yours.",
-    ),
-    "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
-    "completion": (
-        "vacate.cli.completion:completion",
-        "Print the script that completes commands in a shell.",
-    ),
+GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Drain nodes and evict pods": {
+        "drain": (
+            "vacate.cli.drain.command:drain",
+            "Drain nodes: cordon them, and evict their pods through interceptors.",
+        ),
+        "drains": ("vacate.cli.drains:drains", "Show drains and how far they are."),
+        "plan": (
+            "vacate.cli.plan.command:plan",
+            "Plan a drain: would it finish, how long would it take, and what would block it.",
+        ),
+        "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
+        "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
+        "explain": (
+            "vacate.cli.explain.command:explain",
+            "Explain the eviction of a pod, or the state of a node, a workload or a drain.",
+        ),
+        "web": (
+            "vacate.cli.web.command:web",
+            "Show drains, requests and what holds them in a browser until Ctrl-C.",
+        ),
+        "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
+        "retry": ("vacate.cli.push:retry", "Try blocked evictions again at once."),
+        "skip": ("vacate.cli.push:skip", "End the turn of an interceptor that does not respond."),
+        "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
+        "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
+    },
+    "Operate an installation": {
+        "install": (
+            "vacate.cli.install.command:install",
+            "Install Vacate into a cluster, or upgrade it there.",
+        ),
+        "check": (
+            "vacate.cli.check:check",
+            "Check the installation: every part, the rights of every account, and yours.",
+        ),
+        "uninstall": ("vacate.cli.install.command:uninstall", "Remove Vacate from a cluster."),
+        "interceptors": (
+            "vacate.cli.interceptors:interceptors",
+            "Show registered interceptors and whether they answer.",
+        ),
+        "deschedule": (
+            "vacate.cli.deschedule:deschedule",
+            "Show pods on nodes where they should not be, and evict them with --evict.",
+        ),
+        "fence": (
+            "vacate.cli.fence:fence",
+            "Power an unreachable node off, and release its pods when it is off.",
+        ),
+        "detach": (
+            "vacate.cli.detach:detach",
+            "Take an exclusive volume from a node that cannot give it back.",
+        ),
+        "delete": ("vacate.cli.delete.command:delete", "Delete pods; with --force only if confirmed."),
+    },
+    "Run a part of it; the installation starts these": {
+        "manager": (
+            "vacate.cli.manager:manager",
+            "Run Vacate's controllers until Ctrl-C or SIGTERM.",
+        ),
+        "webhook": (
+            "vacate.cli.webhook:webhook",
+            "Serve the admission webhook for eviction requests and pods until Ctrl-C or SIGTERM.",
+        ),
+        "certificates": (
+            "vacate.cli.certificates:certificates",
+            "Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.",
+        ),
+        "hooks": (
+            "vacate.cli.hooks:hooks",
+            "Run the interceptor hooks.vacate.dev until Ctrl-C or SIGTERM.",
+        ),
+        "shutdown-agent": (
+            "vacate.cli.shutdown_agent:shutdown_agent",
+            "Terminate the pods of a stock kubelet's node in order when its machine shuts down.",
+        ),
+        "node": ("vacate.cli.node.command:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
+    },
+    "Develop and try out": {
+        "up": ("vacate.cli.up.command:up", "Run the embedded cluster until Ctrl-C."),
+        "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
+        "completion": (
+            "vacate.cli.completion:completion",
+            "Print the script that completes commands in a shell.",
+        ),
+    },
 }
-"""Where each subcommand is found, and the first sentence of its help."""
+"""What the commands are for; where each is found, and the first sentence of its help."""
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    name: found for group in GROUPS.values() for name, found in group.items()
+}
 
 _OTHER_WORDS: Mapping[str, str] = {
     "get": "status",
@@ -144,8 +163,11 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of subcommands, of which none is imported for it."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                rows = [(f"{name:<{widest}}", help_text) for name, (_, help_text) in group.items()]
+                formatter.write_dl(rows)
 
 
 def plain_switches(command: click.Command, args: Sequence[str]) -> Iterator[str]:

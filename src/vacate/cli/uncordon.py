@@ -17,13 +17,16 @@ from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.errors import NotFound, VacateError
 from vacate.kube.patches import guarded
 from vacate.maintenance.claims import claims_of
 
 
 @click.command()
-@click.argument("nodes", type=node_name, nargs=-1, required=True, metavar="NODE…")
+@click.argument(
+    "nodes", type=node_name, nargs=-1, required=True, shell_complete=complete_nodes, metavar="NODE…"
+)
 @cluster_scope_options
 def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     """Make nodes schedulable again.

@@ -51,7 +51,8 @@ def why_refused(error: ApiError) -> str:
     """The refusal in one sentence or two, the causes that the server named included."""
     causes = error.details.get("causes") or ()
     messages = [cause["message"] for cause in causes if isinstance(cause, dict) and cause.get("message")]
-    return " ".join([error.message, *messages])
+    # Kubernetes says `1 healthy pods`.
+    return " ".join([error.message, *messages]).replace(" 1 healthy pods ", " 1 healthy pod ")
 
 
 def delay(failed: int, longest: dt.timedelta = MAX_DELAY) -> dt.timedelta:

@@ -59,11 +59,15 @@ def _refused_by(pod: Pod, kind: str, text: str, by: Refusal) -> Blocker:
     return blocker(pod, kind, text, [Remedy(by.text, by.command)], by.name, sentence=by.remedy)
 
 
+NOWHERE_TO_GO = "NowhereToGo"
+"""The kind of what does not hold a drain, but leaves a replacement Pending."""
+
+
 def from_room(pod: Pod, why: str) -> Blocker:
     """A pod whose replacement has nowhere to go, in the words of the scheduler."""
     text = f"no other node would take its replacement: {plain(why, 600)}"
     remedy = "add a node, free resources or uncordon one, or the replacement stays Pending"
-    return blocker(pod, "NowhereToGo", text, [Remedy(remedy)])
+    return blocker(pod, NOWHERE_TO_GO, text, [Remedy(remedy)])
 
 
 def from_absent(pod: Pod, name: str) -> Blocker:
@@ -71,7 +75,7 @@ def from_absent(pod: Pod, name: str) -> Blocker:
     text = f"interceptor {name} has never answered: its turn would last a heartbeat deadline"
     remedy = f"make sure that {name} runs; see: vacate interceptors -A"
     ways = [Remedy(f"make sure that {name} runs", "vacate interceptors -A")]
-    return blocker(pod, "Interceptor", text, ways, name, sentence=remedy)
+    return blocker(pod, "Interceptor", text, ways, name, sentence=remedy, resolution=AUTOMATIC)
 
 
 def from_unready(node: Node) -> Blocker | None:

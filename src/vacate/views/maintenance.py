@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from msgspec.structs import replace as replace_fields
+
 from vacate.api.types.core import Pod
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
@@ -17,6 +19,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
+from vacate.views.causes import Cause, causes_of
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import advice, command_line, counted, sentence, span
 
@@ -26,7 +29,11 @@ _BARS = (_BAR, 10, 0)
 _MIN_NAME = 8
 _COUNTED = (DRAINING, BLOCKED, DRAINED)
 _NARROW = 60
-_SHOWN_BLOCKERS = 10
+_UNFOLDED = 3  # as many nodes are shown one by one, also when they are drained
+_REMEDIES = 3
+_UNLIMITED = 1_000_000
+_WORTH_SAYING = dt.timedelta(seconds=30)
+NEEDS_PERSON, BY_ITSELF = "Needs a person:", "Ends by itself:"
 
 
 def bar(percent: int, width: int = _BAR) -> str:
@@ -67,7 +74,8 @@ def _columns(row: NodeProgress, now: dt.datetime, size: int) -> list[str]:
     if row.phase == DRAINED:
         return [*columns, f"{_evicted(row)}{_ignored(row)}"]
     if row.phase in _COUNTED:
-        left = left_of(row.estimated_finish_time, now)
+        # While all that is left is held, nobody knows when it ends.
+        left = left_of(row.estimated_finish_time, now) if row.phase != BLOCKED else ""
         return [*columns, f"{row.pods_evicted}/{row.pods_total} pods{left}"]
     return [*columns, row.message]
 
@@ -143,26 +151,112 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
-def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, height: int = 40) -> list[str]:
-    """The whole, within a screen."""
+def overview(
+    maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, height: int = 40, *, moves: bool = True
+) -> list[str]:
+    """The whole, within a screen: a total, nodes that are being drained, what holds them, and the others.
+
+    Where nothing `moves`, because no manager works, nothing is estimated.
+    """
     status = maintenance.status
-    rows = [row for row in status.nodes if row.phase in (DRAINING, BLOCKED)]
-    rows += [row for row in status.nodes if row not in rows]
-    shown = rows[: max(3, height - 10)]
-    lines = node_lines(shown, now, width)
+    if not moves:
+        status = replace_fields(
+            status, nodes=[replace_fields(r, estimated_finish_time=None) for r in status.nodes]
+        )
+    several = len(status.nodes) > 1
+    active = [row for row in status.nodes if row.phase in (DRAINING, BLOCKED)]
+    drained = [row for row in status.nodes if row.phase == DRAINED]
+    folded = len(drained) > 1 and len(status.nodes) > _UNFOLDED
+    rest = [row for row in status.nodes if row not in active and not (folded and row.phase == DRAINED)]
+    rows = [*active, *rest]
+    head = [_fit(total_line(maintenance, now, moves=moves), width)] if several else []
+    foot = [_fit(f"{counted(len(drained), 'node')} drained: {_names(drained)}", width)] if folded else []
+    held = held_lines(maintenance, now, width, max(height // 2, 6))
+    shown = rows[: max(3, height - len(head) - len(foot) - len(held) - 1)]
+    lines = [*head, *node_lines(shown, now, width)]
     if len(rows) > len(shown):
         lines.append(f"… and {counted(len(rows) - len(shown), 'more node')}")
-    named = 0
-    for one in status.blockers[:_SHOWN_BLOCKERS]:
-        made = blocker_lines(one, width)
-        if named and len(lines) + len(made) >= height:
+    lines += foot
+    return [*lines, *held_lines(maintenance, now, width, max(height - len(lines), 6))]
+
+
+def total_line(maintenance: NodeMaintenance, now: dt.datetime, *, moves: bool = True) -> str:
+    """All nodes of a drain in one line."""
+    status = maintenance.status
+    drained = sum(row.phase == DRAINED for row in status.nodes)
+    blocked = sum(row.phase == BLOCKED for row in status.nodes)
+    parts = [f"{drained} of {counted(len(status.nodes), 'node')} drained"]
+    if status.pods_total:
+        parts.append(f"{status.pods_evicted}/{status.pods_total} pods evicted")
+    if blocked:
+        parts.append(f"{blocked} blocked")
+    left = left_of(status.estimated_finish_time, now) if moves and not blocked else ""
+    return f"{', '.join(parts)}{left}"
+
+
+def held_lines(
+    maintenance: NodeMaintenance, now: dt.datetime, width: int, height: int | None = None
+) -> list[str]:
+    """What holds a drain, by cause: first what needs a person, then what ends by itself.
+
+    With a height it is for a screen: no line is longer than that, and no more causes than fit.
+    """
+    causes = causes_of([maintenance], now)
+    reported = maintenance.status.blockers_total
+    room = _UNLIMITED if height is None else max(height - 1, 4)
+    lines, named = _cause_section(causes, now, width, room, cut=height is not None)
+    hidden = max(reported, sum(len(one.waiting) for one in causes)) - named
+    return [*lines, f"  … and {counted(hidden, 'more blocker')}"] if hidden > 0 else lines
+
+
+def cause_sections(causes: Sequence[Cause], now: dt.datetime, width: int) -> list[str]:
+    """All of them, under a heading for those that need a person and one for those that end by themselves."""
+    return _cause_section(causes, now, width, _UNLIMITED)[0]
+
+
+def _cause_section(
+    causes: Sequence[Cause], now: dt.datetime, width: int, height: int, *, cut: bool = False
+) -> tuple[list[str], int]:
+    """The lines that fit, and how many blockers they name."""
+    lines: list[str] = []
+    named, heading = 0, ""
+    ways = 1 if cut and len(causes) > 1 else _REMEDIES  # rather all causes than all remedies of one
+    for one in causes:
+        title = NEEDS_PERSON if one.needs_person else BY_ITSELF
+        made = [*([title] if title != heading else []), *cause_lines(one, now, width, cut=cut, ways=ways)]
+        if named and len(lines) + len(made) > height:
             break  # the last line says how many more there are
         lines += made
-        named += 1
-    hidden = status.blockers_total - named
-    if hidden > 0:
-        lines.append(f"  … and {counted(hidden, 'more blocker')}")
+        heading, named = title, named + len(one.waiting)
+    return lines, named
+
+
+def cause_lines(
+    cause: Cause, now: dt.datetime, width: int = 80, *, cut: bool = False, ways: int = _REMEDIES
+) -> list[str]:
+    """What holds pods, with the first of them, and below it what would help.
+
+    Commands stay on one line, however long, so that they can be copied; with `cut` no line is longer.
+    """
+    first = cause.waiting[0]
+    what = f"pod {first.namespace}/{first.pod}" if first.pod else f"node {first.node}"
+    others = len(cause.waiting) - 1
+    more = f" and {counted(others, 'more pod' if first.pod else 'more')}" if others else ""
+    since = cause.since
+    long = f" (for {span(now - since)})" if since is not None and now - since >= _WORTH_SAYING else ""
+    sign = "!" if cause.needs_person else "·"
+    lines = wrapped(f"{sign} {what}{more}: {cause.message.rstrip('.')}{long}", width, 2)
+    for way in cause.remedies[:ways]:
+        text = f"{way.text[:1].lower()}{way.text[1:].rstrip('.')}"
+        if way.command and not cut:
+            lines += [*wrapped(f"→ {text}:", width, 4), f"      {way.command}"]
+        else:
+            lines += wrapped(f"→ {text}{': ' if way.command else ''}{way.command}", width, 4)
     return lines
+
+
+def _names(rows: Sequence[NodeProgress]) -> str:
+    return ", ".join(row.name for row in rows)
 
 
 def progress_line(maintenance: NodeMaintenance) -> str:

@@ -77,7 +77,7 @@ def test_a_refusal_is_counted_and_reported_in_one_write() -> None:
         assert stage(world, name) == "Blocked"
         message = status(world, name)["message"]
         assert message.startswith("The eviction was refused: Cannot evict pod as it would violate")
-        assert "The disruption budget web needs 1 healthy pods and has 1 currently" in message
+        assert "The disruption budget web needs 1 healthy pod and has 1 currently" in message
         assert len(list(history(world, EVICTIONREQUESTS))) == 2
         await world.sim.clock.sleep(1)
         assert len(events_of(world, name, "EvictionRefused")) == 1

@@ -69,6 +69,10 @@ def test_pods_of_the_cluster(lab: Lab, tmp_path: Path) -> None:
     until(lambda: completed("vacate evict w", tmp_path, config) == ["web-1", "web-2"])
     until(lambda: completed("vacate evict web-1 pod/w", tmp_path, config) == ["pod/web-2"])
     assert completed("vacate explain -n kube-system w", tmp_path, config) == []
+    until(lambda: "node-1" in completed("vacate drain node-", tmp_path, config))
+    until(lambda: completed("vacate explain -n kube-s", tmp_path, config) == ["kube-system"])
+    assert completed("vacate status --context v", tmp_path, config) == ["vacate"]
+    assert completed("vacate explain dep", tmp_path, config) == ["deployment/"]
     assert completed("vacate evict w", tmp_path) == []
 
 

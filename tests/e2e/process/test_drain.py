@@ -38,6 +38,8 @@ def test_refused_pods_change_nothing_and_the_dry_run_shows_the_order(lab: Lab) -
     tried = lab.vacate("drain", "node-1", "--force", "--dry-run")
     assert tried.code == 0, tried.err
     assert tried.out.splitlines() == [
+        "Dry run: 1 node to drain, 2 pods to evict, 1 of them after interceptors.",
+        "Verdict: nothing is foreseen that would block it.",
         "node/node-1 would be cordoned and drained (dry run):",
         "  1. pod default/bare: evicted",
         f"  2. pod default/held: evicted, after {BACKUP}",
@@ -170,6 +172,9 @@ def test_without_a_reader_stderr_says_that_the_drain_goes_on(lab: Lab) -> None:
         (["--cancel", "nothing", "--timeout", "5s"], 2, "--timeout is for a new drain"),
         (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),
         (["--follow", "nothing", "--dry-run"], 2, "no meaning with --follow"),
+        (["--cancel"], 2, "error: which drain? Name it"),
+        (["node-77", "--cancel"], 1, "no drain has node node-77; see: vacate drains"),
+        (["node-5", "--on-deadline", "Delete"], 2, "there is no deadline; give --deadline"),
     ],
 )
 def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, message: str) -> None:
@@ -190,7 +195,9 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
     other = lab.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
     for one in (name, other.out.split()[0]):
-        cancelled = lab.vacate("drain", "--cancel", one.partition("/")[2])
+        by_node = lab.vacate("drain", "node-4", "--cancel")
+        assert (by_node.code, one.partition("/")[2] in by_node.err) == (1, True)  # both have more nodes
+        cancelled = lab.vacate("drain", "--cancel", one)  # as it is printed
         assert cancelled.code == 0, cancelled.err
 
 
@@ -226,7 +233,13 @@ def test_a_dry_run_cancels_nothing(lab: Lab, dry_run: str) -> None:
     assert (refused.code, "no meaning with --cancel" in refused.err) == (2, True), refused.err
     there = lab.https.get("/apis/vacate.dev/v1alpha1/nodemaintenances/drain-node-5").ok()
     assert "deletionTimestamp" not in there["metadata"]
-    assert lab.vacate("drain", "--cancel", "drain-node-5").code == 0
+    shown = lab.vacate("drains")
+    assert shown.out.splitlines()[0].split() == ["DRAIN", "PHASE", "NODES", "PODS", "BLOCKED", "AGE"]
+    assert "drain-node-5" in shown.out
+    assert lab.vacate("drains", "-o", "name").out.splitlines() == ["nodemaintenance/drain-node-5"]
+    assert "nodemaintenance/drain-node-5" in lab.vacate("explain", "node/node-5").out
+    assert lab.vacate("explain", "nodemaintenance/drain-node-5").code == 0
+    assert lab.vacate("drain", "node-5", "--cancel").code == 0
     until(lambda: lab.vacate("drain", "--follow", "drain-node-5", "--timeout", "1s").code == 1)  # gone
 
 
@@ -252,9 +265,9 @@ def test_the_dry_run_names_the_pods_that_would_find_no_node(lab: Lab) -> None:
         )
     )
     tried = lab.vacate("drain", "node-3", "--force", "--dry-run")
-    assert tried.code == 0, tried.err
+    assert tried.code == 6, tried.err
     output = " ".join(tried.out.split())
-    assert "no other node would take its replacement: 0/5 nodes are available: 5 node(s) didn't" in output
+    assert "No other node would take its replacement: 0/5 nodes are available: 5 node(s) didn't" in output
     assert "or the replacement stays Pending" in output
 
 

@@ -102,7 +102,7 @@ def test_the_dry_run_shows_what_a_budget_would_refuse(lab: Lab) -> None:
     assert tried.code == 0
     assert tried.out.splitlines()[0] == f"pod/{pod} eviction would be requested (dry run)"
     assert "would be refused now" in tried.out
-    assert f"disruption budget {single} needs 1 healthy pods" in tried.out
+    assert f"disruption budget {single} needs 1 healthy pod" in tried.out
 
 
 def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(lab: Lab) -> None:

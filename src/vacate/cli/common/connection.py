@@ -13,6 +13,7 @@ import click
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.remedies import not_accepted, unreachable, with_remedy
+from vacate.cli.common.shellcompletion import complete_contexts, complete_namespaces
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
@@ -69,11 +70,18 @@ def cluster_scope_options(command: F) -> F:
 
 def _with_reach(command: F, namespace_help: str) -> F:
     @click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
-    @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+    @click.option(
+        "--context",
+        default="",
+        shell_complete=complete_contexts,
+        metavar="NAME",
+        help="Context of the kubeconfig.",
+    )
     @click.option(
         "-n",
         "--namespace",
         type=namespace_name,
+        shell_complete=complete_namespaces,
         metavar="NAME",
         hidden=not namespace_help,
         help=namespace_help,

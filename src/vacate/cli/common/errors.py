@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -47,7 +48,9 @@ def run_command_line(run: Callable[[], object]) -> int:
 def _usage(error: click.ClickException) -> int:
     shown = io.StringIO()
     error.show(shown)
-    terminal.echo_document(shown.getvalue(), err=True)
+    # Every error begins in the same way, so that a program can look for it.
+    text = "\n".join(re.sub("^Error: ", "error: ", line) for line in shown.getvalue().split("\n"))
+    terminal.echo_document(text, err=True)
     return error.exit_code
 
 

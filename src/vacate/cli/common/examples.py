@@ -60,7 +60,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("drain node-1 --dry-run", "show what would happen and what would block it"),
         ("drain -l pool=old --max-nodes 25% --detach", "a quarter of a pool at a time, without waiting"),
         ("drain --follow drain-node-1", "return to a drain that is under way"),
-        ("drain --cancel drain-node-1", "cancel it, and undo what it did"),
+        ("drain node-1 --deadline 1h --on-deadline Report", "report it if a node takes longer than an hour"),
+        ("drain node-1 --cancel", "cancel the drain of a node; what was evicted stays evicted"),
     ),
     "plan": (
         ("plan node-1 --ignore-daemonsets", "would the drain of a node finish, and when"),
@@ -120,11 +121,16 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "explain": (
         ("explain web-1", "what the eviction waits for, and what to do"),
-        ("explain pod/web-1 -n shop -o json", "the same for a program"),
+        ("explain node/node-1", "its drains, what holds them, and each of its pods"),
+        ("explain deployment/web -n shop -o json", "each pod of a workload, for a program"),
     ),
     "interceptors": (
         ("interceptors", "of the pods of this namespace"),
         ("interceptors -A -o json", "of all namespaces, for a program"),
+    ),
+    "drains": (
+        ("drains", "all of them, and what holds them"),
+        ("drains nodemaintenance/drain-node-1 -o json", "one, for a program"),
     ),
     "check": (
         ("check", "each part of the installation, with what helps where it fails"),

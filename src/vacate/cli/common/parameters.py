@@ -37,6 +37,16 @@ def node_name(text: str) -> str:
     return subdomain(text.removeprefix("node/").removeprefix("nodes/").removeprefix("no/"))
 
 
+DRAIN_PREFIXES = ("nodemaintenances", "nodemaintenance", "nm", "drain")
+"""What may stand before the slash and the name of a drain."""
+
+
+def drain_name(text: str) -> str:
+    """A drain, as NAME or nodemaintenance/NAME, as it is printed; also drain/NAME."""
+    prefix, slash, name = text.partition("/")
+    return subdomain(name if slash and prefix.partition(".")[0] in DRAIN_PREFIXES else text)
+
+
 def volume_name(text: str) -> str:
     """A PersistentVolume, as NAME or pv/NAME."""
     prefixes = ("persistentvolumes/", "persistentvolume/", "pv/")

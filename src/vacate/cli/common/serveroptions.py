@@ -12,6 +12,7 @@ from vacate.api.identity import service_account_user, split_service_account
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
+from vacate.cli.common.shellcompletion import complete_contexts
 from vacate.eviction.callers import UnverifiedCallers
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.httpclient.addresses import Network, read_networks
@@ -23,9 +24,13 @@ PORT = click.IntRange(0, 65535)
 
 def kubeconfig_options(command: F) -> F:
     """Add --kubeconfig and --context: which cluster, where it is not the one around the process."""
-    command = click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")(
-        command
-    )
+    command = click.option(
+        "--context",
+        default="",
+        shell_complete=complete_contexts,
+        metavar="NAME",
+        help="Context of the kubeconfig.",
+    )(command)
     return click.option(
         "--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG."
     )(command)

@@ -1,39 +1,110 @@
-"""Names of the cluster's pods, offered while a command is typed."""
+"""Names of the cluster's objects, offered while a command is typed."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
 _SECONDS = 2.0
-_MAX_PODS = 500
+_LIMIT = 500
+_WORKLOADS = ("deployment", "statefulset", "replicaset", "job")
 
 
 def complete_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Pods of the namespace that begin like this; none where the cluster does not answer quickly."""
+    return _completed(ctx, param, incomplete, ("pod",))
+
+
+def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Pods, and for a word such as deployment/ the workloads of that type."""
+    return _typed(ctx, param, incomplete, _WORKLOADS)
+
+
+def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The same, with nodes and drains."""
+    return _typed(ctx, param, incomplete, (*_WORKLOADS, "node", "nodemaintenance"))
+
+
+def complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Nodes that begin like this."""
+    return _completed(ctx, param, incomplete, ("node",))
+
+
+def complete_drains(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Drains that begin like this."""
+    return _completed(ctx, param, incomplete, ("nodemaintenance",))
+
+
+def complete_namespaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Namespaces that begin like this."""
+    return _completed(ctx, param, incomplete, ("namespace",))
+
+
+def complete_contexts(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Contexts of the kubeconfig that begin like this."""
+    from vacate.client.kubeconfig import default_files, read_kubeconfig  # noqa: PLC0415  as below
+
+    found: list[str] = []
+    with contextlib.suppress(Exception):
+        named = ctx.params.get("kubeconfig")
+        found = list(read_kubeconfig([Path(named)] if named else default_files()).contexts)
+    return sorted(name for name in found if name.startswith(incomplete) and name.isprintable())
+
+
+def _typed(ctx: click.Context, param: click.Parameter, incomplete: str, types: Sequence[str]) -> list[str]:
+    prefix, slash, _ = incomplete.partition("/")
+    if slash:
+        kinds = [one for one in types if one.startswith(prefix)] if prefix else []
+        return _completed(ctx, param, incomplete, (prefix,) if prefix in types else kinds[:1] or ("pod",))
+    return [
+        *_completed(ctx, param, incomplete, ("pod",)),
+        *(f"{one}/" for one in types if one.startswith(prefix)),
+    ]
+
+
+def _completed(
+    ctx: click.Context, param: click.Parameter, incomplete: str, kinds: Sequence[str]
+) -> list[str]:
     prefix, _, start = incomplete.rpartition("/")
     before = f"{prefix}/" if prefix else ""
     found: list[str] = []
     # Whatever goes wrong, the line that is being typed must stay as it is.
     with contextlib.suppress(Exception):
-        found = asyncio.run(_names(ctx))
-    taken = set(ctx.params.get(param.name or "") or ())
+        found = asyncio.run(_names(ctx, kinds[0]))
+    given = ctx.params.get(param.name or "")
+    taken = set(given) if isinstance(given, tuple) else set()
     return [f"{before}{name}" for name in found if name.startswith(start) and name not in taken]
 
 
-async def _names(ctx: click.Context) -> list[str]:
-    from vacate.api.kinds import PODS  # noqa: PLC0415  the completion of options needs no cluster
+async def _names(ctx: click.Context, singular: str) -> list[str]:
+    from vacate.api import kinds  # noqa: PLC0415  the completion of options needs no cluster
     from vacate.api.options import ListOptions  # noqa: PLC0415
-    from vacate.api.types import Pod  # noqa: PLC0415
-    from vacate.cli.common.connection import Connection, connected  # noqa: PLC0415
+    from vacate.client.client import Client  # noqa: PLC0415
+    from vacate.client.http import HttpTransport  # noqa: PLC0415
+    from vacate.client.incluster import load_config  # noqa: PLC0415
+    from vacate.clock import SystemClock  # noqa: PLC0415
 
+    kind = next(
+        one for one in vars(kinds).values() if isinstance(one, kinds.Kind) and one.singular == singular
+    )
     given = {name: ctx.params.get(name) or "" for name in ("kubeconfig", "context", "namespace")}
-    async with asyncio.timeout(_SECONDS), connected(Connection(**given)) as cluster:
-        pods = await cluster.client.list(PODS, cluster.namespace, ListOptions(limit=_MAX_PODS), into=Pod)
+    config, clock = load_config(given["kubeconfig"], given["context"]), SystemClock()
+    client = Client(HttpTransport(config, clock), user_agent="vacate/completion")
+    try:
+        async with asyncio.timeout(_SECONDS):
+            where = (given["namespace"] or config.namespace) if kind.namespaced else ""
+            found = await client.list(kind, where, ListOptions(limit=_LIMIT))
+    finally:
+        await client.aclose()
     # Names only of the form that API servers accept: the shell splits what it is given.
-    return sorted(pod.metadata.name for pod in pods.items if _is_plain(pod.metadata.name))
+    names = [str(one["metadata"].get("name", "")) for one in found.items]
+    return sorted(name for name in names if _is_plain(name))
 
 
 def _is_plain(name: str) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from click.core import ParameterSource
 
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
+from vacate.cli.common.parameters import drain_name
 from vacate.errors import BadRequest
 
 _OF_A_NEW_DRAIN = (
     "ignore_daemonsets", "evict_daemonsets", "delete_emptydir_data", "force", "pod_selector", "detach",
-    "max_nodes", "topology_key", "order", "reason", "dialect", "plan", "yes",
+    "max_nodes", "topology_key", "order", "deadline", "on_deadline", "cordon", "reason", "dialect", "plan",
+    "yes",
 )  # fmt: skip
 
 
@@ -26,6 +30,25 @@ def pod_selector(_ctx: click.Context, _param: click.Parameter, value: str | None
         return match_expressions(value)
     except BadRequest as error:
         raise click.BadParameter(f"{error}; write labels such as app=web,tier!=cache") from None
+
+
+def drain_choice(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """The name of a drain; empty where it is that of the nodes that are named, None where none is meant."""
+    return drain_name(value) if value else value
+
+
+def check_drain_choice(nodes: Sequence[str], selector: str, follow: str | None, cancel: str | None) -> None:
+    """Refuse a command line that does not say what to drain, follow or cancel, or says it twice."""
+    existing = [one for one in (follow, cancel) if one is not None]
+    by_nodes = [one for one in existing if not one]
+    if len(existing) > 1 or (selector and (nodes or existing)) or (nodes and len(by_nodes) < len(existing)):
+        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel, not several of these")
+    if by_nodes and not nodes:
+        raise click.UsageError(
+            "which drain? Name it, as in --cancel drain-node-1, or its node before the option"
+        )
+    if not (nodes or selector or existing):
+        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
 
 
 def refuse_for_existing(ctx: click.Context, *, cancels: bool) -> None:

@@ -12,11 +12,12 @@ from vacate.api.objects import Obj
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.output import JSON
-from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
+from vacate.cli.common.parameters import node_count, node_name, span_between
 from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain.checks import refuse_for_existing
+from vacate.cli.common.shellcompletion import complete_drains, complete_nodes
+from vacate.cli.drain.checks import check_drain_choice, drain_choice, refuse_for_existing
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.drain.start import (
     DrainOptions,
@@ -24,6 +25,7 @@ from vacate.cli.drain.start import (
     cancel_drain,
     detach_from,
     follow_drain,
+    named_drain,
     say_unread,
     start_drain,
 )
@@ -33,7 +35,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 
 @click.command()
-@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
+@click.argument("nodes", type=node_name, shell_complete=complete_nodes, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
 @drain_rule_options
 @click.option(
@@ -68,8 +70,25 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
     help="Why the nodes are drained; kept on the maintenance and on each request.",
 )
 @api_option("The API in which evictions are requested.")
-@click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
-@click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
+@click.option(
+    "--follow",
+    is_flag=False,
+    flag_value="",
+    callback=drain_choice,
+    shell_complete=complete_drains,
+    metavar="[DRAIN]",
+    help="Follow a drain that is under way, by its name, or that of the nodes that are named.",
+)
+@click.option(
+    "--cancel",
+    is_flag=False,
+    flag_value="",
+    callback=drain_choice,
+    shell_complete=complete_drains,
+    metavar="[DRAIN]",
+    help="Cancel a drain, by its name, or that of the nodes that are named: its requests are withdrawn and "
+    "its nodes uncordoned. Pods that were evicted stay where they are.",
+)
 @cluster_scope_options
 @click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
 def drain(
@@ -92,17 +111,15 @@ def drain(
     """Drain nodes: cordon them, and evict their pods through interceptors.
 
     The drain is an object in the cluster, a NodeMaintenance. It goes on without this command, which only
-    follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption
-    budgets are respected.
+    follows it: Ctrl-C detaches. Interceptors prepare each pod, and disruption budgets are respected. NODE is
+    NAME or node/NAME; DRAIN is NAME or nodemaintenance/NAME, as it is printed.
 
-    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out.
+    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out; with --dry-run 5 where the
+    drain would block until a person acts, 6 where replacements would find no node.
     """
-    chosen = sum(map(bool, (nodes, selector, follow, cancel)))
-    if chosen != 1:
-        several = ", not several of these" if chosen else ""
-        raise click.UsageError(f"name nodes, or use one of -l, --follow and --cancel{several}")
-    if follow or cancel:
-        refuse_for_existing(click.get_current_context(), cancels=bool(cancel))
+    check_drain_choice(nodes, selector, follow, cancel)
+    if follow is not None or cancel is not None:
+        refuse_for_existing(click.get_current_context(), cancels=cancel is not None)
     more = {"maxNodes": max_nodes, "reason": reason.strip()}
     spec = rules | {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
@@ -120,11 +137,13 @@ def drain(
     async def work() -> None:
         async with connected(reach) as cluster:
             try:
-                if cancel:
-                    codes.append(await cancel_drain(cluster, cancel, options))
-                elif follow:
-                    started.name = follow
-                    codes.append(await follow_drain(cluster, follow, options))
+                if cancel is not None:
+                    codes.append(
+                        await cancel_drain(cluster, await named_drain(cluster, cancel, nodes), options)
+                    )
+                elif follow is not None:
+                    started.name = await named_drain(cluster, follow, nodes)
+                    codes.append(await follow_drain(cluster, started.name, options))
                 else:
                     codes.append(await start_drain(cluster, options, started))
             except Forbidden as error:

@@ -13,7 +13,7 @@ from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.options import ListOptions
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.nodemaintenance import Blocker, NodeMaintenance
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
@@ -30,8 +30,10 @@ from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
-from vacate.views.maintenance import blocker_lines, node_line, overview, progress_line, summary
+from vacate.views.causes import Cause, causes_of
+from vacate.views.maintenance import cause_lines, node_line, overview, progress_line, summary
 from vacate.views.managerhealth import ManagerHealth, Unattended, unattended_maintenance
+from vacate.views.phrases import counted
 from vacate.views.progress import forced_outcome
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Follower:
         self._ends: dict[str, str] = {}  # by pod: what became of it
         self._past: dict[str, str] = {}  # by pod: past what the eviction controller has removed it
         self._printed: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
-        self._held: dict[tuple[str, str, str], Blocker] = {}
+        self._held: dict[tuple[str, bool], Cause] = {}
         self._outage = Outage(cluster.clock)
         self._outcome = DrainOutcome()
         self._followed: WatchedObject[NodeMaintenance] | None = None
@@ -135,7 +137,7 @@ class Follower:
         current, now = one.current or one.last, self._cluster.clock.now()
         if current is None or not current.status.nodes:
             return Text("Waiting for the controller…")
-        lines = overview(current, now, width, height)
+        lines = overview(current, now, width, height, moves=not self.manager.health.text)
         lines += self._preparing(width)[: max(height - len(lines), 0)]
         return Text("\n".join(map(safe, lines)), no_wrap=True, overflow="ellipsis")
 
@@ -173,10 +175,10 @@ class Follower:
             if self._printed.get(row.name) != step:
                 self._printed[row.name] = step
                 terminal.echo(f"node/{node_line(row, now, 200, 0)}")
-        there = {(one.namespace, one.pod, one.kind): one for one in current.status.blockers}
+        there = {(one.key, one.needs_person): one for one in causes_of([current], now)}
         for key, held in there.items():
             if key not in self._held:
-                terminal.echo_lines(blocker_lines(held, 200))
+                terminal.echo_lines(cause_lines(held, now, 200))
         self._held = there
 
     # For programs
@@ -214,9 +216,11 @@ class Follower:
             self._write_event("end", result=end, pods=pods)
             return
         if end == CANCELLED_END:
-            state = "is being deleted: the manager undoes what it did"
-            state = state if going else "was deleted: what it did is undone"
-            terminal.echo(f"nodemaintenance/{self._name} {state}.")
+            state = "is being deleted: the manager withdraws its requests and uncordons its nodes"
+            state = state if going else "was deleted: its requests are withdrawn and its nodes uncordoned"
+            count = last.status.pods_evicted if last is not None else 0
+            stay = f"; {counted(count, 'pod')} that it evicted {'stays' if count == 1 else 'stay'} evicted"
+            terminal.echo(f"nodemaintenance/{self._name} {state}{stay if count else ''}.")
             return
         for one in pods:
             terminal.echo(f"pod/{one['pod']} {one['outcome']}")

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from vacate.api.objects import Obj
-from vacate.api.types.nodemaintenance import EVICT, IGNORE, PARALLEL, PRIORITY, REFUSE, STRICT_PRIORITY
-from vacate.cli.common.parameters import label_name
+from vacate.api.types.nodemaintenance import (
+    ALL_FIRST,
+    DELETE,
+    EVICT,
+    IGNORE,
+    IN_TURN,
+    MAX_DEADLINE,
+    PARALLEL,
+    PRIORITY,
+    REFUSE,
+    REPORT,
+    STRICT_PRIORITY,
+)
+from vacate.cli.common.parameters import label_name, span_between
 from vacate.cli.drain.checks import pod_selector as checked_pod_selector
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +58,27 @@ def drain_rule_options(command: F) -> F:
         help="Which pods of a node are evicted first. With Priority those of lower priority, and blocked "
         "ones hold the others for ten seconds only; with StrictPriority until they are gone.",
     )
+    @click.option(
+        "--deadline",
+        type=span_between(1.0, float(MAX_DEADLINE)),
+        metavar="SPAN",
+        help="How long the drain of one node may take; --on-deadline says what happens then.",
+    )
+    @click.option(
+        "--on-deadline",
+        type=click.Choice([REPORT, DELETE]),
+        default=REPORT,
+        show_default=True,
+        help="At the deadline of a node, only report it, or delete the remaining pods past disruption "
+        "budgets and interceptors.",
+    )
+    @click.option(
+        "--cordon",
+        type=click.Choice([ALL_FIRST, IN_TURN]),
+        default=ALL_FIRST,
+        show_default=True,
+        help="Cordon all nodes at the beginning, or each when its turn comes, which keeps more capacity.",
+    )
     @functools.wraps(command)
     def with_rules(
         *args: Any,
@@ -54,6 +89,9 @@ def drain_rule_options(command: F) -> F:
         pod_selector: list[Obj],
         topology_key: str,
         order: str,
+        deadline: dt.timedelta | None,
+        on_deadline: str,
+        cordon: str,
         **kwargs: Any,
     ) -> Any:
         if ignore_daemonsets and evict_daemonsets:
@@ -69,6 +107,13 @@ def drain_rule_options(command: F) -> F:
             rules["pods"]["selector"] = {"matchExpressions": pod_selector}
         rules |= {"topologyKey": topology_key} if topology_key else {}
         rules |= {"order": order} if order != PRIORITY else {}
+        if on_deadline != REPORT and deadline is None:
+            raise click.UsageError(
+                "--on-deadline: there is no deadline; give --deadline, such as --deadline 30m"
+            )
+        rules |= {"deadlineSeconds": math.ceil(deadline.total_seconds())} if deadline is not None else {}
+        rules |= {"onDeadline": on_deadline} if on_deadline != REPORT else {}
+        rules |= {"cordon": cordon} if cordon != ALL_FIRST else {}
         return command(*args, rules=rules, **kwargs)
 
     return with_rules  # type: ignore[return-value]

@@ -23,6 +23,7 @@ from vacate.maintenance.blockers import from_absent, from_budgets, from_room, fr
 from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
 from vacate.views.budgets import Forecast, Means, covering, would_refuse
+from vacate.views.phrases import sentence
 
 T = TypeVar("T")
 _READS_AT_ONCE = 8
@@ -185,7 +186,7 @@ def foreseen(
         found += [from_absent(one.pod, name) for name in one.interceptors if name in absent]
         if one.refusal and one.forecast.means is Means.EVICT:
             held = from_budgets(one.pod, one.budgets)
-            found.append(replace_fields(held, message=one.refusal, remedy=_budget_remedy(one, held)))
+            found.append(replace_fields(held, message=_budget_refusal(one)))
         if one.pod.metadata.uid in crowded:
             found.append(from_room(one.pod, crowded[one.pod.metadata.uid]))
     return found
@@ -196,6 +197,7 @@ def budget_names(one: PlannedPod) -> str:
     return ",".join(budget.metadata.name for budget in one.budgets)
 
 
-def _budget_remedy(one: PlannedPod, held: Blocker) -> str:
+def _budget_refusal(one: PlannedPod) -> str:
     declined = one.forecast.declined if len(one.budgets) == 1 else ""
-    return f"no replacement would be started first: {declined}; or {held.remedy}" if declined else held.remedy
+    why = sentence(one.refusal)
+    return f"{why} No replacement would be started first: {declined}" if declined else why

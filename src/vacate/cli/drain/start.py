@@ -31,15 +31,18 @@ from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
-from vacate.cli.drain.preview import preview
-from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.cli.drain.preview import Verdict, preview
+from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
 from vacate.views.maintenance import is_draining
 from vacate.views.managerhealth import ManagerHealth
-from vacate.views.phrases import command_line, counted, span
+from vacate.views.phrases import command_line, counted, listed, span
+
+WOULD_BLOCK, LACKS_ROOM = 5, 6
+"""Exit codes of a dry run, as those of `vacate plan`: the drain would block, or leave pods without room."""
 
 _SET_BY_OPTIONS = {
     "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "order",
-    "requestKind",
+    "requestKind", "deadlineSeconds", "onDeadline", "cordon",
 }  # fmt: skip
 
 
@@ -126,12 +129,12 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
         "spec": {**options.spec, "nodes": found},
     }
     typed = msgspec.convert(body, NodeMaintenance)
-    pods = await preview(cluster, typed, dry_run=options.dry_run, output=options.output)
+    pods, verdict = await preview(cluster, typed, dry_run=options.dry_run, output=options.output)
     if pods is None:
         return FAILED
     await _mention_others(cluster, name, found)
     if options.dry_run:
-        return 0
+        return {Verdict.BLOCKS: WOULD_BLOCK, Verdict.LACKS_ROOM: LACKS_ROOM}.get(verdict, 0)
     started.asked = name
     try:
         await cluster.client.create(NODEMAINTENANCES, body)
@@ -198,14 +201,44 @@ def _goes_on(manager: ManagerHealth) -> str:
     return "the drain goes on when a manager works" if manager.text else "the drain goes on"
 
 
+async def named_drain(cluster: Cluster, name: str, nodes: Sequence[str]) -> str:
+    """The drain of that name, or the one of these nodes; ConfigError where it is not certain which is meant.
+
+    A name that no drain has may be that of a node.
+    """
+    found = await list_maintenances(cluster) or []
+    names = [one.metadata.name for one in found]
+    if name in names or (name and not any(name in one.spec.nodes for one in found)):
+        return name
+    wanted = set(nodes or (name,))
+    there = [one for one in found if wanted & set(one.spec.nodes)]
+    if not there:
+        raise ConfigError(f"no drain has node {listed(sorted(wanted))}; see: {program_name()} drains")
+    if len(there) > 1 or not wanted >= set(there[0].spec.nodes):
+        of = "; ".join(
+            f"{one.metadata.name} ({counted(len(one.spec.nodes), 'node')}: {', '.join(one.spec.nodes[:5])})"
+            for one in there
+        )
+        raise ConfigError(f"nothing was done: these nodes are drained by {of}. Name the drain that you mean")
+    return there[0].metadata.name
+
+
 async def cancel_drain(cluster: Cluster, name: str, options: DrainOptions) -> int:
-    """Delete the maintenance, which undoes what it did; the exit code."""
+    """Delete the maintenance: what is under way is undone, what was evicted stays so; the exit code."""
+    evicted = 0
+    with contextlib.suppress(NotFound, Forbidden):
+        evicted = (await cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)).status.pods_evicted
     try:
         await cluster.client.delete(NODEMAINTENANCES, name)
     except NotFound:
         raise no_maintenance(name) from None
     what = "the manager withdraws its requests and uncordons the nodes that it cordoned"
-    _say(options, f"nodemaintenance/{name} is cancelled: {what}.")
+    stay = (
+        f" {counted(evicted, 'pod')} that it evicted {'stays' if evicted == 1 else 'stay'} evicted."
+        if evicted
+        else ""
+    )
+    _say(options, f"nodemaintenance/{name} is cancelled: {what}.{stay}")
     _event(cluster, options, "cancelled", name)
     await say_if_unattended(cluster)
     return 0

@@ -27,7 +27,7 @@ from vacate.cli.common.parameters import node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.common.shellcompletion import complete_nodes, complete_targets
 from vacate.cli.evict.eviction import Eviction, EvictOptions
 from vacate.cli.evict.preview import Preview
 from vacate.cli.evict.selection import (
@@ -44,11 +44,12 @@ from vacate.sdk import Requester
 
 
 @click.command()
-@click.argument("targets", type=target, shell_complete=complete_pods, nargs=-1, metavar="[POD|TYPE/NAME…]")
+@click.argument("targets", type=target, shell_complete=complete_targets, nargs=-1, metavar="[POD|TYPE/NAME…]")
 @selector_option("Every pod with these labels instead; with --node, only these pods of the node.")
 @click.option(
     "--node",
     type=node_name,
+    shell_complete=complete_nodes,
     metavar="NODE",
     help="The pods of this node instead, of all namespaces or of -n.",
 )

@@ -17,11 +17,11 @@ from vacate.cli.common.connection import Cluster, Connection, cluster_options, c
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
-from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets, list_maintenances
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.common.shellcompletion import complete_explained
+from vacate.cli.explain.several import Explained, explain_several, explained
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes, lost_nodes, pods_of_namespace
 from vacate.cli.forecasts import forecast
@@ -39,21 +39,29 @@ from vacate.views.sections.unrequested import explain_unrequested
 
 
 @click.command()
-@click.argument("pod", type=pod_name, shell_complete=complete_pods, metavar="POD")
+@click.argument("what", type=explained, shell_complete=complete_explained, metavar="POD|TYPE/NAME")
 @cluster_options
 @output_option()
-def explain(pod: str, reach: Connection, output: str) -> None:
-    """Explain the state of a pod's eviction.
+def explain(what: Explained, reach: Connection, output: str) -> None:
+    """Explain the eviction of a pod, or the state of a node, a workload or a drain.
 
     Shows every interceptor in order with the state of its turn, what has happened, what the eviction waits
-    for, what happens next and when, and what you can do. POD is NAME or pod/NAME.
+    for, what happens next and when, and what you can do. POD is NAME or pod/NAME; TYPE/NAME is a workload
+    such as deployment/NAME, a node/NAME or a nodemaintenance/NAME, with a line for each of its pods.
 
     Exit codes: 0 done, 1 refused or failed, also without such a pod, 2 usage, 130 interrupted.
     """
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            explanation, readable = await explain_pod(cluster, pod)
+            if not isinstance(what, str):
+                several = await explain_several(cluster, what, explain_pod, terminal.width())
+                if output:
+                    print_object(several.obj(), output)
+                else:
+                    terminal.echo_lines(several.text())
+                return
+            explanation, readable = await explain_pod(cluster, what)
         if output:
             print_object(as_object(explanation), output)
             return

@@ -18,6 +18,7 @@ from vacate.cli.common.exitcodes import INTERRUPTED
 from vacate.cli.common.output import JSON
 from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
 from vacate.cli.common.selectors import selector_option
+from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
 from vacate.errors import ConfigError
@@ -54,7 +55,7 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
 
 
 @click.command()
-@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
+@click.argument("nodes", type=node_name, shell_complete=complete_nodes, nargs=-1, metavar="[NODE…]")
 @selector_option("Plan the drain of every node with these labels instead.")
 @click.option("--all-nodes", is_flag=True, help="Plan the drain of every node.")
 @click.option(

@@ -10,6 +10,7 @@ import click
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
@@ -22,6 +23,7 @@ from vacate.cli.common.queries import list_budgets, list_maintenances, list_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.drains import open_drains_lines
 from vacate.cli.explain.volumes import shared_volumes
 from vacate.cli.status.layout import layout
 from vacate.cli.status.nodes import show_nodes
@@ -29,11 +31,13 @@ from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
-from vacate.errors import UnreadableObject
+from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.maintenance import refused_lines
 from vacate.views.managerhealth import unattended_maintenance, unattended_request
 from vacate.views.nodeshutdowns import shutdown_lines
+from vacate.views.phrases import command_line, counted
 from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
 
 
@@ -116,10 +120,13 @@ async def show_requests(cluster: Cluster, view: View) -> None:
             terminal.echo(note, err=True)
     present = [named_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
-        terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
+        terminal.echo(view.dialect.phrase(f"No eviction request for pod {missing}{view.where}."), err=True)
     if not found and not pods:
-        terminal.echo(f"No eviction requests{view.where}.", err=True)
+        terminal.echo(view.dialect.phrase(f"No eviction requests{view.where}."), err=True)
+    await _say_others(cluster, view)
     drains = await list_maintenances(cluster) or ()
+    if not pods and (going := open_drains_lines(drains, cluster.clock.now())):
+        terminal.echo_lines(going, err=True)
     if refused := refused_lines(drains, namespace, pods, terminal.width(err=True)):
         terminal.echo_lines(refused, err=True)
     waiting = unattended_request(decoded) or unattended_maintenance(*drains)
@@ -130,6 +137,24 @@ async def show_requests(cluster: Cluster, view: View) -> None:
         terminal.echo(line, err=True)
     for line in await shared_volumes(cluster, namespace):
         terminal.echo(line, err=True)
+
+
+async def _say_others(cluster: Cluster, view: View) -> None:
+    """Open requests of the other kinds, which are shown with another option."""
+    for one in DIALECTS.values():
+        if one is view.dialect:
+            continue
+        try:
+            listed = await list_requests(cluster, view.namespace, view.selector, one.kind)
+        except (NotFound, Forbidden):
+            continue  # not served, or not to this user
+        going = [each for each in listed if not is_complete(each)]
+        if count := sum(not view.pods or named_pod(each) in view.pods for each in going):
+            kind = counted(count, f"open {one.kind.kind}")
+            show = command_line(program_name(), "status", "--api", one.kind.singular)
+            terminal.echo(
+                f"{kind}{view.where} {'is' if count == 1 else 'are'} not shown; see: {show}", err=True
+            )
 
 
 def _say_unreadable(count: int) -> None:

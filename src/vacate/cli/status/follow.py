@@ -178,6 +178,7 @@ class Follower:
     def _table(self) -> Text:
         rows, note = self._rows(), safe(self._outage.text or self._manager.health.line)
         if not rows:
-            return Text(note or f"No eviction requests yet{self._view.where}; waiting for one.")
+            none = self._view.dialect.phrase(f"No eviction requests yet{self._view.where}; waiting for one.")
+            return Text(note or none)
         size = (self._console.width, self._console.height)
         return live_table(rows, size, namespace=not self._view.namespace, wide=self._view.wide, note=note)

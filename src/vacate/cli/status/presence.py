@@ -55,7 +55,8 @@ class NamedPods:
 
 def nothing_to_follow(name: str, view: View) -> str:
     """The sentence for a named pod that has neither an object nor a request."""
-    return f"No pod {name} and no eviction request for it{view.where}: there is nothing to follow."
+    text = f"No pod {name} and no eviction request for it{view.where}: there is nothing to follow."
+    return view.dialect.phrase(text)
 
 
 async def left_over(cluster: Cluster, requests: Sequence[EvictionRequest]) -> list[str]:

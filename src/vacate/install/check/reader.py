@@ -46,7 +46,7 @@ from vacate.install.apply.readiness import daemons_left, reason_of, rollout_left
 from vacate.install.apply.requests import existing, read
 from vacate.install.check import findings as find
 from vacate.install.check.findings import Finding, State
-from vacate.install.check.rights import RightsCheck
+from vacate.install.check.rights import RightsCheck, together
 from vacate.install.check.shown import install_again, shown_settings
 from vacate.install.manifests.policies import policies
 from vacate.install.manifests.roles import roles
@@ -176,7 +176,7 @@ class InstallationCheck:
         return len(unserved) == len(DECLARATIONS) and not self._configurations and not self._leases
 
     async def _all(self, *checks: tuple[str, Callable[[], Awaitable[Finding]]]) -> list[Finding]:
-        return list(await asyncio.gather(*(self._guarded(name, check) for name, check in checks)))
+        return await together(self._guarded(name, check) for name, check in checks)
 
     async def _guarded(self, name: str, check: Callable[[], Awaitable[Finding]]) -> Finding:
         """What the caller may not read is said, and so is what could not be found out."""
@@ -223,7 +223,7 @@ class InstallationCheck:
 
     async def _objects(self) -> Finding:
         expected = await self._expected()
-        answers = await asyncio.gather(*map(self._there, expected))
+        answers = await together(map(self._there, expected))
         missing = [shown(one) for one, there in zip(expected, answers, strict=True) if there is False]
         return find.objects_there(missing, len(expected), answers.count(None), self._again)
 
@@ -329,7 +329,7 @@ class InstallationCheck:
         noted = set(await self._noted())
         wanted = {line_of(one) for one in await self._expected()} if self._configurations else set()
         candidates = [one for one in everything(namespace) if line_of(one) not in noted | wanted]
-        found = [one for one in await asyncio.gather(*map(self._leftover, candidates)) if one is not None]
+        found = [one for one in await together(map(self._leftover, candidates)) if one is not None]
         installed = bool(noted) or bool(self._configurations)
         if installed:
             left = [shown(one) for one in found if noted and not why_kept(one)]

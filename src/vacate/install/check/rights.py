@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from vacate.api.identity import service_account_groups, service_account_user
 from vacate.api.kinds import (
@@ -23,7 +24,7 @@ from vacate.api.kinds import (
 from vacate.api.objectnames import HOOKS, NODE_FENCER, NODE_MAINTAINER, REQUESTER, SHUTDOWN_AGENT, VIEWER
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.client.client import Client
-from vacate.errors import ApiError, Forbidden, NotFound
+from vacate.errors import ApiError, Forbidden, NotFound, VacateError
 from vacate.fencing.marks import FENCE_VERB
 from vacate.install.check import findings as find
 from vacate.install.check.findings import Finding, Right
@@ -34,6 +35,21 @@ from vacate.install.objectkinds import DAEMONSETS
 from vacate.install.settings import DEFAULT_HOOKS, Settings, ShutdownAgent
 from vacate.views.model import Remedy
 from vacate.views.remedies import granting
+
+T = TypeVar("T")
+
+
+async def together(some: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What they return, in their order; the first error, once none of them runs any more."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in some]
+    except* VacateError as group_of_errors:
+        found: BaseException = group_of_errors
+        while isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]
+        raise found from None
+    return [task.result() for task in tasks]
 
 
 class RightsCheck:
@@ -52,7 +68,7 @@ class RightsCheck:
         if await self._is_there(DAEMONSETS, SHUTDOWN_AGENT, ShutdownAgent().namespace):
             made += shutdown_agent(replace(settings, shutdown_agent=ShutdownAgent()))
         rights = find.wanted_rights(made)
-        answers = await asyncio.gather(*map(self._is_allowed, rights))
+        answers = await together(map(self._is_allowed, rights))
         lacking = [right for right, yes in zip(rights, answers, strict=True) if not yes]
         return find.accounts(len(rights), lacking, await self._surplus(made), again)
 

@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.records.reader import unevictable
-from vacate.views.budgets import Forecast, allowance_of, covering, would_refuse
+from vacate.views.budgets import (
+    Forecast,
+    Means,
+    allowance_of,
+    budget_remedies,
+    covering,
+    never_allows,
+    would_refuse,
+)
 from vacate.views.model import Explanation, Remedy
-from vacate.views.phrases import ahead, command_line, sentence
+from vacate.views.phrases import advice, ahead, command_line, sentence
 from vacate.views.turns import TurnState, TurnView
 
 
@@ -54,8 +62,25 @@ def explain_unrequested(
             *((forecast.sentence,) if forecast is not None and forecast.sentence else ()),
             *map(allowance_of, around),
         ),
-        remedies=(Remedy("Request its eviction.", command_line(program, "evict", name, "-n", namespace)),),
+        remedies=(
+            *_ways_past(pod, around, forecast),
+            Remedy(REQUEST_IT, command_line(program, "evict", name, "-n", namespace)),
+        ),
     )
+
+
+REQUEST_IT = "Request its eviction."
+
+
+def _ways_past(
+    pod: Pod, budgets: Sequence[PodDisruptionBudget], forecast: Forecast | None
+) -> tuple[Remedy, ...]:
+    """What would let the pod go where a budget never allows it; what its workload can opt in to first."""
+    goes = forecast is not None and forecast.means is not Means.EVICT
+    if goes or not would_refuse(pod, budgets):
+        return ()
+    ways = [way for one in budgets if never_allows(one) for way in budget_remedies(pod, one)]
+    return tuple(Remedy(advice(way.text), way.command) for way in dict.fromkeys(ways))
 
 
 def _terminating(pod: Pod) -> str:

@@ -1,0 +1,129 @@
+"""`vacate drains`: every drain, how far it is, and what holds it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Sequence
+
+import click
+
+from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.objectnames import NODE_MAINTAINER
+from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, NodeMaintenance
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import (
+    Cluster,
+    Connection,
+    cluster_scope_options,
+    connected,
+    is_unknown_path,
+    not_served,
+)
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.managerwatch import read_manager_health
+from vacate.cli.common.output import NAME, WIDE, aligned, output_option, print_objects
+from vacate.cli.common.parameters import drain_name
+from vacate.cli.common.program import program_name
+from vacate.cli.common.remedies import no_maintenance, with_role
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.shellcompletion import complete_drains
+from vacate.cli.status.layout import fitted, wrapped
+from vacate.client.codec import codec_for
+from vacate.errors import Forbidden, NotFound
+from vacate.views.maintenance import held_lines, total_line
+from vacate.views.managerhealth import unattended_maintenance
+from vacate.views.phrases import NOTHING, span
+
+_HEADER = ("DRAIN", "PHASE", "NODES", "PODS", "BLOCKED", "AGE")
+
+
+@click.command()
+@click.argument("names", type=drain_name, shell_complete=complete_drains, nargs=-1, metavar="[DRAIN…]")
+@cluster_scope_options
+@output_option(WIDE, NAME)
+def drains(names: tuple[str, ...], reach: Connection, output: str) -> None:
+    """Show drains and how far they are.
+
+    NODES and PODS are those that are done, of all. Below the table is what holds them: first what needs
+    a person, then what ends by itself. DRAIN is NAME or nodemaintenance/NAME.
+
+    Exit codes: 0 done, also without drains, 1 refused or failed, 2 usage.
+    """
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            try:
+                await _show(cluster, names, output)
+            except Forbidden as error:
+                raise with_role(error, NODE_MAINTAINER) from error
+
+    if run_until_signalled(work):
+        interrupted()
+
+
+async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
+    try:
+        found = (await cluster.client.list(NODEMAINTENANCES)).items
+    except NotFound as error:
+        raise not_served(NODEMAINTENANCES, "NodeMaintenance") if is_unknown_path(error) else error from None
+    there = {str(one["metadata"]["name"]) for one in found}
+    for name in names:
+        if name not in there:
+            raise no_maintenance(name)
+    chosen = [one for one in found if not names or one["metadata"]["name"] in names]
+    if output not in ("", WIDE):
+        print_objects(chosen, output, name=lambda one: f"nodemaintenance/{one['metadata']['name']}")
+        return
+    typed = [codec_for(NodeMaintenance).convert(one) for one in chosen]
+    if not typed:
+        terminal.echo(f"No drains. Begin one: {program_name()} drain NODE", err=True)
+        return
+    now = cluster.clock.now()
+    width = shutil.get_terminal_size().columns if terminal.is_terminal() and output != WIDE else 0
+    terminal.echo_lines(drain_table(typed, now, width))
+    for one in typed:
+        if held := held_lines(one, now, terminal.width()):
+            terminal.echo_lines(["", f"nodemaintenance/{one.metadata.name} is held", *held])
+    health = await read_manager_health(cluster, unattended_maintenance(*typed))
+    if health.text:
+        terminal.echo(health.line, err=True)
+
+
+def drain_table(drains: Sequence[NodeMaintenance], now: dt.datetime, width: int = 0) -> list[str]:
+    """A table, or where the terminal is too narrow for it two lines for each drain."""
+    rows = [_HEADER, *(_row(one, now) for one in drains)]
+    if not width:
+        return aligned(rows)
+    lines = fitted(rows, width)
+    if lines:
+        return lines
+    return [line for one in drains for line in (one.metadata.name, *wrapped(total_line(one, now), width))]
+
+
+def _row(one: NodeMaintenance, now: dt.datetime) -> tuple[str, ...]:
+    status, created = one.status, one.metadata.creation_timestamp
+    done = sum(row.phase == DRAINED for row in status.nodes)
+    blocked = sum(row.phase == BLOCKED for row in status.nodes)
+    phase = "Cancelling" if one.metadata.deletion_timestamp is not None else status.phase or "Pending"
+    return (
+        one.metadata.name,
+        phase,
+        f"{done}/{len(one.spec.nodes)}",
+        f"{status.pods_evicted}/{status.pods_total}",
+        str(blocked) if blocked else NOTHING,
+        span(now - created) if created is not None else NOTHING,
+    )
+
+
+def open_drains_lines(drains: Sequence[NodeMaintenance], now: dt.datetime) -> list[str]:
+    """Drains that go on, a line for each, for commands that show something else."""
+    going = [one for one in drains if one.status.phase != DRAINED]
+    lines = [f"nodemaintenance/{one.metadata.name}: {_state(one, now)}" for one in going]
+    return [*lines, f"See them with {program_name()} drains."] if lines else []
+
+
+def _state(one: NodeMaintenance, now: dt.datetime) -> str:
+    if one.metadata.deletion_timestamp is not None:
+        return "is being cancelled"
+    return f"{one.status.phase or 'Pending'}, {total_line(one, now)}"
