@@ -16,7 +16,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 pytestmark = pytest.mark.kubectl
 
 ROOT = Path(__file__).parents[3]
-TUTORIAL = ROOT / "docs/tutorial/first-cluster.md"
+TUTORIALS = ROOT / "docs/tutorial"
 EXAMPLE = ROOT / "examples/00-embedded-cluster"
 
 
@@ -73,11 +73,12 @@ def by_cluster(commands: list[Command]) -> list[tuple[list[str], list[Command]]]
 
 
 @pytest.mark.thorough
-def test_the_tutorial_shows_what_is_printed(tmp_path: Path, surroundings: dict[str, str]) -> None:
-    printed = follow(TUTORIAL, work_folder(tmp_path), surroundings)
+@pytest.mark.parametrize("name", ["first-cluster.md", "first-drain.md"])
+def test_a_tutorial_shows_what_is_printed(tmp_path: Path, surroundings: dict[str, str], name: str) -> None:
+    printed = follow(TUTORIALS / name, work_folder(tmp_path), surroundings)
     wrong = [(command.text, differences(command, output)) for command, output in printed]
     assert [(text, lines) for text, lines in wrong if lines] == []
-    assert len(printed) > 15
+    assert len(printed) > 12
 
 
 def test_the_readme_can_be_followed(tmp_path: Path, surroundings: dict[str, str]) -> None:
@@ -87,11 +88,11 @@ def test_the_readme_can_be_followed(tmp_path: Path, surroundings: dict[str, str]
     folder = work_folder(tmp_path)
     (folder / ".venv").symlink_to(sys.prefix)
     printed = follow(used, folder, surroundings)
-    (evict, left), (drain, drained) = printed[-2:]
-    assert evict.text.startswith("vacate evict --wait")
-    assert "evicted" in left or "terminated" in left
-    assert drain.text == "kubectl drain node-1"
-    assert "node/node-1 drained" in drained or "node/node-1 evicted" in drained
+    (dry_run, foreseen), (drain, drained) = printed[-2:]
+    assert dry_run.text == "vacate drain node-1 --dry-run"
+    assert "Verdict: " in foreseen
+    assert drain.text == "vacate drain node-1"
+    assert "node/node-1 drained" in drained
 
 
 @pytest.mark.thorough
