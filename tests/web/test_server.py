@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
+from vacate.web.actions import Outcome
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
 from vacate.web.site import Site
@@ -353,6 +354,33 @@ async def test_a_lost_api_server_is_shown_with_the_age_and_so_is_its_return() ->
             await stream.until("The API server has not answered")
             page.transport.cut.clear()
             await stream.until('"Live"')
+
+
+async def test_a_plan_is_made_once_and_shown_when_it_is_there() -> None:
+    """The command itself is a process of minutes: here stands what it prints."""
+    asked: list[Sequence[str]] = []
+    ready = asyncio.Event()
+
+    async def run(words: Sequence[str]) -> Outcome:
+        asked.append(words)
+        await ready.wait()
+        return Outcome(5, f"<svg>{HOSTILE}</svg>" if "--output=svg" in words else f"WOULD BLOCK {HOSTILE}")
+
+    async with web() as page:
+        page.server._site._reads = replace(page.server._site._reads, run=run)
+        await page.enter()
+        assert "This page cannot be shown" in await page.text("/plan?nodes=--force")
+        async with page.stream("/plan?nodes=node-1+node-2") as stream:
+            assert "Planning the drain of node-1 node-2" in await page.text("/plan?nodes=node-1+node-2")
+            ready.set()
+            await stream.until("The drain would block")
+            await page.text_with("/plan?nodes=node-1+node-2", "/plan.svg?nodes=node-1%20node-2")
+        words = ["plan", "node/node-1", "node/node-2", "--ignore-daemonsets"]
+        assert asked == [words, [*words, "--output=svg"]]
+        assert HOSTILE not in await page.text("/plan?nodes=node-1,node-2")
+        picture = await page.browser.get("/plan.svg?nodes=node-1+node-2")
+        assert "sandbox" in picture.headers["Content-Security-Policy"]
+        assert await picture.text() == f"<svg>{HOSTILE}</svg>"
 
 
 async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None:

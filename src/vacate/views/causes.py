@@ -8,8 +8,9 @@ but the headings: sentences, remedies and consequences are the blockers' own.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vacate.api.types.core import Pod
 from vacate.api.types.nodemaintenance import (
@@ -82,12 +83,35 @@ class Cause:
         return tuple(dict.fromkeys(one.maintenance for one in self.waiting if one.maintenance))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ahead:
     """What is known of pods that are not held yet: those of nodes that are drained or will be."""
 
     pods: Sequence[tuple[str, Pod]] = ()  # each with the maintenance that wants it gone
     budgets: Sequence[PodDisruptionBudget] = ()
+
+    # Hundreds of causes and ten thousand pods: each cause looks only at those that it may concern.
+    @cached_property
+    def by_namespace(self) -> Mapping[str, Sequence[tuple[str, Pod]]]:
+        """The pods of each namespace."""
+        found: dict[str, list[tuple[str, Pod]]] = {}
+        for one in self.pods:
+            found.setdefault(one[1].metadata.namespace, []).append(one)
+        return found
+
+    @cached_property
+    def by_interceptor(self) -> Mapping[str, Sequence[tuple[str, Pod]]]:
+        """The pods that name each interceptor."""
+        found: dict[str, list[tuple[str, Pod]]] = {}
+        for one in self.pods:
+            for name in interceptors_on(one[1]):
+                found.setdefault(name, []).append(one)
+        return found
+
+    @cached_property
+    def budgets_by_name(self) -> Mapping[tuple[str, str], PodDisruptionBudget]:
+        """The budgets by namespace and name."""
+        return {(one.metadata.namespace, one.metadata.name): one for one in self.budgets}
 
 
 def causes_of(
@@ -227,20 +251,20 @@ def _more(
 ) -> tuple[WaitingPod, ...]:
     """Pods that will be held by the same budget or interceptor when their turn comes."""
     there = {(one.namespace, one.pod) for one in waiting}
-    budgets = [
-        one for one in ahead.budgets if (one.metadata.namespace, one.metadata.name) == (namespace, name)
-    ]
+    budget = ahead.budgets_by_name.get((namespace, name)) if kind == _BUDGET else None
+    coming: Sequence[tuple[str, Pod]] = ()
+    if budget is not None:
+        coming = ahead.by_namespace.get(namespace, ())
+    elif kind in _INTERCEPTORS:
+        coming = ahead.by_interceptor.get(name, ())
     found = []
-    for maintenance, pod in ahead.pods:
+    for maintenance, pod in coming:
         meta, owner = pod.metadata, pod.metadata.controller
         if (meta.namespace, meta.name) in there or pod.terminating or pod.terminal:
             continue
         if owner is not None and owner.kind == "DaemonSet":
             continue
-        same = (kind == _BUDGET and bool(covering(budgets, meta.namespace, meta.labels))) or (
-            kind in _INTERCEPTORS and name in interceptors_on(pod)
-        )
-        if same:
+        if budget is None or covering([budget], meta.namespace, meta.labels):
             there.add((meta.namespace, meta.name))
             found.append(WaitingPod(meta.namespace, meta.name, pod.spec.node_name, None, maintenance))
     return tuple(sorted(found, key=lambda one: (one.node, one.namespace, one.pod)))

@@ -36,6 +36,7 @@ from vacate.web.snapshot import Snapshot, Stall, Unread
 
 _FIRST_LOOK_SECONDS = 10.0
 _MAX_TICKS = 40
+_SHARED_SECONDS = 0.5
 _STALL_AFTER = dt.timedelta(seconds=2)
 _TUNING = Tuning(first_pause=0.5, max_pause=2.0)
 """A person looks at it: an API server that answers again is noticed within seconds."""
@@ -63,6 +64,7 @@ class Feed:
         self._changed = asyncio.Event()
         self._heartbeats: dict[str, deque[dt.datetime]] = {}
         self.version = 0
+        self._last: tuple[int, float, Snapshot] | None = None
         for one in self._all:
             if one is not self._leases:  # renewed every few seconds, which is no news
                 one.subscribe(self._note)
@@ -97,7 +99,15 @@ class Feed:
         return self.version
 
     def snapshot(self) -> Snapshot:
-        """The cluster as it is known now."""
+        """The cluster as it is known now. Tabs that ask within a moment share one, and what is made of it."""
+        now, known = self.clock.monotonic(), self._last
+        if known is not None and known[0] == self.version and now - known[1] < _SHARED_SECONDS:
+            return known[2]
+        made = self._snapshot()
+        self._last = (self.version, now, made)
+        return made
+
+    def _snapshot(self) -> Snapshot:
         requests = [one for informer in self._requests for one in informer.reader.list()]
         return Snapshot(
             now=self.clock.now(),
@@ -146,6 +156,10 @@ class Feed:
             elif trouble is None:
                 found.append(Unread(name, "they have not arrived yet"))
         return found
+
+    def touch(self) -> None:
+        """Something else that pages show has changed."""
+        self._note(None, None)
 
     def _note(self, old: object, new: object) -> None:
         self.version += 1

@@ -20,7 +20,7 @@ KEY = "data-k"
 TICKING = "data-t"
 """Of a `time` element whose text the script writes once a second."""
 
-_VOID = frozenset({"meta", "link", "input", "wbr", "br"})
+_VOID = frozenset({"img", "meta", "link", "input", "wbr", "br"})
 _OWN_ADDRESSES = ("/", "#", "?")
 
 
@@ -44,8 +44,9 @@ def el(tag: str, classes: str = "", *content: Content, key: str = "", **attribut
     for name, value in attributes.items():
         if value is not None:
             named[name.rstrip("_").replace("_", "-")] = value
-    if "href" in named and not named["href"].startswith(_OWN_ADDRESSES):
-        raise ValueError(f"a link leads to a page of this program, not to {named['href']!r}")
+    for name in ("href", "src", "action"):
+        if name in named and not named[name].startswith(_OWN_ADDRESSES):
+            raise ValueError(f"a link leads to a page of this program, not to {named[name]!r}")
     if any(name.startswith("on") for name in named):
         raise ValueError(f"an attribute that runs a script: {sorted(named)}")
     if key:

@@ -68,6 +68,7 @@ class WebServer:
             self.admit(taken)
             yield f"http://{LOOPBACK}:{taken}/?token={self.gate.token}"
         finally:
+            self._site.close()
             for stream in self._streams:
                 stream.cancel()
             await runner.cleanup()
@@ -82,6 +83,7 @@ class WebServer:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
         app.router.add_get("/events", self._events)
         app.router.add_get("/static/{name}", self._static_file)
+        app.router.add_get("/plan.svg", self._picture)
         app.router.add_get("/act/{action}", self._preview)
         app.router.add_post("/act/{action}", self._act)
         app.router.add_get("/{path:.*}", self._page)
@@ -116,7 +118,7 @@ class WebServer:
             )
         response = await handler(request)
         if not response.prepared:
-            response.headers.update(HEADERS)
+            response.headers.update({name: HEADERS[name] for name in HEADERS if name not in response.headers})
         return response
 
     def _enter(self, request: web.Request, *, known: bool) -> web.StreamResponse:
@@ -144,6 +146,16 @@ class WebServer:
         return web.Response(
             text=document(snapshot, page, tab, body), content_type="text/html", charset="utf-8", status=status
         )
+
+    async def _picture(self, request: web.Request) -> web.StreamResponse:
+        """The picture of a plan. As an image it runs nothing; its own styles are all that it may have."""
+        found = self._site.picture(request.query)
+        if not found:
+            raise web.HTTPNotFound(headers=HEADERS)
+        policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        answer = web.Response(text=found, content_type="image/svg+xml", charset="utf-8", headers=HEADERS)
+        answer.headers["Content-Security-Policy"] = policy
+        return answer
 
     async def _preview(self, request: web.Request) -> web.StreamResponse:
         """An action before it is done."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from vacate.errors import NotFound, VacateError
+from vacate.errors import ConfigError, NotFound, VacateError
 from vacate.eviction.model import Stage
 from vacate.install.check.findings import Finding
 from vacate.views.interceptors import Bindings
@@ -34,6 +35,7 @@ from vacate.web.pages.fencing import fencing_page
 from vacate.web.pages.health import health_page
 from vacate.web.pages.interceptors import interceptors_page
 from vacate.web.pages.node import node_page, nodes_page
+from vacate.web.pages.plan import PlanRun, plan_command, plan_page, planned_nodes
 from vacate.web.pages.pod import pod_page
 from vacate.web.pages.requests import requests_page
 from vacate.web.snapshot import Snapshot
@@ -44,6 +46,7 @@ Query = Mapping[str, str]
 _STALE_SECONDS = 5.0
 _CHECK_SECONDS = 30.0  # a check of the installation asks dozens of questions
 _MAX_KEPT = 200
+_PLAN_SECONDS, _MAX_PLANS = 300.0, 2  # how long a plan is shown again, and how many are made at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class Site:
         self.feed = feed
         self._reads = reads
         self._explained: dict[tuple[str, str], tuple[object, float, Explanation]] = {}
+        self._plans: dict[tuple[str, ...], tuple[asyncio.Task[None], PlanRun]] = {}
+        self._plan_times: dict[tuple[str, ...], float] = {}
         self._may: dict[Right, tuple[float, str]] = {}
         self._found: tuple[float, Sequence[Finding]] | None = None
         self._bound: tuple[float, Bindings | None] | None = None
@@ -148,6 +153,9 @@ class Site:
                 return interceptors_page(snapshot, wanted, await self._bindings())
             case ["fencing"]:
                 return fencing_page(snapshot)
+            case ["plan"]:
+                nodes = planned_nodes(query)
+                return plan_page(snapshot, nodes, self._planned(nodes) if nodes else None)
             case ["health"]:
                 return health_page(snapshot, await self._findings())
         return None
@@ -203,6 +211,42 @@ class Site:
             del self._explained[next(iter(self._explained))]
         self._explained[key] = (stamp, now, found)
         return found
+
+    def picture(self, query: Query) -> str:
+        """The picture of a plan that was made; empty where there is none."""
+        try:
+            run = self._plans.get(planned_nodes(query))
+        except ConfigError:
+            return ""
+        return run[1].picture if run else ""
+
+    def close(self) -> None:
+        """End what is under way."""
+        for task, _ in self._plans.values():
+            task.cancel()
+
+    def _planned(self, nodes: tuple[str, ...]) -> PlanRun:
+        """The plan of these nodes: made once, and again when it is asked for after some minutes."""
+        now, known = self.feed.clock.monotonic(), self._plans.get(nodes)
+        if known is not None and not (known[0].done() and now - self._plan_times[nodes] > _PLAN_SECONDS):
+            return known[1]
+        if sum(not task.done() for task, _ in self._plans.values()) >= _MAX_PLANS:
+            raise ConfigError("other plans are being made; wait until they are")
+        while len(self._plans) >= 4 * _MAX_PLANS:
+            del self._plans[next(one for one, (task, _) in self._plans.items() if task.done())]
+        run = PlanRun()
+        self._plans[nodes] = (asyncio.create_task(self._make_plan(nodes, run)), run)
+        self._plan_times[nodes] = now
+        return run
+
+    async def _make_plan(self, nodes: tuple[str, ...], run: PlanRun) -> None:
+        run.text = await self._reads.run(plan_command(nodes))
+        self.feed.touch()
+        if run.text.code in (1, 2):
+            return
+        drawn = (await self._reads.run([*plan_command(nodes), "--output=svg"])).output
+        run.picture = drawn[drawn.find("<svg") : drawn.rfind("</svg>") + len("</svg>")]
+        self.feed.touch()
 
     async def _findings(self) -> Sequence[Finding]:
         now = self.feed.clock.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -100,8 +100,21 @@ class Snapshot:
         ]
         return causes_of(self.maintenances, self.now, held=held, ahead=Ahead(coming, self.budgets))
 
-    def _unscheduled(self, namespace: str) -> list[Pod]:
-        return [one for one in self.pods if one.metadata.namespace == namespace and not one.spec.node_name]
+    @cached_property
+    def stuck_nodes(self) -> Collection[str]:
+        """The nodes that a cause holds which needs a person."""
+        return {who.node for one in self.causes if one.needs_person for who in one.waiting}
+
+    @cached_property
+    def _pods_without_node(self) -> Mapping[str, list[Pod]]:
+        found: dict[str, list[Pod]] = {}
+        for pod in self.pods:
+            if not pod.spec.node_name:
+                found.setdefault(pod.metadata.namespace, []).append(pod)
+        return found
+
+    def _unscheduled(self, namespace: str) -> Sequence[Pod]:
+        return self._pods_without_node.get(namespace, ())
 
     @cached_property
     def open_requests(self) -> Sequence[EvictionRequest]:

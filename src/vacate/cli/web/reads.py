@@ -22,8 +22,8 @@ from vacate.views.model import Explanation
 from vacate.web.actions import Outcome, Right
 from vacate.web.site import Reads
 
-_MAX_OUTPUT = 100_000
-_COMMAND_SECONDS = 120.0
+_MAX_OUTPUT = 2_000_000
+_COMMAND_SECONDS = 600.0
 
 
 def reads_of(cluster: Cluster, reach: Connection) -> Reads:

@@ -27,6 +27,7 @@ from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
 _LISTED = 5
+_CARDS = 20
 
 
 def causes_section(snapshot: Snapshot, causes: Sequence[Cause]) -> Element | None:
@@ -40,11 +41,19 @@ def causes_section(snapshot: Snapshot, causes: Sequence[Cause]) -> Element | Non
         "section",
         "first",
         el("h2", "sr", title, id="needs"),
-        [card(snapshot, one) for one in held],
+        [card(snapshot, one) for one in held[:_CARDS]],
+        _others(held[_CARDS:]),
         _by_itself(snapshot, by_itself) if by_itself else None,
         aria_labelledby="needs",
         key="causes",
     )
+
+
+def _others(held: Sequence[Cause]) -> Element | None:
+    if not held:
+        return None
+    link = el("a", "", "by name, pod or node", href="/blockers")
+    return el("p", "line", f"{len(held)} more causes need you; filter them ", link, ".")
 
 
 def card(snapshot: Snapshot, cause: Cause) -> Element:

@@ -90,7 +90,7 @@ def _verdict(
     )
     lead: list[Content] = [who, f" drained {drained} of {counted(total, 'node')}"]
     rows = [row for one in going for row in one.status.nodes]
-    held = sum(node_shape(row, stuck) == STUCK for row in rows)
+    held = sum(node_shape(row, snapshot.stuck_nodes) == STUCK for row in rows)
     moving = sum(row.phase == DRAINING for row in rows)
     if stuck:
         rest = f"; {counted(held, 'node')} stuck, {moving} draining." if held else "."

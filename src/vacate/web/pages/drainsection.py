@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from vacate.api.types.nodemaintenance import (
     BLOCKED,
@@ -18,6 +18,7 @@ from vacate.views.causes import Cause
 from vacate.views.phrases import counted
 from vacate.web.components import (
     DONE,
+    LIMIT,
     MOVE,
     OVER,
     SELF,
@@ -55,12 +56,12 @@ def is_under_way(maintenance: NodeMaintenance) -> bool:
     )
 
 
-def node_shape(progress: NodeProgress, stuck: Sequence[Cause]) -> str:
-    """The state of a node as a shape."""
+def node_shape(progress: NodeProgress, stuck: Collection[str]) -> str:
+    """The state of a node as a shape; `stuck` are the nodes that wait for a person."""
     if progress.phase == DRAINED:
         return DONE
     if progress.phase == BLOCKED:
-        return STUCK if any(concerns(progress.name, one) for one in stuck if one.needs_person) else SELF
+        return STUCK if progress.name in stuck else SELF
     if progress.phase == DRAINING:
         return MOVE
     return WAIT if progress.phase in (PENDING, CORDONED, "") else OVER
@@ -76,7 +77,7 @@ def drain_section(
 ) -> Element:
     """One drain: head, bar, counts, nodes under way, and folds for those that wait and are done."""
     name, status, key = one.metadata.name, one.status, f"drain/{one.metadata.name}"
-    shapes = [(row, node_shape(row, causes)) for row in status.nodes]
+    shapes = [(row, node_shape(row, snapshot.stuck_nodes)) for row in status.nodes]
     return el(
         "section",
         "drain",
@@ -237,7 +238,7 @@ def _under_way(
             ),
             cell("num", age(one.start_time, snapshot.now) if one.start_time else None, unit="for"),
         )
-        for one, shape in shown
+        for one, shape in shown[:LIMIT]
     ]
     columns = (
         Column("Node"),

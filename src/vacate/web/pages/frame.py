@@ -17,6 +17,7 @@ NAV: Sequence[tuple[str, str, str]] = (
     ("requests", "/requests", "Requests"),
     ("interceptors", "/interceptors", "Interceptors"),
     ("fencing", "/fencing", "Fencing"),
+    ("plan", "/plan", "Plan"),
     ("health", "/health", "Health"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from vacate.api.types import Node, Pod
@@ -63,7 +63,7 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     causes = snapshot.causes
     drains = {row.name: (one, row) for one in snapshot.maintenances for row in one.status.nodes}
     found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
-    found.sort(key=lambda one: _urgency(one, drains, causes))
+    found.sort(key=lambda one: _urgency(one, drains, snapshot.stuck_nodes))
     lost = [one for one in rows if one.state == NODE_DOWN]
     if lost:
         head = verdict(
@@ -71,7 +71,7 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
             f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report",
             f"{len(rows)} nodes in all.",
         )
-    elif stuck := sum(node_shape(row, causes) == STUCK for _, row in drains.values()):
+    elif stuck := sum(node_shape(row, snapshot.stuck_nodes) == STUCK for _, row in drains.values()):
         head = verdict(
             STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"All {len(rows)} report."
         )
@@ -97,9 +97,9 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
 Drains = dict[str, tuple[NodeMaintenance, NodeProgress]]
 
 
-def _urgency(one: NodeRow, drains: Drains, causes: Sequence[Cause]) -> tuple[int, str]:
+def _urgency(one: NodeRow, drains: Drains, stuck: Collection[str]) -> tuple[int, str]:
     order = (STUCK, MOVE, SELF)
-    shapes = [_SHAPES[one.state]] + ([node_shape(drains[one.name][1], causes)] if one.name in drains else [])
+    shapes = [_SHAPES[one.state]] + ([node_shape(drains[one.name][1], stuck)] if one.name in drains else [])
     return min(order.index(shape) if shape in order else 9 for shape in shapes), one.name
 
 
@@ -111,7 +111,7 @@ def _node_row(
 ) -> Element:
     shown: Content = None
     if drain is not None:
-        shape = node_shape(drain[1], causes)
+        shape = node_shape(drain[1], snapshot.stuck_nodes)
         shown = [chip(shape, WORDS[shape]), " ", drain_link(drain[0].metadata.name, "dim")]
     pods = len(snapshot.pods_by_node.get(one.name, ()))
     return row(
@@ -174,7 +174,7 @@ def _verdict(
         return verdict(
             shape, f"{name} {word}, and is not drained", _sentence(found.message), acts=acts
         ), shape
-    shape = node_shape(progress, causes)
+    shape = node_shape(progress, snapshot.stuck_nodes)
     counts = f"{progress.pods_evicted} of {counted(progress.pods_total, 'pod is', 'pods are')} gone"
     if shape == DONE:
         return verdict(DONE, f"{name} is drained: {counts}", acts=acts), DONE

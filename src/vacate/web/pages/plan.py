@@ -1,0 +1,106 @@
+"""PURE. A plan: what the drain of chosen nodes would come to, as `vacate plan` says it, with its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.names import dns1123_subdomain
+from vacate.errors import ConfigError
+from vacate.views.phrases import command_line
+from vacate.web.actions import Given, Outcome
+from vacate.web.components import DONE, MOVE, STUCK, WAIT, Page, command, heading, segment, verdict
+from vacate.web.markup import Element, el
+from vacate.web.snapshot import Snapshot
+
+MAX_NODES = 50
+_FINISHES, _BLOCKS, _NO_ROOM = 0, 5, 6
+_VERDICTS = {
+    _FINISHES: (DONE, "The drain would finish"),
+    _BLOCKS: (STUCK, "The drain would block"),
+    _NO_ROOM: (STUCK, "The drain would leave pods without room"),
+}
+
+
+@dataclass(slots=True)
+class PlanRun:
+    """A plan that is being made, and what is there of it."""
+
+    text: Outcome | None = None
+    picture: str = ""
+
+
+def planned_nodes(given: Given) -> tuple[str, ...]:
+    """The chosen nodes; ConfigError for what is no name, and for too many."""
+    names = tuple(dict.fromkeys(given.get("nodes", "").replace(",", " ").split()))
+    for name in names:
+        if why := dns1123_subdomain(name):
+            raise ConfigError(f"nodes: {name[:80]!r} is not a name: {'; '.join(why)}")
+    if len(names) > MAX_NODES:
+        raise ConfigError(f"nodes: {len(names)} are too many for this page; use vacate plan")
+    return names
+
+
+def plan_command(nodes: Sequence[str]) -> list[str]:
+    """The words of the command."""
+    return ["plan", *(f"node/{one}" for one in nodes), "--ignore-daemonsets"]
+
+
+def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> Page:
+    """The form, and the plan as far as it is made."""
+    text = " ".join(nodes)
+    main: list[Element | None] = [_verdict(text, run), _form(text)]
+    if nodes:
+        main.append(
+            el(
+                "section",
+                "",
+                heading("same", "The same as a command"),
+                command(command_line(snapshot.program, *plan_command(nodes))),
+                aria_labelledby="same",
+                key="plan/command",
+            )
+        )
+    if run is not None and run.picture:
+        picture = el(
+            "img",
+            "plan",
+            src=f"/plan.svg?nodes={segment(text)}",
+            alt="The nodes over time, as the text says",
+        )
+        main.append(
+            el("section", "", heading("pic", "Over time"), picture, aria_labelledby="pic", key="plan/picture")
+        )
+    if run is not None and run.text is not None:
+        output = el("pre", "out whole", run.text.output)
+        main.append(
+            el("section", "", heading("plan", "The plan"), output, aria_labelledby="plan", key="plan/text")
+        )
+    return Page(f"Plan: {text}" if text else "Plan", "plan", tuple(one for one in main if one is not None))
+
+
+def _verdict(text: str, run: PlanRun | None) -> Element:
+    if run is None:
+        lead = "Reads the cluster once and changes nothing: a copy of it runs forward in virtual time."
+        return verdict(WAIT, "What would a drain come to?", lead)
+    if run.text is None:
+        return verdict(MOVE, f"Planning the drain of {text}", "A large cluster takes a minute or more.")
+    shape, words = _VERDICTS.get(run.text.code, (STUCK, "The plan could not be made"))
+    return verdict(shape, words)
+
+
+def _form(text: str) -> Element:
+    return el(
+        "form",
+        "filter",
+        el(
+            "label",
+            "",
+            el("span", "sr", "Nodes"),
+            el("input", type="text", name="nodes", value=text, placeholder="Nodes, such as node-1 node-2"),
+        ),
+        el("button", "btn", "Plan", type="submit"),
+        method="get",
+        action="/plan",
+        key="plan/form",
+    )
