@@ -209,20 +209,32 @@ def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
 
 
 def test_two_at_once_take_turns(lab: Lab) -> None:
-    """The last one decides; nothing of the other is left."""
+    """Each keeps the options of the other, whichever came first."""
     first = lab.begin("install", "--no-network-policy")
     second = lab.begin("install", "--webhook-url", "https://127.0.0.1:1")
     for one in (first, second):
         out, err = one.communicate(timeout=100)
         assert one.returncode == 0, (out, err)
-    settings = (Settings(network_policy=False), Settings(webhook_url="https://127.0.0.1:1"))
-    there = lab.there(Settings())
-    left, right = ({path_of(obj) for obj in objects(one)} for one in settings)
-    assert there in (left, right)
+    wanted = objects(Settings(network_policy=False, webhook_url="https://127.0.0.1:1"))
+    assert lab.there(Settings()) == {path_of(obj) for obj in wanted}
     noted = lab.admin.get(NOTES).ok()["data"]["objects"].splitlines()
-    won = settings[0] if there == left else settings[1]
-    assert sorted(noted) == sorted(line_of(obj) for obj in objects(won))
+    assert sorted(noted) == sorted(line_of(obj) for obj in wanted)
+    an_upgrade_keeps_them_until_they_are_forgotten(lab)
     one_way_and_the_other(lab)
+
+
+def an_upgrade_keeps_them_until_they_are_forgotten(lab: Lab) -> None:
+    done = lab.run("install", "--dry-run")
+    kept = "--no-network-policy --webhook-url=https://127.0.0.1:1"
+    assert done.stdout.splitlines()[0] == f"Kept from the installation: {kept}"
+    assert "created" not in done.stdout
+    assert "configured" not in done.stdout
+    assert "networkpolicy" in lab.run("install", "--reset", "network-policy").stdout
+    with_url = Settings(webhook_url="https://127.0.0.1:1")
+    assert lab.there(Settings()) == {path_of(obj) for obj in objects(with_url)}
+    assert lab.run("install", "--reset").returncode == 0
+    assert lab.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
+    assert "options" not in lab.admin.get(NOTES).ok()["data"]
 
 
 def one_way_and_the_other(lab: Lab) -> None:

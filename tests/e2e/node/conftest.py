@@ -22,7 +22,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> NodeCluster:
     """Vacate is installed in it, with its defaults, and a shop is open."""
     place = NodeCluster(tmp_path_factory.mktemp("home"))
     _PLACES.append(place)
-    place.vacate("install", "--image", place.image, "--wait", "3m").ok()
+    place.vacate("install", "--reset", "--image", place.image, "--wait", "3m").ok()
     place.open_shop()
     return place
 

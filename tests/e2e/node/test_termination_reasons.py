@@ -47,7 +47,14 @@ MANY = int(os.environ.get("VACATE_REASON_PODS", "20"))
 def stage(place: NodeCluster) -> Iterator[Kubectl]:
     """A namespace whose hooks are wrapped, and Vacate as it must be installed for that."""
     place.vacate(
-        "install", "--image", place.image, "--termination-reasons", "--prestop-wrapper", "--wait", "3m"
+        "install",
+        "--reset",
+        "--image",
+        place.image,
+        "--termination-reasons",
+        "--prestop-wrapper",
+        "--wait",
+        "3m",
     ).ok()
     made = namespace("stage")
     made["metadata"]["labels"]["vacate.dev/wrap-prestop-hooks"] = "true"

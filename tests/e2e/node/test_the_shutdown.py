@@ -41,7 +41,7 @@ def test_the_agent_may_touch_nothing_but_its_own_node(place: NodeCluster, tmp_pa
     document = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
     config.write_text(yaml.safe_dump({**document, SHUTDOWN_FIELD: bucket_entries(BUCKETS)}))
     options = ("--shutdown-agent", "--shutdown-config", str(config), "--wait", "3m")
-    place.vacate("install", "--image", place.image, *options).ok()
+    place.vacate("install", "--reset", "--image", place.image, *options).ok()
     until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("status") == "True")
     assert condition(place, "vacate.dev/GracefulShutdown")["reason"] == "Agent"
     assert lock_holders() == {"Vacate"}

@@ -42,7 +42,7 @@ def message(place: NodeCluster, reason: str) -> str:
 def test_a_combination_that_would_race_is_refused(place: NodeCluster) -> None:
     boot()
     configure_kubelet({0: 20, 2_000_000_000: 10})
-    place.vacate("install", "--image", place.image, "--shutdown-agent", "--wait", "3m").ok()
+    place.vacate("install", "--reset", "--image", place.image, "--shutdown-agent", "--wait", "3m").ok()
     assert "in the buckets 0: 20s, 2000000000: 10s, and none is below" in message(place, "WouldRace")
     assert lock_holders() == {"kubelet"}
     configure_kubelet({LOWEST_PRIORITY: 60, 0: 15, 1000: 15})
@@ -54,7 +54,7 @@ def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodeCluster)
     boot()
     configure_kubelet({LOWEST_PRIORITY: 60, 0: 15, 1000: 15})
     options = ("--shutdown-agent=beside-kubelet", "--wait", "3m")
-    place.vacate("install", "--image", place.image, *options).ok()
+    place.vacate("install", "--reset", "--image", place.image, *options).ok()
     assert "after interceptors had their turns" in message(place, "BesideKubelet")
     assert lock_holders() == {"kubelet", "Vacate"}
     create_priority_classes(place, 500, 1000)

@@ -102,7 +102,9 @@ class SafetyCluster(NodeCluster):
         """On the first node: the second will be lost."""
         self.system(f"cordon {LOST}").ok()
         self.system(f"delete pods --ignore-not-found --field-selector spec.nodeName={LOST}").ok()
-        self.vacate("install", "--image", self.image, "--guard-force-deletion", "--wait", "3m").ok()
+        self.vacate(
+            "install", "--reset", "--image", self.image, "--guard-force-deletion", "--wait", "3m"
+        ).ok()
         self.system(f"uncordon {LOST}").ok()
         self.system("create -f -", [*_namespace(GATED, gated=True), *_namespace(PLAIN, gated=False)]).ok()
         for kubectl in (self.databases, self.scratch):

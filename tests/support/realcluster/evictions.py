@@ -96,7 +96,7 @@ class RealCluster:
         """What the command printed."""
         url = ("--webhook-url", self.webhook_url, "--no-manager", "--eviction-bridge")
         chosen = (*url, *self._install_options, *options)
-        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *chosen)
+        done = vacate("install", "--reset", "--kubeconfig", str(self.kubeconfig), *chosen)
         assert done.returncode == 0, done.stderr
         if not self._as_installed:
             self._wait_for_reviews()

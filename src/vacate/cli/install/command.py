@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
+from vacate.api.objectnames import INVENTORY
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import Work, run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
+from vacate.cli.install.kept import (
+    ALL,
+    Given,
+    KeptOptions,
+    as_kept,
+    forgotten,
+    given_names,
+    given_options,
+    parsed,
+    read_kept,
+    read_values,
+    reset_option,
+    shown,
+    values_option,
+)
 from vacate.cli.install.options import install_options, own_namespace
 from vacate.cli.install.settings import settings_of
 from vacate.entropy import system_entropy
+from vacate.errors import Forbidden
 from vacate.install import objects
-from vacate.install.apply.installer import Installer, InstallOptions
+from vacate.install.apply.installer import Installer, InstallOptions, OptionsChanged
+from vacate.install.apply.inventory import Inventory
 from vacate.install.apply.rollout import Rollout
 from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.manifest import manifests
@@ -28,7 +50,7 @@ from vacate.views.phrases import span
 _A_DAY = 86400.0
 
 
-@click.command()
+@click.command(cls=KeptOptions)
 @click.option("--print", "print_only", is_flag=True, help="Print all objects as YAML; needs no cluster.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what would change, as a server-side dry run; change nothing."
@@ -47,15 +69,23 @@ _A_DAY = 86400.0
     show_default=True,
     help="Remove objects that only an earlier installation had.",
 )
+@values_option
+@reset_option
 @kubeconfig_options
 @install_options
+@click.pass_context
 def install(
+    ctx: click.Context,
+    /,
     print_only: bool,
     dry_run: bool,
     wait: dt.timedelta | None,
     prune: bool,
+    values: Path | None,
+    reset: tuple[str, ...],
     kubeconfig: str,
     context: str,
+    namespace: str,
     **chosen: Any,
 ) -> None:
     """Install Vacate into a cluster, or upgrade it there.
@@ -64,31 +94,70 @@ def install(
     dependencies. Repeating it changes only what differs; what others wrote into the objects stays, and so do
     all EvictionRequests. Needs Kubernetes 1.33 or newer, and an administrator.
 
+    The cluster keeps the options that are given: an upgrade without them has them still. --reset forgets
+    them, and a file for --values declares all of them.
+
     Exit codes: 0 done, 1 refused or failed, 2 usage, 4 not ready in time, 130 interrupted.
     """
     if ((dry_run or print_only) and wait is not None) or (dry_run and print_only):
         raise click.UsageError("--print, --dry-run and --wait: give only one of them")
-    settings = settings_of(**chosen)
-    if settings.eviction_bridge and not (settings.client_ca or settings.webhook_sources):
-        terminal.echo(_BRIDGE_IS_OPEN, err=True)
+    if values is not None and reset:
+        raise click.UsageError("--values and --reset: the file declares all options; omit --reset")
+    given = given_names(ctx)
+    declared = None if values is None else read_values(values)
+    chosen = {"namespace": namespace, **{name: chosen[name] for name in given.values() if name in chosen}}
     if print_only:
-        terminal.echo_document(manifests(objects(settings)))
+        terminal.echo_document(manifests(objects(_settings(declared or {}, chosen))))
         return
+    made: list[Settings] = []
     left: list[str] = []
+
+    async def attempt(cluster: Cluster) -> Settings:
+        seen = await _kept_in(cluster, namespace)
+        kept = declared
+        if kept is None:
+            kept = forgotten({} if ALL in reset else read_kept(seen, _source(namespace)), reset)
+            for line in shown({name: value for name, value in kept.items() if name not in given}):
+                terminal.echo(line)
+        settings = _settings(kept, chosen)
+        later = as_kept({**kept, **given_options(ctx)})
+        options = InstallOptions(dry_run, prune, wait is not None, later, seen)
+        installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, options)
+        await installer.install(settings)
+        return settings
 
     async def work() -> None:
         async with connected(Connection(kubeconfig, context)) as cluster:
-            options = InstallOptions(dry_run, prune, wait is not None)
-            installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, options)
-            await installer.install(settings)
+            while not made:
+                with contextlib.suppress(OptionsChanged):  # then with those that another run has left
+                    made.append(await attempt(cluster))
             if wait is not None:
-                left.extend(await _ready(cluster, settings, wait))
+                left.extend(await _ready(cluster, made[0], wait))
 
     _run(work)
     if left:
         _complain(left, wait)
     if not dry_run:
-        _say_what_is_next(settings, ready=wait is not None)
+        _say_what_is_next(made[0], ready=wait is not None)
+
+
+async def _kept_in(cluster: Cluster, namespace: str) -> str:
+    try:
+        return await Inventory(cluster.client, namespace).options()
+    except Forbidden:
+        return ""  # all the rights that are missing are named together, before anything is done
+
+
+def _settings(kept: Given, chosen: Mapping[str, Any]) -> Settings:
+    with tempfile.TemporaryDirectory(prefix="vacate-install-") as folder:
+        settings = settings_of(**{**parsed(kept, Path(folder)), **chosen})
+    if settings.eviction_bridge and not (settings.client_ca or settings.webhook_sources):
+        terminal.echo(_BRIDGE_IS_OPEN, err=True)
+    return settings
+
+
+def _source(namespace: str) -> str:
+    return f"ConfigMap {namespace}/{INVENTORY}, which keeps the options of the installation"
 
 
 @click.command()

@@ -193,3 +193,13 @@ _OPTIONS = (
                  help="Install ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus "
                       "operator."),
 )  # fmt: skip
+
+
+def _made() -> list[click.Option]:
+    """The options themselves, to read by them what was kept."""
+    command = click.command()(install_options(lambda **_: None))
+    return [one for one in command.params if isinstance(one, click.Option)]
+
+
+INSTALL_OPTIONS = _made()
+"""All of them, in the order of the help."""

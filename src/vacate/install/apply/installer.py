@@ -15,6 +15,7 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.crds.definition import defined_kind
 from vacate.entropy import Entropy
+from vacate.errors import VacateError
 from vacate.install.apply import preflight
 from vacate.install.apply.inventory import Inventory, line_of, object_of
 from vacate.install.apply.lock import alone, unchecked
@@ -37,6 +38,12 @@ class InstallOptions:
     dry_run: bool = False
     prune: bool = True
     wait: bool = False  # waiting afterwards needs the right to watch
+    kept: str = ""  # what the next run starts from, as its command reads it
+    seen: str | None = None  # what this run has started from; None where that does not matter
+
+
+class OptionsChanged(VacateError):
+    """Another run came first: what this one started from is no longer so. It has changed nothing."""
 
 
 class Installer:
@@ -68,16 +75,20 @@ class Installer:
         await self._make(namespace)
         async with alone(self._client, self._clock, self._entropy, where, self._report) as turn:
             notes = Inventory(self._client, where)
+            if self._options.seen not in (None, await notes.options()):
+                raise OptionsChanged("another vacate install has changed the options of the installation")
             noted = await notes.lines()
             lines = [line_of(obj) for obj in wanted]
-            await notes.note([*noted, *lines])
+            await notes.note([*noted, *lines], self._options.kept)
             await self.apply(rest, turn.check)
             if not self._options.prune:
                 return
             await turn.check()
             await Pruner(self._client, self._report).prune(wanted, noted, where)
             await turn.check()
-            await notes.note([*(line for line in noted if object_of(line) is None), *lines])
+            await notes.note(
+                [*(line for line in noted if object_of(line) is None), *lines], self._options.kept
+            )
 
     async def apply(self, some: Sequence[Obj], check: Callable[[], Awaitable[None]] = unchecked) -> None:
         """Apply these one after the other, and nothing else; before each, check that it is still our turn."""

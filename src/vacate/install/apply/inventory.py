@@ -2,7 +2,7 @@
 
 The note is a ConfigMap in Vacate's namespace with a line for each object. Before anything is applied it names
 what was there and what is to come; when all is done, only what is there. So whatever is interrupted, no
-object is forgotten.
+object is forgotten. Beside it stand the options that the installation was made with.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from vacate.client.client import Client
 from vacate.install.apply.requests import applied, existing
 from vacate.install.objectkinds import is_known
 
-_KEY = "objects"
+_KEY, _OPTIONS = "objects", "options"
 # Anybody may have written it: what is no name must not become a path, nor be shown on a terminal.
 _WHERE = re.compile(r"((?P<namespace>[a-z0-9][a-z0-9-]*)/)?(?P<name>[a-z0-9][a-z0-9.:-]*)")
 
 
-def inventory(namespace: str, lines: Iterable[str]) -> Obj:
+def inventory(namespace: str, lines: Iterable[str], options: str = "") -> Obj:
     """The ConfigMap."""
+    kept = {_OPTIONS: options} if options else {}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": INVENTORY, "namespace": namespace, "labels": dict(PART_OF)},
-        "data": {_KEY: "".join(f"{line}\n" for line in lines)},
+        "data": {_KEY: "".join(f"{line}\n" for line in lines), **kept},
     }
 
 
@@ -55,11 +56,19 @@ class Inventory:
 
     async def lines(self) -> list[str]:
         """What is noted."""
-        found = await existing(self._client, inventory(self._namespace, ()))
-        return str(dig(found or {}, "data", _KEY) or "").splitlines()
+        return (await self._read())[0]
 
-    async def note(self, lines: Sequence[str]) -> None:
+    async def options(self) -> str:
+        """What the installation was made with, as its command has written it."""
+        return (await self._read())[1]
+
+    async def note(self, lines: Sequence[str], options: str = "") -> None:
         """Note exactly these; nothing is written where that stands there already."""
         wanted = list(dict.fromkeys(lines))
-        if wanted != await self.lines():
-            await applied(self._client, inventory(self._namespace, wanted))
+        if (wanted, options) != await self._read():
+            await applied(self._client, inventory(self._namespace, wanted, options))
+
+    async def _read(self) -> tuple[list[str], str]:
+        found = await existing(self._client, inventory(self._namespace, ())) or {}
+        noted, options = (str(dig(found, "data", key) or "") for key in (_KEY, _OPTIONS))
+        return noted.splitlines(), options
