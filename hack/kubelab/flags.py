@@ -7,13 +7,7 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 SERVICE_NETWORK, KUBERNETES_SERVICE = "10.96.0.0/16", "10.96.0.1"
-# They want a cloud, or networks between nodes, and there is none.
-_CONTROLLERS_OFF = (
-    "node-ipam-controller",
-    "service-lb-controller",
-    "node-route-controller",
-    "cloud-node-lifecycle-controller",
-)
+_NODE_NETWORKS = "node-ipam-controller"  # wants networks between nodes, and there are none
 # Without containers no pod trusts an authority that it is given.
 _FOR_CONTAINERS = "root-ca-certificate-publisher-controller"
 # Fills the roles `view`, `edit` and `admin`, which API servers have from the start.
@@ -183,7 +177,7 @@ def controller_manager(
 
     Autoscalers look every 3 s instead of every 15 s: tests wait for several looks.
     """
-    off = _CONTROLLERS_OFF if containers else (_FOR_CONTAINERS, *_CONTROLLERS_OFF)
+    off = (_NODE_NETWORKS,) if containers else (_FOR_CONTAINERS, _NODE_NETWORKS)
     controllers = ",".join(["*", *(f"-{name}" for name in off)]) if everything else _OF_THE_API
     return [
         *_part(layout, "kube-controller-manager", ports.controllers),
