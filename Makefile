@@ -63,7 +63,10 @@ sim: $(STAMP) ## Simulate evictions, and the whole system under faults, in virtu
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)
 	@$(BIN)/python -m hack.rules.check --workers 2
 
-kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
+# make kube KUBE=1.33.13: of another release than the pinned one. The same with all that start one.
+KUBE ?=
+$(if $(KUBE),$(eval export VACATE_KUBE_RELEASE := $(KUBE)))
+kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder (KUBE=release)
 	@$(BIN)/python -m hack.kubelab.obtain
 
 peers: $(STAMP) ## Obtain Helm, cert-manager and Prometheus (built once, in minutes) and print their folder

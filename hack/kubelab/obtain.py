@@ -21,12 +21,14 @@ from typing import NoReturn
 
 from hack.kubelab.build import Build
 from hack.kubelab.golang import Go, choose_go
+from hack.kubelab.otherrelease import other_release
 from hack.kubelab.programs import given_folder, missing_programs
 from hack.kubelab.progress import Progress
 from hack.kubelab.recipe import Recipe
 from hack.kubelab.release import PROGRAMS, KubeError, architecture, pinned_release
 
 ASSETS = "KUBEBUILDER_ASSETS"
+RELEASE = "VACATE_KUBE_RELEASE"  # another one than the pinned, such as 1.33.13
 CACHE = "VACATE_KUBE_CACHE"
 _UNFINISHED = "building-"
 Make = Callable[[Path], Path]
@@ -36,7 +38,9 @@ def obtain(environment: Mapping[str, str] = os.environ, progress: Progress | Non
     """The folder with the programs, made where it does not exist yet."""
     if given := environment.get(ASSETS):
         return given_folder(Path(given))
-    return built(pinned_release(), environment, progress)
+    asked = environment.get(RELEASE)
+    release = other_release(asked, cache_folder(environment)) if asked else pinned_release()
+    return built(release, environment, progress)
 
 
 def built(

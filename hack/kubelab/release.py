@@ -1,6 +1,6 @@
 """Which release of Kubernetes and etcd is built, and how its programs are known.
 
-The versions are those of `hack/kube/go.mod`: there is no second place to change them.
+The versions are those of a `go.mod`, in `hack/kube` for the release that is tested with.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Release:
     etcd: str
     oldest_go: tuple[int, int]
     digest: str
+    module: Path = MODULE
 
-    module: ClassVar = MODULE
     programs: ClassVar = PROGRAMS
     tags: ClassVar = ""
     files: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -75,11 +75,16 @@ class Release:
         return " ".join(["-s", "-w", *settings])
 
 
-def pinned_release(module: Path = MODULE) -> Release:
-    """What `go.mod` pins."""
+def pinned_release() -> Release:
+    """What `go.mod` of this repository pins."""
+    return release_of(MODULE)
+
+
+def release_of(module: Path) -> Release:
+    """What the `go.mod` of a folder pins."""
     found = read_module(module)
     kubernetes, etcd = found.required["k8s.io/kubernetes"], found.required["go.etcd.io/etcd/server/v3"]
-    return Release(kubernetes, etcd, found.oldest_go, found.digest)
+    return Release(kubernetes, etcd, found.oldest_go, found.digest, module)
 
 
 def architecture(machine: str = "") -> str:

@@ -14,8 +14,9 @@ import pytest
 from hack.kubelab import golang
 from hack.kubelab.golang import Go
 from hack.kubelab.obtain import cache_folder, cache_key, cached, obtain
+from hack.kubelab.otherrelease import module_text
 from hack.kubelab.programs import check_versions, missing_programs
-from hack.kubelab.release import PROGRAMS, KubeError, Release, architecture, pinned_release
+from hack.kubelab.release import MODULE, PROGRAMS, KubeError, Release, architecture, pinned_release
 
 pytestmark = pytest.mark.process
 
@@ -183,3 +184,24 @@ def test_only_a_new_enough_go_of_the_machine_is_used(
     chosen = golang.choose_go((1, 26))
     assert (chosen.program == tmp_path / "go") is own
     assert chosen.version == (prints.split()[2].removeprefix("go") if own else "1.26.6")
+
+
+def test_the_module_of_another_release_pins_all_that_is_released_with_it() -> None:
+    theirs = (
+        "module k8s.io/kubernetes\n\ngo 1.24.0\n\ngodebug default=go1.24\n\nrequire (\n"
+        "\texample.com/a v1.2.3\n\tk8s.io/api v0.0.0\n)\n"
+        "\nrequire (\n\texample.com/b v2.0.0+incompatible // indirect\n)\n"
+        "\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n)\n"
+    )
+    made = module_text((MODULE / "go.mod").read_text(), theirs, "33.13")
+    assert "\ngo 1.24.0\ngodebug default=go1.24\n" in made
+    assert "\tk8s.io/kubernetes/cmd/kubelet\n" in made
+    for line in ("example.com/a v1.2.3", "example.com/b v2.0.0+incompatible", "k8s.io/kubernetes v1.33.13"):
+        assert f"\t{line}\n" in made
+    assert made.partition("replace (")[2] == "\n\tk8s.io/api => k8s.io/api v0.33.13\n)\n"
+
+
+@pytest.mark.parametrize("name", ["1.33", "latest", "v2.1.0", "../x"])
+def test_a_release_that_there_cannot_be(name: str, tmp_path: Path) -> None:
+    with pytest.raises(KubeError, match="is no release of Kubernetes"):
+        obtain({"VACATE_KUBE_RELEASE": name, "VACATE_KUBE_CACHE": str(tmp_path)})
