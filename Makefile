@@ -20,7 +20,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz size sbom release audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence test-web differential rules fuzz size sbom release audit
 
 help: ## List the targets
 	@bold=; plain=; test ! -t 1 || { bold='\033[1m'; plain='\033[0m'; }; \
@@ -97,6 +97,13 @@ test-node: $(STAMP) ## Run Vacate as pods on nodes with real kubelets and contai
 test-fence: $(STAMP) ## Fence with Debian's fence_redfish and a real Redfish service (K)
 	@$(BIN)/python -m hack.fencelab.session -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) tests/e2e/redfish
 
+# On Debian or a relative of it; says what is missing elsewhere. Nothing is installed on the machine.
+PICTURES ?= .cache/web
+test-web: $(STAMP) ## Drive the pages of vacate web in a real browser, with pictures of each (K, PICTURES=folder)
+	@VACATE_WEB_PICTURES="$(PICTURES)" $(BIN)/python -m hack.weblab.session -- \
+		$(BIN)/python -m pytest -q -n 2 $(PYTEST_FLAGS) tests/web/browser
+	@echo "Pictures of every page: $(PICTURES)"
+
 # make differential N=5000
 N ?= 1000
 differential: $(STAMP) ## Send the same random requests to the embedded and a real server, and compare (N sequences)
@@ -128,6 +135,7 @@ lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/build.in -o requirements/build.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/redfish.in -o requirements/redfish.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/web.in -o requirements/web.lock
 
 sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock to dist/vacate.cdx.json
 	@mkdir -p dist

@@ -1,0 +1,174 @@
+"""Who is let in by a real browser, and what it shows when the program is away."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.webscene import Scene, broken_cluster, scene
+from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
+from vacate.api.objects import Obj, dig
+from vacate.api.workloads import OPT_IN
+from vacate.testing.live import LiveCluster
+from vacate.testing.processes import running_cluster
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+pytestmark = pytest.mark.web
+
+SECONDS = 180_000.0  # milliseconds: a slow machine must not fail
+
+
+def test_the_token_lets_one_browser_in_once(browser: Browser) -> None:
+    with scene() as one:
+        first, second = browser.new_context(), browser.new_context()
+        page = first.new_page()
+        page.goto(one.address)
+        assert "token" not in page.url
+        assert page.locator("nav").count() == 1
+        late = second.new_page()
+        answer = late.goto(one.address)
+        assert answer is not None
+        assert answer.status == 401
+        assert late.locator("nav").count() == 0
+        cookie = next(iter(first.cookies()))
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        first.close()
+        second.close()
+
+
+def test_a_page_of_another_site_gets_nothing(entered: BrowserContext, broken: Scene) -> None:
+    """It has the browser with the cookie, and can reach the port: by a name of its own, or by its address."""
+    page = entered.new_page()
+    own = f"http://127.0.0.1:{broken.port}"
+    page.route(
+        "http://attacker.example/**", lambda route: route.fulfill(body="<p>x", content_type="text/html")
+    )
+    page.goto("http://attacker.example/")
+    read = (
+        "async (address) => { try { return (await (await fetch(address, {credentials: 'include'})).text()) } "
+        "catch { return 'nothing' } }"
+    )
+    assert page.evaluate(read, f"{own}/drains") == "nothing"
+    heard = (
+        "(address) => new Promise(done => { const one = new EventSource(address, {withCredentials: true}); "
+        "one.onmessage = () => done('heard'); one.onerror = () => { one.close(); done('nothing') } })"
+    )
+    assert page.evaluate(heard, f"{own}/events?at=/drains") == "nothing"
+    framed = (
+        "(address) => new Promise(done => { const one = document.createElement('iframe'); "
+        "one.onload = () => done(String(one.contentDocument !== null)); one.src = address; "
+        "document.body.append(one) })"
+    )
+    assert page.evaluate(framed, f"{own}/drains") == "false"
+    answer = page.request.get(f"{own}/drains", headers={"Host": "attacker.example"})
+    assert answer.status == 403
+
+
+def test_a_lost_program_is_shown_at_once_and_the_page_comes_back_by_itself(
+    browser: Browser, pictures: Path
+) -> None:
+    with scene() as one:
+        one.run(broken_cluster(one))
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        page = context.new_page()
+        page.goto(one.address)
+        _verdict(page, "^Stuck: 2 causes")
+        page.evaluate("window.here = true")
+        one.stop_listening()
+        lost = page.locator("#lost")
+        lost.wait_for(timeout=SECONDS)
+        assert re.search(r"has not answered for \d+s", lost.inner_text())
+        page.locator("#live").filter(has_text=re.compile(r"\d+s old")).wait_for(timeout=SECONDS)
+        page.screenshot(path=pictures / "drains-lost-1280-light.png", full_page=True)
+        one.run(one.admin.delete(NODEMAINTENANCES, "kernel-6-12"))
+        one.listen()
+        page.get_by_text("Kernel 6.12").wait_for(state="detached", timeout=SECONDS)
+        lost.wait_for(state="hidden", timeout=SECONDS)
+        page.locator("#live").filter(has_text="Live").wait_for(timeout=SECONDS)
+        assert page.evaluate("window.here"), "without another load of the page"
+        context.close()
+
+
+def _verdict(page: Page, pattern: str) -> None:
+    """Wait until the page says so."""
+    headline = page.get_by_role("heading", level=1)
+    headline.filter(has_text=re.compile(pattern)).wait_for(timeout=SECONDS)
+
+
+@contextmanager
+def web_program(kubeconfig: Path) -> Iterator[str]:
+    """`vacate web` as a user starts it, and the address that it prints."""
+    command = [sys.executable, "-m", "vacate", "web", "--no-browser", "--port", "0", "--kubeconfig"]
+    with subprocess.Popen([*command, str(kubeconfig)], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        try:
+            yield program.stdout.readline().removeprefix("Open ").strip()
+        finally:
+            program.terminate()
+            program.wait(60)
+
+
+def test_a_drain_is_watched_from_begin_to_end(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    """By the programs that users start: a budget holds the only pod, and the command of the page frees it."""
+    with (
+        running_cluster(tmp_path / "cluster", "--pod-start", "0.1", "--pod-stop", "0.2") as cluster,
+        web_program(cluster.kubeconfig) as address,
+        ThreadPoolExecutor(1) as elsewhere,  # the driver of the browser has the event loop of this thread
+    ):
+        elsewhere.submit(cluster.create, *_held_workload()).result(240)
+        node = elsewhere.submit(cluster.until, lambda: _node_of(cluster)).result(240)
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        page = context.new_page()
+        page.goto(address)
+        _verdict(page, "^Nothing is stuck")
+        vacate = [sys.executable, "-m", "vacate", "drain", node, "--kubeconfig", str(cluster.kubeconfig)]
+        with subprocess.Popen(vacate, stdout=subprocess.PIPE, text=True) as drain:
+            _verdict(page, "^Stuck: 1 cause")
+            cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
+            cause.wait_for(timeout=SECONDS)
+            page.screenshot(path=pictures / "live-stuck-1280-light.png", full_page=True)
+            command = cause.locator("code").first.text_content() or ""
+            assert command == f"kubectl annotate deployment db {OPT_IN}=true -n default"
+            change = {"metadata": {"annotations": {OPT_IN: "true"}}}
+            elsewhere.submit(
+                cluster._call, lambda client: client.patch(DEPLOYMENTS, "db", change, "default")
+            ).result(240)
+            _verdict(page, "^Nothing is stuck")
+            page.screenshot(path=pictures / "live-drained-1280-light.png", full_page=True)
+            output, _ = drain.communicate(timeout=240)
+            assert drain.returncode == 0, output
+            page.get_by_text("Finished drains").wait_for(timeout=SECONDS)
+        context.close()
+
+
+def _held_workload() -> list[Obj]:
+    labels = {"app": "db"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "db", "image": "db"}]}}
+    return [
+        {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": "db", "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+        },
+        {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "db", "namespace": "default"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+        },
+    ]  # fmt: skip
+
+
+def _node_of(cluster: LiveCluster) -> str:
+    """The node of the pod, once it is ready."""
+    found = cluster._call(lambda client: client.list(PODS, "default"))
+    ready = [one for one in found.items if dig(one, "status", "phase") == "Running"]
+    return str(ready[0]["spec"]["nodeName"]) if ready else ""
