@@ -16,6 +16,7 @@ from vacate.api.identity import MASTERS, service_account_user
 from vacate.api.kinds import (
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LEASES,
     NAMESPACES,
     NODEMAINTENANCES,
     NODES,
@@ -24,7 +25,7 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj
-from vacate.cli.common.connection import Cluster
+from vacate.cli.common.connection import Cluster, Connection
 from vacate.cli.web.reads import reads_of
 from vacate.client.client import Client
 from vacate.clock import SystemClock
@@ -95,7 +96,9 @@ class Scene:
         client = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
-        self.server = WebServer(Site(feed, reads_of(Cluster(client, "default", _CLOCK))), seeded_entropy(3))
+        self.server = WebServer(
+            Site(feed, reads_of(Cluster(client, "default", _CLOCK), Connection())), seeded_entropy(3)
+        )
 
     def listen(self) -> None:
         """Serve the pages, again under the same port if they were before."""
@@ -167,6 +170,9 @@ async def broken_cluster(one: Scene) -> None:
     for number in range(6):
         name = f"web-{number}"
         pods[name] = build_pod(name, namespace="search", node="worker-41")
+    for name, obj in pods.items():
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name.rpartition("-")[0]}
+        obj["metadata"]["ownerReferences"] = [{**owner, "uid": "u", "controller": True}]
     made = {name: await write(client, PODS, obj, RUNNING) for name, obj in pods.items()}
     one.past.behind = dt.timedelta(minutes=43)
     await _request(client, controller, made["ledger-2"], 43, "Blocked", {
@@ -189,6 +195,17 @@ async def broken_cluster(one: Scene) -> None:
                  "agent": {"command": {"program": "fence_redfish", "options": {}}}},
     }  # fmt: skip
     await write(client, FENCINGPOLICIES, policy)
+    lease = {
+        "holderIdentity": "vacate-manager-0",
+        "leaseDurationSeconds": 3600,
+        "renewTime": f"{ago(0)[:-1]}.000000Z",
+    }
+    await client.create(
+        LEASES,
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+         "metadata": {"name": "vacate-manager", "namespace": "default"}, "spec": lease},
+        "default",
+    )  # fmt: skip
 
 
 async def _request(
@@ -283,3 +300,15 @@ def _row(name: str, phase: str, total: int, evicted: int, minutes: float) -> Obj
         "message": f"{total - evicted} pods left",
     }  # fmt: skip
     return {**row, "drainedTime": ago(minutes - 3)} if phase == "Drained" else row
+
+
+def violations(page: Any, axe: str, *rules: str) -> list[str]:
+    """What axe-core has against the page, by these rules or by all; the page's policy does not bind it."""
+    page.evaluate(f"window.axe ? undefined : (() => {{ {axe} }})()")
+    only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found: Any = page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **only})
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:200]}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]

@@ -186,14 +186,15 @@ def _cause(
         needs_person=person,
         end=max((one.end_time for one in rows if one.end_time is not None), default=None),
         message=advice(first.message),
-        remedies=_remedies(first),
+        remedies=blocker_remedies(first),
         waiting=waiting,
         more=_more(kind, namespace, name, waiting, ahead),
         otherwise=_otherwise(members, first, person=person),
     )
 
 
-def _remedies(one: Blocker) -> tuple[Remedy, ...]:
+def blocker_remedies(one: Blocker) -> tuple[Remedy, ...]:
+    """What helps, each as a sentence with its command."""
     if not one.remedies:  # recorded by an older manager
         return (Remedy(advice(one.remedy)),) if one.remedy else ()
     return tuple(Remedy(advice(way.text), way.command) for way in one.remedies)

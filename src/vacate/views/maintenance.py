@@ -19,9 +19,9 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.views.causes import Cause, causes_of
+from vacate.views.causes import Cause, blocker_remedies, causes_of
 from vacate.views.model import Explanation, Remedy
-from vacate.views.phrases import advice, command_line, counted, sentence, span
+from vacate.views.phrases import command_line, counted, sentence, span
 
 FULL, EMPTY = "█", "░"
 _BAR, _PHASE = 20, 8
@@ -100,7 +100,8 @@ def with_drains(
     explanation: Explanation, drains: Sequence[NodeMaintenance], pod: Pod | None, program: str = "vacate"
 ) -> Explanation:
     """The explanation of a pod without a request, with the drains of its node, and what holds them."""
-    awaited, remedies = [], []
+    awaited: list[str] = []
+    remedies: list[Remedy] = []
     for one in drains if pod is not None else ():
         name = one.metadata.name
         held = [row for row in one.status.blockers if _concerns(row, pod)]
@@ -108,7 +109,7 @@ def with_drains(
             awaited.append(f"NodeMaintenance {name} drains its node, and has not requested its eviction yet.")
         for row in held:
             awaited.append(f"NodeMaintenance {name} drains its node and is held: {sentence(row.message)}")
-            remedies.append(Remedy(advice(row.remedy)))
+            remedies += blocker_remedies(row)
         remedies.append(Remedy("Follow the drain.", command_line(program, "drain", "--follow", name)))
     return replace(
         explanation,

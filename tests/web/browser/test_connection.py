@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.webscene import Scene, broken_cluster, scene
+from support.webscene import Scene, broken_cluster, scene, violations
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.workloads import OPT_IN
@@ -118,8 +118,10 @@ def web_program(kubeconfig: Path) -> Iterator[str]:
             program.wait(60)
 
 
-def test_a_drain_is_watched_from_begin_to_end(browser: Browser, tmp_path: Path, pictures: Path) -> None:
-    """By the programs that users start: a budget holds the only pod, and the command of the page frees it."""
+def test_a_drain_is_watched_from_begin_to_end(
+    browser: Browser, tmp_path: Path, pictures: Path, axe: str
+) -> None:
+    """Started by the page, which first shows what would happen. The command of the page frees the pod."""
     with (
         running_cluster(tmp_path / "cluster", "--pod-start", "0.1", "--pod-stop", "0.2") as cluster,
         web_program(cluster.kubeconfig) as address,
@@ -131,23 +133,32 @@ def test_a_drain_is_watched_from_begin_to_end(browser: Browser, tmp_path: Path, 
         page = context.new_page()
         page.goto(address)
         _verdict(page, "^Nothing is stuck")
-        vacate = [sys.executable, "-m", "vacate", "drain", node, "--kubeconfig", str(cluster.kubeconfig)]
-        with subprocess.Popen(vacate, stdout=subprocess.PIPE, text=True) as drain:
-            _verdict(page, "^Stuck: 1 cause")
-            cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
-            cause.wait_for(timeout=SECONDS)
-            page.screenshot(path=pictures / "live-stuck-1280-light.png", full_page=True)
-            command = cause.locator("code").first.text_content() or ""
-            assert command == f"kubectl annotate deployment db {OPT_IN}=true -n default"
-            change = {"metadata": {"annotations": {OPT_IN: "true"}}}
-            elsewhere.submit(
-                cluster._call, lambda client: client.patch(DEPLOYMENTS, "db", change, "default")
-            ).result(240)
-            _verdict(page, "^Nothing is stuck")
-            page.screenshot(path=pictures / "live-drained-1280-light.png", full_page=True)
-            output, _ = drain.communicate(timeout=240)
-            assert drain.returncode == 0, output
-            page.get_by_text("Finished drains").wait_for(timeout=SECONDS)
+        page.goto(f"{address.partition('/?')[0]}/nodes/{node}")
+        page.get_by_role("link", name="Drain…").click(timeout=SECONDS)
+        _verdict(page, f"^Drain {node}")
+        page.screenshot(path=pictures / "live-preview-1280-light.png", full_page=True)
+        assert not violations(page, axe)
+        assert (
+            not elsewhere.submit(cluster._call, lambda client: client.list(NODEMAINTENANCES))
+            .result(240)
+            .items
+        )
+        page.locator("form.confirm button").click(timeout=SECONDS)
+        _verdict(page, "^Done:")
+        page.get_by_role("link", name="Drains", exact=True).click()
+        _verdict(page, "^Stuck: 1 cause")
+        cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
+        cause.wait_for(timeout=SECONDS)
+        page.screenshot(path=pictures / "live-stuck-1280-light.png", full_page=True)
+        command = cause.locator("code").first.text_content() or ""
+        assert command == f"kubectl annotate deployment db {OPT_IN}=true -n default"
+        change = {"metadata": {"annotations": {OPT_IN: "true"}}}
+        elsewhere.submit(
+            cluster._call, lambda client: client.patch(DEPLOYMENTS, "db", change, "default")
+        ).result(240)
+        _verdict(page, "^Nothing is stuck")
+        page.get_by_text("Finished drains").wait_for(timeout=SECONDS)
+        page.screenshot(path=pictures / "live-drained-1280-light.png", full_page=True)
         context.close()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from support.webscene import HOSTILE, Scene, scene
+from support.webscene import HOSTILE, Scene, scene, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -33,18 +33,6 @@ WIDTHS = {390: 844, 1280: 800}
 THEMES = ("light", "dark")
 
 
-def _violations(page: Page, axe: str, *rules: str) -> list[str]:
-    """What axe-core has against the page, by these rules or by all; the page's policy does not bind it."""
-    page.evaluate(f"window.axe ? undefined : (() => {{ {axe} }})()")
-    only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
-    found: Any = page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **only})
-    return [
-        f"{one['id']}: {one['help']}: {node['html'][:200]}"
-        for one in found["violations"]
-        for node in one["nodes"]
-    ]
-
-
 def _unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
 
@@ -66,9 +54,9 @@ def test_a_page_has_no_barriers(name: str, entered: BrowserContext, axe: str, pi
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
             found.append(f"{width} px: has to be scrolled sideways by {wide} px")
-        found += [f"{width} px: {one}" for one in _violations(page, axe)]  # dark, as it was set last
+        found += [f"{width} px: {one}" for one in violations(page, axe)]  # dark, as it was set last
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        found += [f"{width} px, light: {one}" for one in _violations(page, axe, "color-contrast")]
+        found += [f"{width} px, light: {one}" for one in violations(page, axe, "color-contrast")]
     assert not found, "\n".join(found)
     assert not troubles, troubles
 
@@ -85,7 +73,7 @@ def test_an_empty_cluster_says_that_it_is_good_and_what_to_do_next(
         for width, height in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": height})
             page.screenshot(path=pictures / f"empty-{width}-light.png", full_page=True)
-            assert not _violations(page, axe)
+            assert not violations(page, axe)
         context.close()
 
 
