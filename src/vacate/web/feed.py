@@ -37,7 +37,7 @@ from vacate.web.snapshot import Snapshot, Stall, Unread
 _FIRST_LOOK_SECONDS = 10.0
 _MAX_TICKS = 40
 _SHARED_SECONDS = 0.5
-_STALL_AFTER = dt.timedelta(seconds=2)
+_STALL_AFTER = dt.timedelta(seconds=1)
 _TUNING = Tuning(first_pause=0.5, max_pause=2.0)
 """A person looks at it: an API server that answers again is noticed within seconds."""
 

@@ -109,6 +109,8 @@ class Site:
 
     async def _refusal(self, action: Action, namespace: str = "") -> str:
         """Why the user may not, as the API server decides it; asked again after some seconds."""
+        if self.feed.stall() is not None:
+            return "Not while the API server does not answer."
         for right in action.rights(namespace):
             now = self.feed.clock.monotonic()
             known = self._may.get(right)

@@ -6,6 +6,7 @@ With `--runtime process` see `processes.py`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
+from vacate.cli.common.connection import Connection, connected
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.demo import workloads as app
@@ -27,6 +29,7 @@ from vacate.cli.demo.timeline import Timeline
 from vacate.cli.demo.view import Screen, View
 from vacate.cli.drain.start import maintenance_name
 from vacate.cli.status.changes import Changes
+from vacate.cli.web.command import pages_served
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
@@ -50,7 +53,8 @@ _TIMEOUT_SECONDS = 120.0
     show_default=True,
     help="What pods are: simulated, and drained; or processes of this machine, which log why they end.",
 )
-def demo(runtime: str) -> None:
+@click.option("--web", is_flag=True, help="Show it in a browser too, until Ctrl-C, as `vacate web` does.")
+def demo(runtime: str, web: bool) -> None:
     """Drain a node of a throw-away cluster, live, and clean up.
 
     The drain is a NodeMaintenance, as `vacate drain` creates it. Interceptors prepare some of the pods, a
@@ -59,10 +63,10 @@ def demo(runtime: str) -> None:
     With --runtime process pods are processes of this machine: a small HTTP service, whose own log shows who
     terminated it, when and why. It is terminated by a user, a rollout, a drain, a taint and a scale-down.
     """
-    run_until_signalled(lambda: _in_temporary_folder(runtime))
+    run_until_signalled(lambda: _in_temporary_folder(runtime, web=web))
 
 
-async def _in_temporary_folder(runtime: str) -> None:
+async def _in_temporary_folder(runtime: str, *, web: bool) -> None:
     # Help needs none of it, and it takes most of a second to load.
     from vacate.embedded.cluster.local import LocalCluster, LocalSettings  # noqa: PLC0415
     from vacate.embedded.nodes.settings import NodeSettings  # noqa: PLC0415
@@ -78,19 +82,31 @@ async def _in_temporary_folder(runtime: str) -> None:
         await cluster.start()
         try:
             await cluster.wait_ready()
-            transport = HttpTransport(load_cluster([cluster.folder.kubeconfig]), SystemClock())
-            try:
-                async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    if runtime == PROCESS:
-                        await ProcessDemo(transport).play()
-                    else:
-                        await Demo(Client(transport, user_agent="vacate/demo")).play()
-            except TimeoutError:
-                raise VacateError(f"the demo did not end within {_TIMEOUT_SECONDS:.0f} seconds") from None
-            finally:
-                await transport.aclose()
+            async with contextlib.AsyncExitStack() as stack:
+                if web:
+                    reach = Connection(str(cluster.folder.kubeconfig))
+                    opened = await stack.enter_async_context(connected(reach))
+                    await stack.enter_async_context(pages_served(opened, reach, 0, browser=True))
+                await _play(runtime, cluster.folder.kubeconfig)
+                if web:
+                    terminal.echo("The page and the cluster stay until Ctrl-C.")
+                    await asyncio.Event().wait()
         finally:
             await cluster.stop()
+
+
+async def _play(runtime: str, kubeconfig: Path) -> None:
+    transport = HttpTransport(load_cluster([kubeconfig]), SystemClock())
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            if runtime == PROCESS:
+                await ProcessDemo(transport).play()
+            else:
+                await Demo(Client(transport, user_agent="vacate/demo")).play()
+    except TimeoutError:
+        raise VacateError(f"the demo did not end within {_TIMEOUT_SECONDS:.0f} seconds") from None
+    finally:
+        await transport.aclose()
 
 
 class Demo:

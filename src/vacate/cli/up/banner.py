@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from vacate.cli.common import terminal
+from vacate.cli.common.program import program_name
 from vacate.embedded.cluster import PROCESS, SIMULATED
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.embedded.cluster.local import LocalCluster
@@ -34,7 +35,7 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     console.print(Panel(facts, title="Vacate is up", title_align="left", expand=False))
     console.print("In another terminal:\n")
     console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)
-    console.print("  kubectl get nodes\n")
+    console.print(f"  kubectl get nodes\n  {program_name()} web\n")
     console.print("Ctrl-C stops it; the same command continues where it stopped.")
 
 

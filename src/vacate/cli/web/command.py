@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import webbrowser
+from collections.abc import AsyncIterator
 
 import click
 
@@ -40,14 +42,17 @@ def web(port: int, browser: bool, reach: Connection) -> None:
     """
 
     async def work() -> None:
-        async with connected(reach) as cluster:
-            await serve_pages(cluster, reach, port, browser=browser)
+        async with connected(reach) as cluster, pages_served(cluster, reach, port, browser=browser):
+            await asyncio.Event().wait()
 
     run_until_signalled(work)
 
 
-async def serve_pages(cluster: Cluster, reach: Connection, port: int, *, browser: bool) -> None:
-    """Serve the pages until cancelled."""
+@contextlib.asynccontextmanager
+async def pages_served(
+    cluster: Cluster, reach: Connection, port: int, *, browser: bool
+) -> AsyncIterator[None]:
+    """Serve the pages for as long as the block runs; print the address, and open it where that is wanted."""
     # Help and refused options need none of it.
     from vacate.cli.web.reads import reads_of  # noqa: PLC0415
     from vacate.entropy import system_entropy  # noqa: PLC0415
@@ -64,7 +69,7 @@ async def serve_pages(cluster: Cluster, reach: Connection, port: int, *, browser
         terminal.echo("It lets one browser in, once. End with Ctrl-C.")
         if browser and _has_display():
             await asyncio.to_thread(webbrowser.open, address)
-        await asyncio.Event().wait()
+        yield
 
 
 def _has_display() -> bool:
