@@ -7,14 +7,17 @@ takes a second. The same seed gives the same run.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
-from collections.abc import Awaitable, Callable
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, NotSimulated
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
@@ -54,7 +57,31 @@ def simulate(
             finally:
                 world.check()
 
-    return run_sim(main, seed, limit=limit.total_seconds())
+    with _no_sockets():
+        return run_sim(main, seed, limit=limit.total_seconds())
+
+
+@contextlib.contextmanager
+def _no_sockets() -> Iterator[None]:
+    """Refuse sockets to this thread: the loop has none, and a library that opens its own would go past it."""
+    if not _guarded:
+        sys.addaudithook(_refuse_socket)  # it cannot be removed, so it is added once
+        _guarded.append(True)
+    _simulating.add(threading.get_ident())
+    try:
+        yield
+    finally:
+        _simulating.discard(threading.get_ident())
+
+
+_SOCKETS = ("socket.connect", "socket.getaddrinfo", "socket.bind")
+_guarded: list[bool] = []
+_simulating: set[int] = set()  # threads
+
+
+def _refuse_socket(event: str, _args: tuple[object, ...]) -> None:
+    if event in _SOCKETS and threading.get_ident() in _simulating:
+        raise NotSimulated(f"{event} does not exist in a simulation: replace what the handler calls outside")
 
 
 def _check_loop() -> None:

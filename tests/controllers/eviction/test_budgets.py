@@ -28,14 +28,14 @@ from support.simulated.evictions import (
     status,
 )
 from support.simulated.workloads import running
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import dig
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
-from vacate.testing import pdb
+from vacate.testing import deployment, pdb
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
@@ -81,6 +81,25 @@ def test_a_refusal_is_counted_and_reported_in_one_write() -> None:
         assert len(list(history(world, EVICTIONREQUESTS))) == 2
         await world.sim.clock.sleep(1)
         assert len(events_of(world, name, "EvictionRefused")) == 1
+
+    in_eviction_cluster(body)
+
+
+def test_the_event_about_a_single_replica_names_what_its_deployment_can_opt_in_to() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(DEPLOYMENTS, deployment("web", replicas=1), "default")
+        await guard(world, min_available=1)
+        await world.until(
+            lambda: any(dig(one, "status", "phase") == "Running" for one in world.objects(PODS))
+        )
+        (pod,) = world.objects(PODS)
+        name = await request_eviction(world, pod)
+        await world.until(lambda: failed(world, name) == 1)
+        await world.sim.clock.sleep(1)
+        (message,) = events_of(world, name, "EvictionRefused")
+        command = "kubectl annotate deployment web vacate.dev/move-before-eviction=true -n default"
+        assert message.endswith(f"Start a replacement first. {command}")
+        assert command not in status(world, name)["message"]
 
     in_eviction_cluster(body)
 

@@ -24,6 +24,8 @@ from vacate.eviction.records.patches import prepared_patch, refusal_patch
 from vacate.metrics import BYPASSES
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
+from vacate.views.budgets import covering, opt_in
+from vacate.views.phrases import advice, sentence
 
 log = logging.getLogger(__name__)
 
@@ -153,17 +155,27 @@ class Evictor:
                 return await self._refused(request, why, by_budget=False)
         if answer is Answer.REFUSED and isinstance(error, ApiError):
             # No watch shows when the last other pod leaves the budget. When the owner allows it, one does.
-            return await self._refused(request, why_refused(error), by_budget=by_budget and not allowed)
+            way = self._way_out(request, pod) if by_budget else ""
+            return await self._refused(request, why_refused(error), way, by_budget=by_budget and not allowed)
         self._count[Result.FAILED].inc()
         if answer is Answer.LOOK and isinstance(error, ApiError):
             return TargetUnclear(error)
         raise error
 
-    async def _refused(self, request: EvictionRequest, why: str, *, by_budget: bool) -> Outcome:
+    def _way_out(self, request: EvictionRequest, pod: Pod) -> str:
+        """What the workload can opt in to where its budget never lets the pod go, for the Events."""
+        meta = pod.metadata
+        held = covering(self._budgets.list(meta.namespace), meta.namespace, meta.labels)
+        way = opt_in(pod, held[0], request) if len(held) == 1 else None
+        return f" {advice(way.text)} {way.command}" if way is not None else ""
+
+    async def _refused(
+        self, request: EvictionRequest, why: str, way: str = "", *, by_budget: bool
+    ) -> Outcome:
         """Count, say why, and wait. The wait is remembered first: it holds even if nothing can be written."""
         self._count[Result.REFUSED].inc()
         at = self._attempts.refused(request, self._deps.clock.now(), by_budget=by_budget)
-        for note in events.refused(request, why):
+        for note in events.refused(request, f"{sentence(why)}{way}" if way else why):
             self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
         await self._write_down(request, why)
         return Later(at)
