@@ -46,6 +46,8 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title=
 _CLOCK = SystemClock()
 _CONTROLLER = service_account_user("kube-system", "evictionrequest-controller")
 _SECONDS = 120.0
+PATIENCE = 180_000.0
+"""Milliseconds for which the driver waits for what a test awaits."""
 
 
 def ago(minutes: float) -> str:
@@ -312,3 +314,10 @@ def violations(page: Any, axe: str, *rules: str) -> list[str]:
         for one in found["violations"]
         for node in one["nodes"]
     ]
+
+
+def new_context(browser: Any, **options: Any) -> Any:
+    """A browser of one person, which has patience: a slow machine must not fail."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    return context

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hack.weblab.session import BROWSER, LAB
 
-from support.webscene import Scene, broken_cluster, scene
+from support.webscene import Scene, broken_cluster, new_context, scene
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
@@ -62,7 +62,7 @@ def broken() -> Iterator[Scene]:
 @pytest.fixture
 def entered(browser: Browser, broken: Scene) -> Iterator[BrowserContext]:
     """A browser that was let in."""
-    context = browser.new_context(base_url=f"http://127.0.0.1:{broken.port}")
+    context = new_context(browser, base_url=f"http://127.0.0.1:{broken.port}")
     context.add_cookies([broken_cookie(broken)])
     yield context
     context.close()

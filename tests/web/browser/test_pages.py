@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.webscene import HOSTILE, Scene, scene, violations
+from support.webscene import HOSTILE, Scene, new_context, scene, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -27,6 +27,7 @@ PAGES = {
     "pod": "/pods/search/web-1",
     "interceptors": "/interceptors",
     "fencing": "/fencing",
+    "plan": "/plan",
     "health": "/health",
 }
 WIDTHS = {390: 844, 1280: 800}
@@ -65,7 +66,7 @@ def test_an_empty_cluster_says_that_it_is_good_and_what_to_do_next(
     browser: Browser, axe: str, pictures: Path
 ) -> None:
     with scene() as empty:
-        context = browser.new_context()
+        context = new_context(browser)
         page = context.new_page()
         page.goto(empty.address)
         assert page.locator("h1").count() == 1
