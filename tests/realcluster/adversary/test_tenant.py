@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from support.evictions.namespace import pod_body
@@ -12,6 +14,7 @@ from support.realcluster.adversary import (
     MERGE,
     PREPARE,
     ROWS,
+    TENANTS,
     Site,
     held_by,
     new_request,
@@ -39,6 +42,66 @@ pytestmark = ROWS
 FORGED = {CALLERS: '{"admin.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'}
 PIN = "example.com/pin"
 ENCODINGS = (MERGE, APPLY, "PUT")
+_RECORD, _OTHER = f"/metadata/annotations/{CALLERS.replace('/', '~1')}", "/metadata/annotations/a~1b"
+_FORGED_VALUE = FORGED[CALLERS]
+_FORGED_META: Obj = {"metadata": {"annotations": FORGED}}
+ODD_FORGERIES: dict[str, tuple[str, str, str, Any]] = {
+    # The method, what follows the name, the content type, and the body: None for the object with the record.
+    "a body in YAML": ("PUT", "", "application/yaml", None),
+    "a body in protobuf": ("PUT", "", "application/vnd.kubernetes.protobuf", None),
+    "a body in CBOR": ("PUT", "", "application/cbor", None),
+    "an apply in CBOR": ("PATCH", "?fieldManager=x&force=true", "application/apply-patch+cbor", None),
+    "two content types": ("PATCH", "", f"{MERGE}, {JSON_PATCH}", _FORGED_META),
+    "a charset": ("PATCH", "", f"{MERGE}; charset=utf-16", _FORGED_META),
+    "the manager's field manager": ("PATCH", "?fieldManager=vacate-manager", MERGE, _FORGED_META),
+    "an apply by the manager's": ("PATCH", "?fieldManager=vacate-manager&force=true", APPLY, None),
+    "no validation of fields": ("PATCH", "?fieldValidation=Ignore", MERGE, _FORGED_META),
+    "a dry run that is none": ("PATCH", "?dryRun=all", MERGE, _FORGED_META),
+    "a dry run and the write": ("PATCH", "?dryRun=&dryRun=", MERGE, _FORGED_META),
+    "the status": ("PATCH", "/status", MERGE, _FORGED_META),
+    "the whole status": ("PUT", "/status", "application/json", None),
+    "an encoded subresource": ("PATCH", "/%73tatus", MERGE, _FORGED_META),
+    "a subresource that is none": ("PATCH", "/Status", MERGE, _FORGED_META),
+    "a slash too many": ("PATCH", "/", MERGE, _FORGED_META),
+    "finalizers": ("PATCH", "/finalizers", MERGE, _FORGED_META),
+    "all annotations": ("PATCH", "", JSON_PATCH,
+                        [{"op": "replace", "path": "/metadata/annotations", "value": FORGED}]),
+    "a copy": ("PATCH", "", JSON_PATCH, [
+        {"op": "add", "path": _OTHER, "value": _FORGED_VALUE},
+        {"op": "copy", "from": _OTHER, "path": _RECORD},
+    ]),
+    "a move": ("PATCH", "", JSON_PATCH, [
+        {"op": "add", "path": _OTHER, "value": _FORGED_VALUE},
+        {"op": "move", "from": _OTHER, "path": _RECORD},
+    ]),
+    "an encoded path": ("PATCH", "", JSON_PATCH, [
+        {"op": "add", "path": _RECORD.replace("vacate", "%76acate"), "value": _FORGED_VALUE},
+        {"op": "add", "path": f"{_RECORD}/", "value": _FORGED_VALUE},
+    ]),
+    "metadata in whole": ("PATCH", "", JSON_PATCH, [
+        {"op": "test", "path": "/kind", "value": "EvictionRequest"},
+        {"op": "add", "path": _RECORD, "value": ""},
+        {"op": "replace", "path": _RECORD, "value": _FORGED_VALUE},
+    ]),
+}  # fmt: skip
+NOW = {"gracePeriodSeconds": 0}
+ODD_REMOVALS: dict[str, tuple[str, str, Any]] = {
+    # What follows the path, with the name or without it; the content type, and the body.
+    "by the query": ("NAME?gracePeriodSeconds=0", "application/json", None),
+    "in YAML": ("NAME", "application/yaml", {"apiVersion": "v1", "kind": "DeleteOptions", **NOW}),
+    "in CBOR": ("NAME", "application/cbor", NOW),
+    "in protobuf": ("NAME", "application/vnd.kubernetes.protobuf", NOW),
+    "by the query beside a body": (
+        "NAME?gracePeriodSeconds=0", "application/json", {"gracePeriodSeconds": None},
+    ),
+    "of a collection": ("?fieldSelector=metadata.name%3DNAME", "application/json", NOW),
+    "of a collection, by the query": (
+        "?fieldSelector=metadata.name%3DNAME&gracePeriodSeconds=0", "application/json", None,
+    ),
+    "in the background": ("NAME", "application/json", {**NOW, "propagationPolicy": "Background"}),
+    "as an orphan": ("NAME", "application/json", {**NOW, "orphanDependents": True}),
+    "of less than nothing": ("NAME", "application/json", {"gracePeriodSeconds": -1}),
+}  # fmt: skip
 
 
 def _version(text: str, encoding: str) -> str:
@@ -70,6 +133,16 @@ class TestTenant:
     def test_removes_no_running_pod_without_a_word(self, site: Site) -> None:
         """In a namespace that guards against it."""
         refused(site.tenant.delete(PODS, site.shared["metadata"]["name"], gracePeriodSeconds=0), "confirm")
+
+    @pytest.mark.parametrize("how", ODD_REMOVALS)
+    def test_removes_none_in_an_odd_way(self, site: Site, how: str) -> None:
+        """A refusal, or a deletion that lets the pod end."""
+        after, content_type, body = ODD_REMOVALS[how]
+        after = after.replace("NAME", f"/{site.pod()['metadata']['name']}")
+        path = PODS.collection_path(TENANTS) + after.replace("%3D/", "%3D")
+        reply = site.tenant.call("DELETE", path, body, content_type)
+        deleted = [] if reply.code >= 400 else reply.obj.get("items", [reply.obj])
+        assert all(one["metadata"]["deletionGracePeriodSeconds"] > 0 for one in deleted)
 
     @held_by(FORCE_EVICTION)
     def test_evicts_no_running_pod_without_a_word(self, site: Site) -> None:
@@ -108,6 +181,21 @@ class TestTenant:
             site.tenant.change(EVICTIONREQUESTS, name, {"metadata": meta}, how=how)
         kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
         assert CALLERS not in kept["metadata"]["annotations"]
+
+    @pytest.mark.parametrize("how", ODD_FORGERIES)
+    def test_forges_none_in_an_odd_way(self, site: Site, how: str) -> None:
+        """By other verbs, encodings, paths and options; whatever is answered, nothing is recorded."""
+        method, after, content_type, body = ODD_FORGERIES[how]
+        name = site.active(PREPARE)["metadata"]["name"]
+        read = site.tenant.get(EVICTIONREQUESTS, name).ok()
+        if body is None:
+            read["metadata"]["annotations"] |= FORGED
+            for field in ("managedFields", "resourceVersion") if method == "PATCH" else ():
+                read["metadata"].pop(field)
+        path = EVICTIONREQUESTS.object_path(name, TENANTS)
+        site.tenant.call(method, path + after, body or read, content_type)
+        kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
+        assert "admin.bridge" not in kept["metadata"]["annotations"].get(CALLERS, "")
 
     def test_forges_no_record_with_an_object_that_is_oversized(self, site: Site) -> None:
         """The mutating webhook, which would take the record away, is not asked about such an object."""
