@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 from typing import Any
 
 import pytest
@@ -134,15 +136,17 @@ class TestTenant:
         """In a namespace that guards against it."""
         refused(site.tenant.delete(PODS, site.shared["metadata"]["name"], gracePeriodSeconds=0), "confirm")
 
-    @pytest.mark.parametrize("how", ODD_REMOVALS)
-    def test_removes_none_in_an_odd_way(self, site: Site, how: str) -> None:
+    def test_removes_none_in_an_odd_way(self, site: Site) -> None:
         """A refusal, or a deletion that lets the pod end."""
-        after, content_type, body = ODD_REMOVALS[how]
-        after = after.replace("NAME", f"/{site.pod()['metadata']['name']}")
-        path = PODS.collection_path(TENANTS) + after.replace("%3D/", "%3D")
-        reply = site.tenant.call("DELETE", path, body, content_type)
-        deleted = [] if reply.code >= 400 else reply.obj.get("items", [reply.obj])
-        assert all(one["metadata"]["deletionGracePeriodSeconds"] > 0 for one in deleted)
+        pod, removed = site.pod(), []
+        for how, (after, content_type, body) in ODD_REMOVALS.items():
+            pod = pod if site.there(pod) else site.pod()
+            path = after.replace("NAME", f"/{pod['metadata']['name']}").replace("%3D/", "%3D")
+            reply = site.tenant.call("DELETE", PODS.collection_path(TENANTS) + path, body, content_type)
+            deleted = [] if reply.code >= 400 else reply.obj.get("items", [reply.obj])
+            graces = [one["metadata"]["deletionGracePeriodSeconds"] for one in deleted]
+            removed += [how] if 0 in graces else []
+        assert removed == []
 
     @held_by(FORCE_EVICTION)
     def test_evicts_no_running_pod_without_a_word(self, site: Site) -> None:
@@ -182,20 +186,22 @@ class TestTenant:
         kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
         assert CALLERS not in kept["metadata"]["annotations"]
 
-    @pytest.mark.parametrize("how", ODD_FORGERIES)
-    def test_forges_none_in_an_odd_way(self, site: Site, how: str) -> None:
+    def test_forges_none_in_an_odd_way(self, site: Site) -> None:
         """By other verbs, encodings, paths and options; whatever is answered, nothing is recorded."""
-        method, after, content_type, body = ODD_FORGERIES[how]
         name = site.active(PREPARE)["metadata"]["name"]
-        read = site.tenant.get(EVICTIONREQUESTS, name).ok()
-        if body is None:
-            read["metadata"]["annotations"] |= FORGED
-            for field in ("managedFields", "resourceVersion") if method == "PATCH" else ():
-                read["metadata"].pop(field)
-        path = EVICTIONREQUESTS.object_path(name, TENANTS)
-        site.tenant.call(method, path + after, body or read, content_type)
-        kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
-        assert "admin.bridge" not in kept["metadata"]["annotations"].get(CALLERS, "")
+        forged = []
+        for how, (method, after, content_type, body) in ODD_FORGERIES.items():
+            read = site.tenant.get(EVICTIONREQUESTS, name).ok()
+            if body is None:
+                read["metadata"]["annotations"] |= FORGED
+                for field in ("managedFields", "resourceVersion") if method == "PATCH" else ():
+                    read["metadata"].pop(field)
+            path = EVICTIONREQUESTS.object_path(name, TENANTS) + after
+            with contextlib.suppress(http.client.RemoteDisconnected):  # as 1.36.4 answers what is no protobuf
+                site.tenant.call(method, path, body or read, content_type)
+            kept = site.tenant.get(EVICTIONREQUESTS, name).ok()["metadata"]["annotations"]
+            forged += [how] if CALLERS in kept else []
+        assert forged == []
 
     def test_forges_no_record_with_an_object_that_is_oversized(self, site: Site) -> None:
         """The mutating webhook, which would take the record away, is not asked about such an object."""
