@@ -72,7 +72,7 @@ def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> 
             el("section", "", heading("pic", "Over time"), picture, aria_labelledby="pic", key="plan/picture")
         )
     if run is not None and run.text is not None:
-        output = el("pre", "out whole", run.text.output)
+        output = el("pre", "out", run.text.output)
         main.append(
             el("section", "", heading("plan", "The plan"), output, aria_labelledby="plan", key="plan/text")
         )
