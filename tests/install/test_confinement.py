@@ -42,6 +42,8 @@ OTHERWISE_HELD = {
     "nodemaintenances/status": "written by the manager alone",
     "deschedulingpolicies/status": "written by the manager alone",
     "fencingpolicies/status": "written by the manager alone",
+    "evictions": "only the manager takes part in their labels and owners; the target is immutable",
+    "evictions/status": "the API server itself checks each step",
 }
 """What accounts may change without a policy of the set, and why."""
 

@@ -26,4 +26,5 @@ async def own_requester(cluster: Cluster, dialect: Dialect = EVICTION_REQUEST) -
     Two persons who share an account of a machine are two users of the cluster, and one person on two machines
     is one: whose request it is must not depend on where a command was typed.
     """
-    return own_requester_name(await cluster_user(cluster) or None, dialect.max_requester)
+    name = own_requester_name(await cluster_user(cluster) or None, dialect.max_requester)
+    return dialect.participant(name)

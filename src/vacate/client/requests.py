@@ -12,11 +12,12 @@ from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj, encode, name_of, namespace_of
 from vacate.api.options import DeleteOptions, ListOptions, WatchOptions
 from vacate.errors import ConfigError
+from vacate.wire import mediatypes
 from vacate.wire.message import Request
 
-MERGE_PATCH = "application/merge-patch+json"
+MERGE_PATCH, STRATEGIC_PATCH = mediatypes.MERGE_PATCH, mediatypes.STRATEGIC_PATCH
+
 JSON_PATCH = "application/json-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 
 

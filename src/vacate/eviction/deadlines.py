@@ -23,7 +23,9 @@ def deadline_of(process: Process, now: dt.datetime | None = None) -> dt.datetime
 
 def from_the_future(process: Process, now: dt.datetime) -> bool:
     """Whether the heartbeat lies further ahead than honest clocks differ."""
-    return process.heartbeat is not None and process.heartbeat - now > FUTURE_TOLERANCE
+    if process.heartbeat is None or process.trusts_heartbeats:
+        return False
+    return process.heartbeat - now > FUTURE_TOLERANCE
 
 
 def overdue_at(process: Process, watching_since: dt.datetime, now: dt.datetime) -> dt.datetime:

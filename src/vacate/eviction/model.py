@@ -99,6 +99,7 @@ class Process:
     retry: bool = False
     skipped: tuple[str, ...] = ()
     pushed_by: str = ""
+    trusts_heartbeats: bool = False  # the API server itself refuses those that are not of its present time
     supersedes: bool = False  # it took over the requesters of an earlier request
 
 

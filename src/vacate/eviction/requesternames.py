@@ -28,14 +28,26 @@ def fitted_requester(name: str, suffix: str, limit: int) -> str:
     return f"{name[:room].rstrip('-.')}-{digest}.{suffix}"
 
 
+def keyed(name: str) -> str:
+    """`drain.example.com` as a key of its domain, `example.com/drain`, where an API wants that."""
+    key, _, domain = name.partition(".")
+    return name if "/" in name or not domain else f"{domain}/{key}"
+
+
+def dotted(name: str) -> str:
+    """The reverse."""
+    domain, slash, key = name.partition("/")
+    return f"{key}.{domain}" if slash else name
+
+
 def is_maintenance(requester: str) -> bool:
     """Whether the name of a requester is that of a maintenance."""
-    return requester.endswith(f".{MAINTENANCE_SUFFIX}")
+    return dotted(requester).endswith(f".{MAINTENANCE_SUFFIX}")
 
 
 def maintenance_of(requester: str, limit: int) -> str | None:
     """The maintenance with this name as a requester; None where the name was cut, or may have been."""
-    name = requester.removesuffix(f".{MAINTENANCE_SUFFIX}")
+    name = dotted(requester).removesuffix(f".{MAINTENANCE_SUFFIX}")
     # The cut removes trailing dots and hyphens too, so that a cut name can be shorter than the limit.
     near_limit = len(requester) > limit - DIGEST
     return None if near_limit and _DIGEST_AT_END.fullmatch(name[-DIGEST - 1 :]) else name

@@ -20,7 +20,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 def requester_of(maintenance: str, dialect: Dialect) -> str:
     """The name under which a maintenance requests evictions by that API."""
-    return fitted_requester(maintenance, MAINTENANCE_SUFFIX, dialect.max_requester)
+    return dialect.participant(fitted_requester(maintenance, MAINTENANCE_SUFFIX, dialect.max_requester))
 
 
 def dialect_for(maintenance: NodeMaintenance) -> Dialect:

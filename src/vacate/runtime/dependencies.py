@@ -20,6 +20,7 @@ from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
 from vacate.runtime.events import Recorder
+from vacate.runtime.podrequests import target_indexes
 
 if TYPE_CHECKING:
     from vacate.metrics import Metrics  # its library takes a fifth of the start of a command
@@ -98,7 +99,7 @@ class InformerFactory:
         scope = Scope(dialect.kind.resource, namespace, label_selector, field_selector)
         project = self._projections.get(dialect.kind.resource)
         found = self._shared(dialect.kind, dialect.wire, scope, _reading(dialect, project))
-        found.add_indexes(indexes or {})
+        found.add_indexes({**target_indexes(dialect), **(indexes or {})})
         return found
 
     def all(self) -> tuple[Informer[Any], ...]:

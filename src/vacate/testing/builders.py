@@ -14,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vacate.api.objects import Obj
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.testing.consistency import check
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -49,9 +52,12 @@ def pod(
     return _finish(naming_interceptors(obj, interceptors), overrides)
 
 
-def naming_interceptors(pod: Obj, names: Sequence[str]) -> Obj:
+def naming_interceptors(pod: Obj, names: Sequence[str], dialect: Dialect = EVICTION_REQUEST) -> Obj:
     """The pod with these interceptors, in the order of their turns; a pod that names its own keeps those."""
-    listed = {"evictionInterceptors": [{"name": one} for one in reversed(names)]} if names else {}
+    listed: Obj = {"evictionInterceptors": [{"name": one} for one in reversed(names)]} if names else {}
+    if names and dialect is LIFECYCLE:
+        turns = [{"name": one, "priority": 20_000 - place} for place, one in enumerate(names)]
+        listed = {"evictionResponders": turns}
     return {**pod, "spec": {**listed, **pod["spec"]}}
 
 

@@ -36,6 +36,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_named, served_dialects
 from vacate.runtime.manager import Manager
 from vacate.sdk import EVICTION_REQUEST, Interceptor, Requester, interceptor_controllers
+from vacate.sdk.results import history_of
 from vacate.sdk.sync.interceptors import is_threaded
 from vacate.sim.cluster import World
 from vacate.sim.process import Process
@@ -143,16 +144,24 @@ class SimulatedCluster:
             result = await requester.wait(request, timeout=within)
             took = self.clock.now() - began
             await self.clock.sleep(_AFTERWARDS)
-        last = result.request or request
+        records = self._records(requester.dialect, request)
+        last = records[-1] if records else result.request or request
         return SimulatedEviction(
-            history=result.history,
-            messages=messages_of(self.states(request.kind), request.metadata.uid),
+            history=result.history or history_of(last),
+            messages=messages_of(records),
             conditions={one.type: one for one in last.status.conditions},
             events=tuple(one for one in self.events() if _about(one) in (request.metadata.name, pod)),
             took=took,
             pod_is_gone=not self.find_pod(pod, namespace),
             request=result.request,
         )
+
+    def _records(self, dialect: Dialect, request: EvictionRequest) -> list[EvictionRequest]:
+        """Every state of the eviction that a request led to: the request's own, where both are one object."""
+        found = [dialect.read(codec_for(dialect.wire).convert(one)) for one in self.states(dialect.kind)]
+        if request.kind is dialect.kind:
+            return [one for one in found if one.metadata.uid == request.metadata.uid]
+        return [one for one in found if one.spec.target == request.spec.target]
 
     @contextlib.asynccontextmanager
     async def after(
@@ -229,7 +238,7 @@ class SimulatedCluster:
 
     def _check_served(self, interceptors: Sequence[Interceptor]) -> None:
         """A program would wait for an API that is not served."""
-        served = [one.kind.singular for one in self._dialects]
+        served = [one.name for one in self._dialects]
         for one in interceptors:
             for api in one.apis:
                 if api not in served:

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition
 from vacate.errors import ConfigError
 from vacate.sdk import PastTurn, TurnResult
@@ -32,11 +32,10 @@ class SimulatedEviction:
         return self.history[0].result
 
 
-def messages_of(states: Iterable[Obj], uid: str) -> tuple[str, ...]:
-    """Every message that the request of this uid ever had, from all stored states of requests."""
+def messages_of(states: Iterable[EvictionRequest]) -> tuple[str, ...]:
+    """Every message that there was, one after the other, in all states of a request."""
     messages: list[str] = []
-    for obj in states:
-        message = str(dig(obj, "status", "message") or "")
-        if obj["metadata"]["uid"] == uid and message and messages[-1:] != [message]:
-            messages.append(message)
+    for one in states:
+        if one.status.message and messages[-1:] != [one.status.message]:
+            messages.append(one.status.message)
     return tuple(messages)

@@ -55,7 +55,7 @@ def simulate_eviction(
         checked_span(what, span)
     _check_api(interceptors, dialect)
     given = build_pod("pod-1", labels=labels) if pod is None else pod
-    made = naming_interceptors(given, [one.name for one in interceptors])
+    made = naming_interceptors(given, [dialect.participant(one.name) for one in interceptors], dialect)
 
     async def body(cluster: SimulatedCluster) -> SimulatedEviction:
         await cluster.create(*objects)
@@ -76,7 +76,7 @@ def simulate_eviction(
 
 
 def _check_api(interceptors: Sequence[Interceptor], dialect: Dialect) -> None:
-    api = dialect.kind.singular
+    api = dialect.name
     for one in interceptors:
         if api not in one.apis:
             raise ConfigError(f"{one.name} does not serve the API {api}: add it to its apis")

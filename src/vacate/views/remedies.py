@@ -88,8 +88,10 @@ def _cancel_drain(inputs: ExplanationInput, requester: str) -> Remedy:
 def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     """What an administrator can do about an interceptor that failed and holds its turn."""
     name = inputs.request.metadata.name
-    change = dialect_of(inputs.request).status_patch({"status": {"activeInterceptorCompleted": True}})
-    done = ("--subresource=status", "--type=merge", "-p", json.dumps(change, separators=(",", ":")))
+    dialect, end = dialect_of(inputs.request), {"status": {"activeInterceptorCompleted": True}}
+    change = dialect.status_patch(end, inputs.request, inputs.now)
+    form = "merge" if dialect.kind.custom else "strategic"
+    done = ("--subresource=status", f"--type={form}", "-p", json.dumps(change, separators=(",", ":")))
     return (
         Remedy("Fix the cause and restart the interceptor: it tries again."),
         Remedy(
@@ -103,7 +105,7 @@ def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 def follow(inputs: ExplanationInput) -> Remedy:
     """Follow the progress."""
     kind = inputs.request.kind
-    api = () if kind is EVICTIONREQUESTS else ("--api", kind.singular)
+    api = () if kind is EVICTIONREQUESTS else ("--api", dialect_of(inputs.request).name)
     return Remedy("Follow it.", inputs.command("status", *api, "-w"))
 
 

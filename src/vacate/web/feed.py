@@ -12,6 +12,7 @@ from typing import Any
 from vacate.api.kinds import (
     FENCINGPOLICIES,
     LEASES,
+    LIFECYCLE_EVICTIONS,
     NODEMAINTENANCES,
     NODES,
     PERSISTENTVOLUMES,
@@ -147,6 +148,8 @@ class Feed:
             if one.reader.synced and not _refused(one):
                 continue
             name, trouble = one.kind.plural, one.trouble
+            if isinstance(trouble, NotFound | Forbidden) and one.kind is LIFECYCLE_EVICTIONS:
+                continue  # few clusters have that API
             if isinstance(trouble, NotFound) and name == "evacuations":
                 continue  # an API of its own, which most clusters do not serve
             if isinstance(trouble, NotFound):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
 JSON = "application/json"
 
 

@@ -13,57 +13,50 @@ from vacate.api.kinds import (
     EVACUATIONS,
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
 )
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.descheduling.controller import build as descheduling
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
+from vacate.controllers.eviction.controller import build_lifecycle as lifecycle_evictions
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
 from vacate.controllers.evictionbridge.controller import build_evacuation as eviction_bridge_evacuation
 from vacate.controllers.exclusivevolumes.controller import build as exclusive_volumes
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
+from vacate.controllers.lifecycle.controller import build as lifecycle_requests
 from vacate.controllers.nodedown.controller import build as node_down
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.controllers.scaledown.controller import build as scale_down
 from vacate.features import FeatureGates
 from vacate.interceptors.autoscaler.controller import build as autoscaler_floor
-from vacate.interceptors.autoscaler.interceptor import build as autoscaler_interceptor
-from vacate.interceptors.autoscaler.interceptor import build_evacuator as autoscaler_evacuator
-from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
-from vacate.interceptors.deployment.interceptor import build_evacuator as deployment_evacuator
-from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
-from vacate.interceptors.replicaset.interceptor import build_evacuator as replicaset_evacuator
-from vacate.interceptors.statefulset.interceptor import build as statefulset_interceptor
-from vacate.interceptors.statefulset.interceptor import build_evacuator as statefulset_evacuator
 from vacate.interceptors.surge.controller import build as surge
 from vacate.interceptors.surge.reconsidering import build as declined_turns
 from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.fencing import build as fencing
+from vacate.wiring.interceptors import INTERCEPTORS, READ_AUTOSCALERS, READ_EVICTIONS
 
 EVENTS = rule("create patch", CORE, "events")
 """What every controller may do: say what happened."""
 
-_INTERCEPTING = (
-    rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-    rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
-    rule(READ, CORE, "pods"),
-)
-
 _HANDING_OVER = rule("patch", CORE, "pods/status")
 """Requesters of a request that is superseded stand in a condition of the pod until the new one has them."""
 
-_AUTOSCALERS = rule("list watch", "autoscaling", "horizontalpodautoscalers")
-
-_BUDGETS = rule("list watch", "policy", "poddisruptionbudgets")
-"""A surge that does not come is given up only where the pod can be evicted without."""
-
-_EVACUATING = (
-    rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
-    rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
-    rule(READ, CORE, "pods"),
+_PODS_TO_EVICT = (
+    # A client that changes requests needs the right to delete the pod. Patched where
+    # TerminationReasonAnnotations is on: with the reason of the eviction.
+    rule(f"{READ} patch delete", CORE, "pods"),
+    rule("create", CORE, "pods/eviction"),
+    rule("list watch", "policy", "poddisruptionbudgets"),
+    # Whether the DaemonSet or Node that a pod names as its owner is there, and what owners allow.
+    rule("get", "apps", "daemonsets"),
+    rule(READ, "apps", "deployments replicasets statefulsets"),
+    rule("get", CORE, "nodes"),
 )
+"""What the controller of each API does with pods."""
 
 CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor(
@@ -77,15 +70,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
             # A pod is evicted once, whichever APIs request that.
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
-            # Patched where TerminationReasonAnnotations is on: with the reason of the eviction.
-            rule(f"{READ} patch delete", CORE, "pods"),
-            rule("create", CORE, "pods/eviction"),
+            READ_EVICTIONS,
             _HANDING_OVER,
-            rule("list watch", "policy", "poddisruptionbudgets"),
-            # Whether the DaemonSet or Node that a pod names as its owner is there, and what owners allow.
-            rule("get", "apps", "daemonsets"),
-            rule(READ, "apps", "deployments replicasets statefulsets"),
-            rule("get", CORE, "nodes"),
+            *_PODS_TO_EVICT,
         ),
     ),
     ControllerDescriptor(
@@ -121,15 +108,35 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # A client that changes or deletes an Evacuation needs the right to delete the pod; where
-            # reasons are annotated, the pod is patched.
-            rule(f"{READ} patch delete", CORE, "pods"),
-            rule("create", CORE, "pods/eviction"),
+            READ_EVICTIONS,
             _HANDING_OVER,
-            rule("list watch", "policy", "poddisruptionbudgets"),
-            rule("get", "apps", "daemonsets"),
-            rule(READ, "apps", "deployments replicasets statefulsets"),
-            rule("get", CORE, "nodes"),
+            *_PODS_TO_EVICT,
+        ),
+    ),
+    ControllerDescriptor(
+        # What EvictionRequests of lifecycle.k8s.io come to: one Eviction for each pod.
+        "lifecycle-request-controller",
+        lifecycle_requests,
+        gate="LifecycleAPI",
+        rules=(
+            rule("list watch", LIFECYCLE_REQUESTS.group, LIFECYCLE_REQUESTS.plural),
+            rule("patch", LIFECYCLE_REQUESTS.group, f"{LIFECYCLE_REQUESTS.plural}/status"),
+            rule("list watch create patch", LIFECYCLE_EVICTIONS.group, LIFECYCLE_EVICTIONS.plural),
+            rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
+            # Whether the pod is there is asked of the server itself.
+            rule("get", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "lifecycle-eviction-controller",
+        lifecycle_evictions,
+        gate="LifecycleAPI",
+        rules=(
+            rule(READ, LIFECYCLE_EVICTIONS.group, LIFECYCLE_EVICTIONS.plural),
+            rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            *_PODS_TO_EVICT,
         ),
     ),
     ControllerDescriptor(
@@ -144,6 +151,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", CORE, "nodes/status"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
+            READ_EVICTIONS,
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
@@ -213,8 +221,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", DESCHEDULINGPOLICIES.group, f"{DESCHEDULINGPOLICIES.plural}/status"),
             rule("list watch", CORE, "nodes"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # Its limits count the pods of both APIs.
+            # Its limits count the pods of all APIs.
             rule("list watch", EVACUATIONS.group, EVACUATIONS.plural),
+            READ_EVICTIONS,
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
         ),
@@ -228,7 +237,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule("list watch", CORE, "namespaces"),
             rule("list watch", "apps", "deployments replicasets statefulsets"),
-            _AUTOSCALERS,
+            READ_AUTOSCALERS,
             rule("list watch patch", CORE, "pods"),
         ),
     ),
@@ -250,10 +259,11 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            READ_EVICTIONS,
             rule(f"{READ} patch", "apps", "deployments"),
             rule("list watch patch", "apps", "replicasets"),
             rule("list watch patch", CORE, "pods"),
-            _AUTOSCALERS,
+            READ_AUTOSCALERS,
         ),
     ),
     ControllerDescriptor(
@@ -266,9 +276,10 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
+            READ_EVICTIONS,
             rule("list watch", "apps", "deployments replicasets"),
             rule("list watch", CORE, "pods"),
-            _AUTOSCALERS,
+            READ_AUTOSCALERS,
         ),
     ),
     ControllerDescriptor(
@@ -280,87 +291,14 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            READ_EVICTIONS,
             rule(f"{READ} patch", "autoscaling", "horizontalpodautoscalers"),
             rule(f"{READ} patch", "apps", "deployments"),
             rule("list watch", "apps", "replicasets"),
             rule("list watch patch", CORE, "pods"),
         ),
     ),
-    ControllerDescriptor(
-        "deployment.apps.k8s.io",
-        deployment_interceptor,
-        gate="DeploymentInterceptor",
-        kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
-    ),
-    ControllerDescriptor(
-        "horizontalpodautoscaler.autoscaling.k8s.io",
-        autoscaler_interceptor,
-        gate="HorizontalPodAutoscalerInterceptor",
-        kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
-    ),
-    ControllerDescriptor(
-        "replicaset.apps.k8s.io",
-        replicaset_interceptor,
-        gate="ReplicaSetInterceptor",
-        kinds=(EVICTIONREQUESTS,),
-        rules=(
-            *_INTERCEPTING,
-            rule(READ, "apps", "deployments"),
-            rule("list watch", "apps", "replicasets"),
-            rule(READ, "autoscaling", "horizontalpodautoscalers"),
-        ),
-    ),
-    ControllerDescriptor(
-        "statefulset.apps.k8s.io",
-        statefulset_interceptor,
-        gate="StatefulSetInterceptor",
-        kinds=(EVICTIONREQUESTS,),
-        rules=(
-            *_INTERCEPTING,
-            # Members stand in one queue, whichever API requests their evictions.
-            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
-            rule("list watch", "apps", "statefulsets"),
-        ),
-    ),
-    ControllerDescriptor(
-        "deployment-evacuator",
-        deployment_evacuator,
-        gate="DeploymentInterceptor",
-        kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
-    ),
-    ControllerDescriptor(
-        "horizontalpodautoscaler-evacuator",
-        autoscaler_evacuator,
-        gate="HorizontalPodAutoscalerInterceptor",
-        kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS, _BUDGETS),
-    ),
-    ControllerDescriptor(
-        "replicaset-evacuator",
-        replicaset_evacuator,
-        gate="ReplicaSetInterceptor",
-        kinds=(EVACUATIONS,),
-        rules=(
-            *_EVACUATING,
-            rule(READ, "apps", "deployments"),
-            rule("list watch", "apps", "replicasets"),
-            rule(READ, "autoscaling", "horizontalpodautoscalers"),
-        ),
-    ),
-    ControllerDescriptor(
-        "statefulset-evacuator",
-        statefulset_evacuator,
-        gate="StatefulSetInterceptor",
-        kinds=(EVACUATIONS,),
-        rules=(
-            *_EVACUATING,
-            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            rule("list watch", "apps", "statefulsets"),
-        ),
-    ),
+    *INTERCEPTORS,
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""
 

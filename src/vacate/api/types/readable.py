@@ -18,6 +18,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequestStatus,
     RequestCondition,
 )
+from vacate.api.types.lifecycle import FINAL_CONDITIONS
 from vacate.api.types.meta import ObjectMeta
 
 UNREADABLE = "Unreadable"
@@ -32,9 +33,9 @@ def decodes(obj: Any, shape: type = EvictionRequest) -> bool:
 
 
 def is_complete(obj: Obj) -> bool:
-    """Whether the request has ended."""
+    """Whether the request has ended, of any API."""
     return any(
-        one.get("type") == COMPLETE and one.get("status") == "True"
+        one.get("type") in (COMPLETE, *FINAL_CONDITIONS) and one.get("status") == "True"
         for one in maps(mapping(obj.get("status")).get("conditions"))
     )
 

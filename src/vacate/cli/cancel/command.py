@@ -23,6 +23,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
@@ -126,6 +127,12 @@ class Cancelling:
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
 
     async def _override(self, request: EvictionRequest) -> str:
+        if dialect_of(request) is LIFECYCLE:
+            raise ConfigError(
+                f"requesters of lifecycle.k8s.io have EvictionRequests of their own: find those for pod "
+                f"{pod_of(request)} with `kubectl get evictionrequests.lifecycle.k8s.io`, and set their "
+                "spec.intent to Withdrawn"
+            )
         return await override(self._cluster, request, self._own[dialect_of(request)])
 
     async def _withdraw(self, request: EvictionRequest) -> str:

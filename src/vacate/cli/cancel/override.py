@@ -72,7 +72,7 @@ class Overriding:
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
     change = guarded(request.metadata, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
-    patch = dialect_of(request).status_patch(change)
+    patch = dialect_of(request).status_patch(change, request, cluster.clock.now())
     return await _patch(cluster, request, patch, "status")
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECT_NAMES, dialect_named
+from vacate.eviction.dialects.registry import REQUESTING_NAMES, dialect_named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def api_option(text: str) -> Callable[[F], F]:
+def api_option(text: str, names: Sequence[str] = REQUESTING_NAMES) -> Callable[[F], F]:
     """`--api`, given to the command as the dialect of that name."""
 
     def chosen(_: click.Context, __: click.Parameter, name: str) -> Dialect:
@@ -23,8 +23,8 @@ def api_option(text: str) -> Callable[[F], F]:
     return click.option(
         "--api",
         "dialect",
-        type=click.Choice(DIALECT_NAMES),
-        default=EVICTION_REQUEST.kind.singular,
+        type=click.Choice(names),
+        default=EVICTION_REQUEST.name,
         callback=chosen,
-        help=f"{text} Default: {EVICTION_REQUEST.kind.singular}.",
+        help=f"{text} Default: {EVICTION_REQUEST.name}.",
     )

@@ -124,6 +124,6 @@ def is_unknown_path(error: ApiError) -> bool:
 def not_served(kind: Kind, gate: str) -> ConfigError:
     """Of a kind that the cluster does not serve, and the feature gate that makes an embedded one serve it."""
     return ConfigError(
-        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate's CRD, "
-        f"or enable the feature gate {gate}"
+        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate with `vacate install`, "
+        f"or open Vacate's feature gate {gate}; evictions by lifecycle.k8s.io need --api lifecycle"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vacate.api.kinds import (
@@ -31,11 +32,15 @@ from vacate.errors import ApiError, Forbidden, NotFound, TransportError, Unreada
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
 
 _PAGE = 500
+
+
+_BY_KIND: Mapping[str, Dialect] = {one.kind.kind: one for one in (EVACUATION, LIFECYCLE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ async def read_node(cluster: Cluster, name: str) -> Node:
 
 def typed_request(request: Obj) -> EvictionRequest:
     """The request as a projection; UnreadableObject, with a way out, where it cannot be decoded."""
-    dialect: Dialect = EVACUATION if request.get("kind") == EVACUATION.kind.kind else EVICTION_REQUEST
+    dialect: Dialect = _BY_KIND.get(str(request.get("kind")), EVICTION_REQUEST)
     try:
         return dialect.read(codec_for(dialect.wire).convert(request))
     except UnreadableObject as error:
@@ -89,7 +94,8 @@ def named_uid(request: Obj) -> str:
 
 
 def _of_pod_ref(request: Obj, field: str) -> str:
-    ref = dig(request, "spec", "target", "podRef") or dig(request, "spec", "podRef")
+    spec = request.get("spec")
+    ref = dig(spec, "target", "podRef") or dig(spec, "target", "pod") or dig(spec, "podRef")
     return str(dig(ref, field)) if isinstance(ref, dict) else "None"
 
 
@@ -204,7 +210,7 @@ async def _current(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
     except NotFound as error:
         missing = None if error.details.get("name") else error  # the kind as such is not served
     if request is None or is_complete(request):
-        request = await _evacuation(cluster, pod_name, uid) or request
+        request = await _evacuation(cluster, pod_name, uid) or await _eviction(cluster, uid) or request
     if request is None and missing is not None:
         raise missing
     return request
@@ -217,6 +223,17 @@ async def _evacuation(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
         return await cluster.client.get(EVACUATION.kind, name, cluster.namespace)
     except (NotFound, Forbidden):
         return None
+
+
+async def _eviction(cluster: Cluster, uid: str) -> Obj | None:
+    """The pod's Eviction of lifecycle.k8s.io, the open one or else the newest; None where there is none."""
+    with contextlib.suppress(NotFound, Forbidden):
+        listed = await list_requests(cluster, cluster.namespace, kind=LIFECYCLE.kind)
+        found = [{**one, "kind": LIFECYCLE.kind.kind} for one in listed if named_uid(one) == uid]
+        found.sort(key=lambda one: str(one["metadata"].get("creationTimestamp")))
+        going = [one for one in found if not typed_request(one).complete]
+        return (going or found)[-1] if found else None
+    return None
 
 
 async def _newest_about(cluster: Cluster, pod_name: str) -> Obj | None:

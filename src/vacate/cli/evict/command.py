@@ -40,6 +40,7 @@ from vacate.cli.evict.targets import EvictionTargets, by_api, select_pods
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.sdk import Requester
 
 
@@ -68,7 +69,7 @@ from vacate.sdk import Requester
     metavar="SPAN",
     help="Heartbeat deadline of interceptors, 10m to 24h; 30m by default.",
 )
-@api_option("The API in which the eviction is requested.")
+@api_option("The API in which the eviction is requested.", DIALECT_NAMES)
 @click.option("--wait", is_flag=True, help="Wait until the pods are evicted or the requests are cancelled.")
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @click.option(

@@ -67,7 +67,8 @@ class Preview:
         made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
         sentence = _STEP_TEXTS[Step.CREATE]
         try:
-            await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
+            kind = dialect.for_requester(self._requester.name).kind
+            await self._cluster.client.create(kind, made, meta.namespace, dry_run=True)
         except AlreadyExists:
             step = next_step(await self._requester.find(pod), self._requester.name)
             sentence = dialect.phrase(_STEP_TEXTS[step])

@@ -33,7 +33,7 @@ from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 from vacate.views.maintenance import refused_lines
 from vacate.views.managerhealth import unattended_maintenance, unattended_request
 from vacate.views.nodeshutdowns import shutdown_lines
@@ -46,7 +46,7 @@ from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
-@api_option("The API whose requests are shown.")
+@api_option("The API whose requests are shown.", DIALECT_NAMES)
 @click.option("--nodes", "nodes", is_flag=True, help="Show nodes instead, and the pods that wait for them.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
@@ -151,7 +151,7 @@ async def _say_others(cluster: Cluster, view: View) -> None:
         going = [each for each in listed if not is_complete(each)]
         if count := sum(not view.pods or named_pod(each) in view.pods for each in going):
             kind = counted(count, f"open {one.kind.kind}")
-            show = command_line(program_name(), "status", "--api", one.kind.singular)
+            show = command_line(program_name(), "status", "--api", one.name)
             terminal.echo(
                 f"{kind}{view.where} {'is' if count == 1 else 'are'} not shown; see: {show}", err=True
             )

@@ -27,6 +27,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import EARLY_SECONDS, MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
@@ -82,7 +83,7 @@ class View:
         """Whether the pod has an open request of an API by which no policy requests evictions."""
         meta = pod.metadata
         for dialect, informer in self._others.items():
-            found = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            found = request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid)
             ref = found.spec.target.pod_ref if found is not None and not found.complete else None
             if ref is not None and ref.uid == meta.uid:
                 return True

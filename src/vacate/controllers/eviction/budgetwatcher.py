@@ -19,11 +19,12 @@ from vacate.api.types import (
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
-from vacate.controllers.eviction.attempts import Attempts, failures
+from vacate.controllers.eviction.attempts import Attempts, failures, key_of
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.kube.budgets import allowed
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Key
 
 Workload = StatefulSet | Deployment | ReplicaSet
@@ -58,8 +59,8 @@ class BudgetWatcher:
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
         meta = new.metadata
-        key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
-        if not self._attempts.waits(key):
+        found = request_for(self._dialect, self._requests, meta.namespace, meta.name, meta.uid)
+        if found is None or not self._attempts.waits(key := key_of(found)):
             return
         holding = [
             one

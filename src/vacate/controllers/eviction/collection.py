@@ -24,9 +24,10 @@ class Collection:
     def __init__(self) -> None:
         self._until: dict[Key, dt.datetime] = {}
 
-    def begin(self, key: Key, now: dt.datetime) -> None:
-        """Leave the request to the collector."""
-        self._until[key] = now + COLLECTION
+    def begin(self, key: Key, now: dt.datetime) -> dt.datetime:
+        """Leave the request to the collector, or to what its interceptor still reports; until when."""
+        until = self._until[key] = now + COLLECTION
+        return until
 
     def until(self, key: Key) -> dt.datetime | None:
         """Until when it is left there; None for those that are not."""

@@ -13,6 +13,7 @@ from vacate.controllers.eviction.totals import RequestTotals
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.registration import registering
@@ -74,6 +75,11 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
 def build_evacuation(deps: Deps) -> Controller:
     """The controller of Evacuations."""
     return build(deps, dialect=EVACUATION)
+
+
+def build_lifecycle(deps: Deps) -> Controller:
+    """The controller of Evictions of lifecycle.k8s.io."""
+    return build(deps, dialect=LIFECYCLE)
 
 
 def _matters(old: Pod | None, new: Pod | None) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -118,13 +119,9 @@ class Evictor:
 
     async def _note_past(self, request: EvictionRequest) -> None:
         """Write that the pod is deleted past a budget before it is: the request may be gone with it."""
-        meta, dialect = request.metadata, self._dialect
-        why = dialect.phrase(events.went_past_because(request))
+        why = self._dialect.phrase(events.went_past_because(request))
         if (patch := prepared_patch(request, why, self._deps.clock.now())) is not None:
-            patch = dialect.status_patch(patch)
-            await self._deps.client.patch(
-                dialect.kind, meta.name, patch, meta.namespace, subresource="status"
-            )
+            await self._write_status(request, patch)
 
     async def _go_past(self, request: EvictionRequest, pod: Pod) -> None:
         """Delete a pod that is prepared, and held by its own budget only, as its owner allows."""
@@ -181,11 +178,9 @@ class Evictor:
         return Later(at)
 
     async def _write_down(self, request: EvictionRequest, why: str) -> None:
-        meta, client = request.metadata, self._deps.client
         for attempt in range(1, _WRITES + 1):
-            patch = self._dialect.status_patch(refusal_patch(request, why, self._deps.clock.now()))
             try:
-                await client.patch(self._dialect.kind, meta.name, patch, meta.namespace, subresource="status")
+                await self._write_status(request, refusal_patch(request, why, self._deps.clock.now()))
                 return
             except NotFound:
                 return
@@ -196,6 +191,17 @@ class Evictor:
             if found is None or found.complete:
                 return
             request = found
+
+    async def _write_status(self, request: EvictionRequest, patch: Obj) -> None:
+        meta, dialect = request.metadata, self._dialect
+        await self._deps.client.patch(
+            dialect.kind,
+            meta.name,
+            dialect.status_patch(patch, request, self._deps.clock.now()),
+            meta.namespace,
+            patch_type=dialect.status_patch_type,
+            subresource="status",
+        )
 
     async def _read_again(self, request: EvictionRequest) -> EvictionRequest | None:
         meta, dialect = request.metadata, self._dialect

@@ -38,6 +38,7 @@ from vacate.eviction.model import (
     Evict,
     Finish,
     Hold,
+    Limits,
     Presence,
     ReadTarget,
     Settled,
@@ -61,6 +62,7 @@ from vacate.eviction.records.patches import (
 from vacate.eviction.records.reader import is_superseded
 from vacate.eviction.succession import is_handed_over
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 CACHE_LAG = dt.timedelta(seconds=30)
@@ -94,15 +96,17 @@ class EvictionRequests:
     def beside(self, other: EvictionRequest) -> Iterable[Key]:
         """The request for the pod of another API's request."""
         ref = other.spec.target.pod_ref
-        name = self._dialect.request_name(ref.name, ref.uid) if ref is not None else ""
-        key = Key(other.metadata.namespace, name)
-        return () if self._requests.get(*key) is None else (key,)
+        return () if ref is None else self._keys(other.metadata.namespace, ref.name, ref.uid)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
-        """The pod's request, if it has one: its name follows from the pod's."""
+        """The pod's request, if it has one."""
         meta = pod.metadata
         key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
-        return (key,) if key in self._handed_over or self._requests.get(*key) is not None else ()
+        return (key,) if key in self._handed_over else self._keys(meta.namespace, meta.name, meta.uid)
+
+    def _keys(self, namespace: str, pod_name: str, pod_uid: str) -> Iterable[Key]:
+        found = request_for(self._dialect, self._requests, namespace, pod_name, pod_uid)
+        return () if found is None else (key_of(found),)
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
@@ -197,7 +201,8 @@ class EvictionRequests:
         if self.budgets is not None and failures(request):
             self.budgets.begin(request.metadata.namespace, now)
         attempt = self.attempts.next_of(request, now)
-        return DecisionContext(now, self._watch_health.since(now), attempt, self._deps.limits)
+        limits = self._deps.limits if self._dialect.cuts_turns_short else Limits()
+        return DecisionContext(now, self._watch_health.since(now), attempt, limits)
 
     # What is done
 
@@ -253,8 +258,8 @@ class EvictionRequests:
         found: list[EvictionRequest] = []
         for one in self._others:
             name = one.request_name(ref.name, ref.uid)
-            other = self._other_requests[one].get(namespace, name)
-            if other is None and (target.registered or request.spec.interceptors):
+            other = request_for(one, self._other_requests[one], namespace, ref.name, ref.uid)
+            if other is None and name and (target.registered or request.spec.interceptors):
                 with contextlib.suppress(NotFound):
                     reading = self._deps.client.get(one.kind, name, namespace, into=one.wire)
                     other = one.read(await self._watch_health.ask(reading))
@@ -302,9 +307,9 @@ class EvictionRequests:
                 if (until := self._collection.until(key)) is None:
                     self._writer.note(*events.finished(request, action))
                     # An Evacuation has finalizers, which its end takes away: no collector removes it before.
-                    if self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target):
-                        self._collection.begin(key, now)
-                        until = self._collection.until(key)
+                    waits = self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target)
+                    if waits or self._dialect.in_grace(request):
+                        until = self._collection.begin(key, now)
                 if until is not None and now < until <= now + COLLECTION:  # it may have been set back
                     return Later(until)
                 await self._writer.write(request, patch)
@@ -346,11 +351,14 @@ class EvictionRequests:
             return Done()
         if action.message:
             action = replace(action, message=self._dialect.phrase(action.message))
-        patch = hold_patch(request, action, now)
+        patch, upkeep = hold_patch(request, action, now), self._dialect.upkeep(request, now)
         if patch is not None:
             await self._writer.write(request, patch)
             self._writer.note(*events.held(request, action))
-        return Done() if action.until is None else Later(action.until)
+        elif upkeep.patch is not None:
+            await self._writer.write(request, upkeep.patch)
+        due = [at for at in (action.until, upkeep.at) if at is not None]
+        return Later(min(due)) if due else Done()
 
     async def _look_again(self, request: EvictionRequest) -> Outcome:
         """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""

@@ -27,9 +27,15 @@ class RequestWriter:
     async def write(self, request: EvictionRequest, patch: Obj) -> None:
         """Patch the status, guarded by the version that the decision was made upon."""
         meta = request.metadata
-        changed = self._dialect.status_patch(_phrased(patch, self._dialect))
+        now, dialect = self._deps.clock.now(), self._dialect
+        changed = dialect.status_patch(_phrased(patch, dialect), request, now)
         writing = self._deps.client.patch(
-            self._dialect.kind, meta.name, changed, meta.namespace, subresource="status"
+            dialect.kind,
+            meta.name,
+            changed,
+            meta.namespace,
+            patch_type=dialect.status_patch_type,
+            subresource="status",
         )
         await self._watch_health.ask(writing)
 

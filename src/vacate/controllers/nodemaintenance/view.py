@@ -20,6 +20,7 @@ from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
 from vacate.maintenance.turns import Turn
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Key
 
 _CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node", "nodemaintenance-requester"
@@ -80,7 +81,7 @@ class View:
         found = [
             request
             for dialect, informer in self.requests.items()
-            if (request := informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid)))
+            if (request := request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid))
         ]
         return min(found, key=lambda one: one.complete, default=None)
 

@@ -19,6 +19,8 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Finish, Process, Target
 from vacate.eviction.registration import Registration, registering_part
+from vacate.eviction.requesternames import dotted
+from vacate.wire.mediatypes import MERGE_PATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,20 @@ class Removal:
 Write = StatusPatch | ObjectPatch | Removal
 
 
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What the controller writes from time to time, though nothing has changed: a patch that is due."""
+
+    at: dt.datetime | None = None  # when it is due, or due again
+    patch: Obj | None = None
+
+
 class Dialect(Protocol):
     """One API for evictions."""
+
+    @property
+    def name(self) -> str:
+        """What commands and settings call it."""
 
     @property
     def kind(self) -> Kind:
@@ -77,17 +91,42 @@ class Dialect(Protocol):
         """How many characters the name of a requester may have."""
 
     @property
+    def status_patch_type(self) -> str:
+        """The media type of `status_patch`."""
+
+    @property
+    def cuts_turns_short(self) -> bool:
+        """Whether the controller may end a turn before its deadline, at an administrator's limit."""
+
+    @property
+    def can_forbid(self) -> bool:
+        """Whether an interceptor can forbid cancellation."""
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """How long an interceptor waits between heartbeats at least."""
+
+    @property
+    def report_seconds(self) -> float:
+        """How long an interceptor that has only messages to report waits between two writes."""
+
+    @property
     def requesters_hold(self) -> bool:
         """Whether a deleted request stays as long as a requester's name is on it."""
 
     def read(self, obj: Any) -> EvictionRequest:
         """The record of an object that was decoded into `wire`."""
 
-    def status_patch(self, patch: Obj) -> Obj:
-        """A merge patch of a record's status as one of the object's status."""
+    def status_patch(
+        self, patch: Obj, request: EvictionRequest | None = None, now: dt.datetime | None = None
+    ) -> Obj:
+        """A merge patch of a record's status as a patch of the object's.
+
+        Where the API keeps more than the present state, the change is a step from the record at that time.
+        """
 
     def request_name(self, pod_name: str, pod_uid: str) -> str:
-        """What the request for a pod is called."""
+        """What the request for a pod is called; empty where that does not follow from the pod."""
 
     def registration(self, pod: Obj, allowed: Sequence[str] = ()) -> Registration:
         """Those whom the pod registers to prepare its eviction, the last of whom has the first turn."""
@@ -104,8 +143,23 @@ class Dialect(Protocol):
     def settled(self, request: EvictionRequest) -> bool:
         """Whether nothing is left to do for the controller."""
 
+    def in_grace(self, request: EvictionRequest) -> bool:
+        """Whether a request that is over stays open for a moment, for what its interceptor still reports."""
+
+    def upkeep(self, request: EvictionRequest, now: dt.datetime) -> Upkeep:
+        """What is written from time to time while the request waits."""
+
     def finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Write | None:
         """The next write that brings a request that is over to its end; None where there is none left."""
+
+    def for_requester(self, requester: str) -> Dialect:
+        """This API as one requester uses it: by the objects that it creates, joins and follows."""
+
+    def participant(self, name: str) -> str:
+        """The name of a requester or an interceptor, such as drain.example.com, as this API writes it."""
+
+    def requests_of(self, interceptor: str, label_selector: str) -> str:
+        """The label selector of the requests in which an interceptor has a turn; empty for all."""
 
     def new_request(self, pod: Pod, requester: str, reason: str, deadline_seconds: int | None) -> Obj:
         """An object that requests the eviction of the pod, to be created."""
@@ -115,6 +169,32 @@ class Dialect(Protocol):
 
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The change of the object that makes these the requesters, guarded by its version."""
+
+
+class RequestIsProcess:
+    """The part that APIs share in which one object is request and process, and of a kind of our own."""
+
+    status_patch_type = MERGE_PATCH
+    cuts_turns_short = True
+    can_forbid = True
+    heartbeat_seconds = 0.0
+    report_seconds = 5.0
+
+    def in_grace(self, request: EvictionRequest) -> bool:
+        """It ends at once."""
+        return False
+
+    def participant(self, name: str) -> str:
+        """As a domain."""
+        return dotted(name)
+
+    def requests_of(self, interceptor: str, label_selector: str) -> str:
+        """Requests have the labels of their pods."""
+        return label_selector
+
+    def upkeep(self, request: EvictionRequest, now: dt.datetime) -> Upkeep:
+        """Nothing is written unless it is news."""
+        return Upkeep()
 
 
 def registered_interceptors(dialect: Dialect, pod: Pod | None) -> tuple[str, ...]:

@@ -10,13 +10,17 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE, LIFECYCLE_REQUEST
 from vacate.eviction.registration import registers_evacuators_only
 from vacate.features import FeatureGates
 
-DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION)}
+DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION, LIFECYCLE)}
 
-DIALECT_NAMES: tuple[str, ...] = tuple(one.singular for one in DIALECTS)
-"""The APIs by the singular names of their kinds."""
+DIALECT_NAMES: tuple[str, ...] = tuple(one.name for one in DIALECTS.values())
+"""The APIs by the names that commands and settings have for them."""
+
+REQUESTING_NAMES: tuple[str, ...] = tuple(one for one in DIALECT_NAMES if one != LIFECYCLE.name)
+"""Those by which commands of ours request evictions."""
 
 
 def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
@@ -36,9 +40,9 @@ def dialect_for(pod: Obj, served: Sequence[Dialect], preferred: Dialect = EVICTI
 
 def dialect_of(request: EvictionRequest) -> Dialect:
     """The dialect in whose API the request was made."""
-    return DIALECTS[request.kind]
+    return LIFECYCLE_REQUEST if request.kind is LIFECYCLE_REQUEST.kind else DIALECTS[request.kind]
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect whose kind has this singular name, such as evacuation; KeyError for another name."""
-    return {one.kind.singular: one for one in DIALECTS.values()}[name]
+    """The dialect of this name, such as evacuation; KeyError for another name."""
+    return {one.name: one for one in DIALECTS.values()}[name]

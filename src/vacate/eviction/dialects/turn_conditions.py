@@ -21,6 +21,7 @@ from vacate.eviction.records.reader import assigned, has_responded, process_of
 MESSAGE_LENGTH = 256
 """How much of an interceptor's last message the history keeps."""
 
+_MAX_KEYED = 300  # of the 316 that a condition's type may have
 _UNSUCCESSFUL = (
     TurnResult.DECLINED,
     TurnResult.FAILED,
@@ -50,12 +51,17 @@ class Attempt(NamedTuple):
 
 def failed_type(interceptor: str) -> str:
     """The type of the condition that says that an interceptor has failed."""
-    return f"{interceptor}/Failed"
+    return _condition_type(interceptor, "Failed")
 
 
 def declined_type(interceptor: str) -> str:
     """The type of the condition that says that an interceptor had nothing to do."""
-    return f"{interceptor}/Declined"
+    return _condition_type(interceptor, "Declined")
+
+
+def _condition_type(interceptor: str, what: str) -> str:
+    """Below the interceptor's name; where that is a key of a domain, as part of the key."""
+    return f"{interceptor[:_MAX_KEYED]}.{what}" if "/" in interceptor else f"{interceptor}/{what}"
 
 
 def failure_of(request: EvictionRequest, interceptor: str) -> RequestCondition | None:

@@ -15,6 +15,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.statefulset.decision import Members
 from vacate.kube.statefulsets import ordinal_of, unhealthy_ordinals
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.sdk.turnstate import is_wanted
 
 READ_INTERVAL_SECONDS = 1.5
@@ -99,7 +100,7 @@ class StatefulSetView:
         """Those that go on, by whichever API."""
         meta = pod.metadata
         found = [
-            requests.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            request_for(dialect, requests, meta.namespace, meta.name, meta.uid)
             for dialect, requests in self._requests.items()
         ]
         return [one for one in found if one is not None and not one.complete and is_wanted(one)]

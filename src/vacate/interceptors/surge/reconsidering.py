@@ -144,7 +144,12 @@ class Reconsidering:
             return
         try:
             await self._deps.client.patch(
-                dialect.kind, meta.name, dialect.status_patch(patch), meta.namespace, subresource="status"
+                dialect.kind,
+                meta.name,
+                dialect.status_patch(patch, request, now),
+                meta.namespace,
+                patch_type=dialect.status_patch_type,
+                subresource="status",
             )
         except NotFound:
             return  # the request is gone, and its informer will say so

@@ -19,6 +19,7 @@ from vacate.interceptors.surge.plan import Turn
 from vacate.kube.floors import floor_record_of, scales
 from vacate.kube.surge import MARKED
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Key
 from vacate.sdk.turnstate import is_wanted, needs_preparation
 
@@ -51,7 +52,7 @@ class SurgeView:
         """The Deployment to look at when a pod changes that is under request, or marked to go first."""
         meta = pod.metadata
         found = [
-            informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid)
             for dialect, informer in self.requests.items()
         ]
         ours = any(one is not None and _lists_us(one) for one in found)
@@ -113,7 +114,7 @@ class SurgeView:
         for pod in self.cached_pods(deployment):
             meta = pod.metadata
             for dialect, informer in self.requests.items():
-                request = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+                request = request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid)
                 if request is not None and _is_open(request, pod):
                     found.append(request)
         found.sort(key=_age)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeGuard
 
+from vacate.api.selectors.labels import parse_selector
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.errors import ConfigError
@@ -135,16 +138,30 @@ class InterceptorController(Controller):
 
 def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST) -> InterceptorController:
     """One interceptor as a controller over the requests of one API, to be run by a Manager."""
-    one = _name_selector(interceptor.pod_uid, dialect)
+    interceptor = _of_api(interceptor, dialect)
     informer = deps.informers.requests(
         dialect,
         namespace=interceptor.namespace,
-        label_selector=interceptor.label_selector,
-        field_selector=one,
+        label_selector=dialect.requests_of(interceptor.name, interceptor.label_selector),
+        field_selector=_name_selector(interceptor.pod_uid, dialect),
     )
     pool = TurnPool(interceptor, deps)
     reconciler = TurnReconciler(interceptor, informer, pool)
     return InterceptorController(interceptor.name, reconciler, Source(informer), deps, pool)
+
+
+def _of_api(interceptor: Interceptor, dialect: Dialect) -> Interceptor:
+    """The interceptor under the name that it has in that API; pods are selected where requests cannot be."""
+    named = replace(interceptor, name=dialect.participant(interceptor.name))
+    selector = interceptor.label_selector
+    if not selector or dialect.requests_of(named.name, selector) == selector:
+        return named
+    chosen, wanted = parse_selector(selector), interceptor.matches
+
+    def matches(pod: Pod) -> bool:
+        return chosen.matches(pod.metadata.labels) and (wanted is None or wanted(pod))
+
+    return replace(named, matches=matches)
 
 
 def _name_selector(pod_uid: str, dialect: Dialect) -> str:

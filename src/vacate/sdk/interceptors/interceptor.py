@@ -11,9 +11,10 @@ from typing import Any
 from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SOFT
+from vacate.api.types.lifecycle import participant_errors
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECT_NAMES
+from vacate.eviction.dialects.registry import DIALECT_NAMES, dialect_named
 from vacate.eviction.registration import name_errors
 from vacate.sdk.arguments import (
     checked_namespace,
@@ -62,14 +63,16 @@ class Interceptor:
     cancellation: Cancellation | None = None
     # Requests of other types are declined.
     types: tuple[str, ...] = (SOFT,)
-    # The APIs whose requests are served: evictionrequest, evacuation, or both, by the same handler.
+    # The APIs whose requests are served, by the same handler: evictionrequest, evacuation, lifecycle. In the
+    # last, names are keys of domains: backup.example.com is example.com/backup there, unless a key is given.
     apis: tuple[str, ...] = (EVICTION_REQUEST.kind.singular,)
     # Names with the suffix k8s.io that this cluster allows beyond those of Kubernetes itself.
     allowed_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         allowed = (*ALLOWED_KUBERNETES_NAMES, *self.allowed_names)
-        field_errors = name_errors(self.name, "name", allowed)
+        found = participant_errors("name", self.name) if "/" in self.name else None
+        field_errors = name_errors(self.name, "name", allowed) if found is None else found
         if field_errors:
             raise ConfigError(
                 f"interceptor {self.name!r}: {'; '.join(str(field_error) for field_error in field_errors)}"
@@ -100,6 +103,8 @@ class Interceptor:
         for api in self.apis:
             if api not in DIALECT_NAMES:
                 raise ConfigError(f"there is no API {api!r}; apis may name {' and '.join(DIALECT_NAMES)}")
+            if self.cancellation == Cancellation.FORBID and not dialect_named(api).can_forbid:
+                raise ConfigError(f"cancellation cannot be forbidden by the API {api}: leave it out")
         if not self.apis:
             raise ConfigError(f"apis is empty; name {' or '.join(DIALECT_NAMES)}")
 

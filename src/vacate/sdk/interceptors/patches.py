@@ -19,6 +19,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
     RequestCondition,
 )
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.kube.patches import guarded
 from vacate.sdk.errors import ContractError
 from vacate.sdk.values import NO_ESTIMATE, Cancellation, Condition, Report
@@ -55,6 +56,8 @@ def next_heartbeat(request: EvictionRequest, now: dt.datetime) -> dt.datetime:
 
 def check_report(request: EvictionRequest, report: Report) -> None:
     """Raise a ContractError for what the server would refuse, and for what it could not know to be wrong."""
+    if report.cancellation is Cancellation.FORBID and not dialect_of(request).can_forbid:
+        raise ContractError("cancellation cannot be forbidden: lifecycle.k8s.io has no way to say so")
     if report.cancellation is Cancellation.FORBID and not request.forbids_cancellation:
         if request.metadata.deletion_timestamp is not None:
             raise ContractError("cancellation cannot be forbidden: the request is being deleted")

@@ -21,10 +21,6 @@ from vacate.sdk.values import Condition, Report, TurnEndReason
 
 log = logging.getLogger(__name__)
 
-REPORT_INTERVAL = 5.0
-"""Seconds between writes of messages and estimates alone: a handler that reports often must not flood the
-server."""
-
 _CONFLICTS = 10
 _NOTHING = Report()
 
@@ -44,10 +40,11 @@ class StatusWriter:
         self._client = client
         self._dialect = dialect_of(request)
         self._clock = clock
-        self._interval = interval.total_seconds()
+        self._interval = max(interval.total_seconds(), self._dialect.heartbeat_seconds)
         self._waiting = _NOTHING  # what was reported and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
-        self._reported_at = clock.monotonic() - REPORT_INTERVAL  # the last write with a message or estimate
+        # The last write with a message or an estimate: those are not to flood the server.
+        self._reported_at = clock.monotonic() - self._dialect.report_seconds
         self._not_before = 0.0  # after trouble, the next attempt
         self._lock = asyncio.Lock()
         self.end(ended(request, self._uid, name))
@@ -75,7 +72,7 @@ class StatusWriter:
         """Seconds until something should be written: a heartbeat, or a report that waits."""
         due = self._beat_at + self._interval
         if self._waiting != _NOTHING:
-            due = min(due, self._reported_at + REPORT_INTERVAL)
+            due = min(due, self._reported_at + self._dialect.report_seconds)
         return max(due, self._not_before) - self._clock.monotonic()
 
     def postpone(self, seconds: float) -> None:
@@ -155,8 +152,15 @@ class StatusWriter:
         """Whether it was written; otherwise what is known has been read anew."""
         meta = self.request.metadata
         dialect = self._dialect
-        patch = dialect.status_patch(patch)
-        change = requests.patch(dialect.kind, meta.name, patch, meta.namespace, subresource="status")
+        patch = dialect.status_patch(patch, self.request, self._clock.now())
+        change = requests.patch(
+            dialect.kind,
+            meta.name,
+            patch,
+            meta.namespace,
+            patch_type=dialect.status_patch_type,
+            subresource="status",
+        )
         try:
             answer = await self._client.send(change)
         except Conflict:

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from vacate.api.kinds import PODS
-from vacate.api.names import dns1123_subdomain
+from vacate.api.names import dns1123_subdomain, label_key
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest
@@ -63,7 +63,8 @@ class Requester:
         dialect: Dialect = EVICTION_REQUEST,
     ) -> None:
         checked_namespace("namespace", namespace)
-        field_errors = dns1123_subdomain(name)
+        name = dialect.participant(name)
+        field_errors = dns1123_subdomain(name) if dialect.kind.custom else label_key(name)
         if field_errors:
             raise ConfigError(f"requester {name!r}: {'; '.join(field_errors)}")
         self.name = name
@@ -190,7 +191,8 @@ class Requester:
     @property
     def _api(self) -> RequestApi:
         """In the dialect and with the client of the moment: both may be set anew."""
-        return RequestApi(self.client, self.dialect, self.clock, self.entropy)
+        dialect = self.dialect.for_requester(self.name)
+        return RequestApi(self.client, dialect, self.clock, self.entropy)
 
     async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
         where = RequestKey(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)

@@ -15,6 +15,7 @@ from vacate.eviction.dialects.base import (
     ApiTerms,
     ObjectPatch,
     Removal,
+    RequestIsProcess,
     StatusPatch,
     Write,
     registered_interceptors,
@@ -38,9 +39,10 @@ COMPLETION_REASONS = (CompletionReason.POD_DELETED, CompletionReason.CANCELLED)
 """How an evacuation may end: a pod that has only terminated is still to be removed."""
 
 
-class EvacuationDialect:
+class EvacuationDialect(RequestIsProcess):
     """The API of KEP-4563 as it was first proposed."""
 
+    name = "evacuation"
     kind = EVACUATIONS
     wire = Evacuation
     terms = ApiTerms("evacuation", "instigator", "evacuator")
@@ -51,7 +53,9 @@ class EvacuationDialect:
         """The Evacuation in the shape of an EvictionRequest."""
         return record_of(obj)
 
-    def status_patch(self, patch: Obj) -> Obj:
+    def status_patch(
+        self, patch: Obj, request: EvictionRequest | None = None, now: dt.datetime | None = None
+    ) -> Obj:
         """The patch with the names of an Evacuation's fields."""
         return status_patch(patch)
 
@@ -100,6 +104,10 @@ class EvacuationDialect:
             spec["progressDeadlineSeconds"] = deadline_seconds
         made = new_metadata(pod, evacuation_name(meta.name, meta.uid), reason)
         return {"metadata": {**made, "finalizers": [f"{INSTIGATOR}{requester}"]}, "spec": spec}
+
+    def for_requester(self, requester: str) -> EvacuationDialect:
+        """As all do: requesters share an object."""
+        return self
 
     def fixes_requesters(self, request: EvictionRequest) -> bool:
         """Never: where cancellation is forbidden, the evacuation goes on without instigators too."""

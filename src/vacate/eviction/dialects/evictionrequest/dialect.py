@@ -10,7 +10,13 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.base import ApiTerms, StatusPatch, Write, registered_interceptors
+from vacate.eviction.dialects.base import (
+    ApiTerms,
+    RequestIsProcess,
+    StatusPatch,
+    Write,
+    registered_interceptors,
+)
 from vacate.eviction.dialects.turn_conditions import reconsidered
 from vacate.eviction.model import Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
@@ -22,9 +28,10 @@ REASON = "vacate.dev/reason"
 """The annotation that holds, for readers, why a pod should be evicted."""
 
 
-class EvictionRequestDialect:
+class EvictionRequestDialect(RequestIsProcess):
     """The API of KEP-4563 as it is proposed now."""
 
+    name = "evictionrequest"
     kind = EVICTIONREQUESTS
     wire = EvictionRequest
     terms = ApiTerms("evictionrequest", "requester", "interceptor")
@@ -35,7 +42,9 @@ class EvictionRequestDialect:
         """The object itself."""
         return obj
 
-    def status_patch(self, patch: Obj) -> Obj:
+    def status_patch(
+        self, patch: Obj, request: EvictionRequest | None = None, now: dt.datetime | None = None
+    ) -> Obj:
         """The patch itself."""
         return patch
 
@@ -78,6 +87,10 @@ class EvictionRequestDialect:
         if deadline_seconds is not None:
             spec["heartbeatDeadlineSeconds"] = deadline_seconds
         return {"metadata": new_metadata(pod, meta.uid, reason), "spec": spec}
+
+    def for_requester(self, requester: str) -> EvictionRequestDialect:
+        """As all do: requesters share an object."""
+        return self
 
     def fixes_requesters(self, request: EvictionRequest) -> bool:
         """While cancellation is forbidden."""

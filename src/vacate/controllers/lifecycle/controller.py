@@ -1,0 +1,269 @@
+"""From EvictionRequests to Evictions and back, one pod at a time."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+import msgspec
+
+from vacate.api.events import WARNING, EventNote, regarding
+from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.lenient import integer, maps, text
+from vacate.api.objects import Obj, dig
+from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition, Requester
+from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.errors import AlreadyExists, Conflict, NotFound
+from vacate.eviction.dialects.lifecycle.assembly import (
+    DUPLICATE,
+    awaiting,
+    eviction_name,
+    failed,
+    failed_status,
+    failure_of,
+    final_conditions,
+    first_status,
+    labels_of,
+    metadata_change,
+    next_number,
+    owners_of,
+    request_status,
+    requesters_of,
+)
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord, has_begun
+from vacate.eviction.model import Assign, Turn
+from vacate.eviction.records import events
+from vacate.kube.patches import guarded
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+RETRY_AFTER = dt.timedelta(seconds=30)
+"""How long after an Eviction in which no responder was left the next one begins."""
+
+_TARGET, _POD = "target", "pod"
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by requests and by Evictions."""
+    targets = Targets(deps)
+    requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request})
+    evictions = deps.informers.requests(LIFECYCLE, indexes={_POD: _pod_names})
+    sources = (Source(requests, keys=_request_keys), Source(evictions, keys=_eviction_keys))
+    return Controller("lifecycle", targets, sources, deps, workers=8, refusals_on=requests)
+
+
+def _of_request(request: LifecycleRequest) -> Iterable[str]:
+    pod = request.spec.target.pod
+    return () if pod is None else (pod.uid,)
+
+
+def _pod_names(eviction: EvictionRequest) -> Iterable[str]:
+    ref = eviction.spec.target.pod_ref
+    return () if ref is None else (f"{eviction.metadata.namespace}/{ref.name}",)
+
+
+def _request_keys(request: LifecycleRequest) -> Iterable[Key]:
+    return (Key(request.metadata.namespace, uid) for uid in _of_request(request))
+
+
+def _eviction_keys(eviction: EvictionRequest) -> Iterable[Key]:
+    ref = eviction.spec.target.pod_ref
+    return () if ref is None else (Key(eviction.metadata.namespace, ref.uid),)
+
+
+class Targets:
+    """Reconciles the requests for one pod with its Eviction; the key is the pod's UID."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        informers = deps.informers
+        self._requests = informers.informer(
+            LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request}
+        ).reader
+        self._evictions = informers.requests(LIFECYCLE, indexes={_POD: _pod_names}).reader
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step."""
+        found = self._requests.by_index(_TARGET, key.name)
+        requests = [one for one in found if one.metadata.namespace == key.namespace]
+        evictions = sorted(self._evictions_of(key), key=_age)
+        try:
+            return await self._step(requests, evictions)
+        except NotFound:
+            return Done()  # an informer will say what is gone
+
+    def _evictions_of(self, key: Key) -> list[LifecycleRecord]:
+        found = self._evictions.by_index(_TARGET, key.name)
+        return [
+            one
+            for one in found
+            if isinstance(one, LifecycleRecord) and one.metadata.namespace == key.namespace
+        ]
+
+    async def _step(self, requests: list[LifecycleRequest], evictions: list[LifecycleRecord]) -> Outcome:
+        # Of several the one that goes on already stays: others are begun by those who may create them too.
+        going = [one for one in evictions if not one.complete]
+        going.sort(key=lambda one: not has_begun(one.eviction))
+        for duplicate in going[1:]:
+            await self._fail(duplicate, Reason.INVALID, DUPLICATE)
+        if not going:
+            return await self._without(requests, evictions)
+        await self._keep(going[0], requests)
+        for one in requests:
+            await self._report(one, final_conditions(going[0]) or awaiting(self._deps.clock.now()))
+        return Done()
+
+    async def _without(self, requests: list[LifecycleRequest], evictions: list[LifecycleRecord]) -> Outcome:
+        """No Eviction goes on: begin one where that is wanted, or say how the last one ended."""
+        # One that was failed as a second one of its pod says nothing about the pod.
+        ended = [one for one in evictions if failure_of(one) != Reason.INVALID] or evictions
+        last, wanted = ended[-1] if ended else None, [one for one in requests if one.wants_eviction]
+        if wanted and (last is None or failure_of(last)):
+            return await self._begin(wanted, requests, last)
+        now = self._deps.clock.now()
+        for one in requests:
+            await self._report(one, final_conditions(last) if last else awaiting(now))
+        return Done()
+
+    async def _begin(
+        self, wanted: list[LifecycleRequest], requests: list[LifecycleRequest], last: LifecycleRecord | None
+    ) -> Outcome:
+        now = self._deps.clock.now()
+        if last is not None and failure_of(last) == Reason.NO_RESPONDER:
+            ended = max((one.last_transition_time or now for one in final_conditions(last)), default=now)
+            if now < ended + RETRY_AFTER:
+                return Later(ended + RETRY_AFTER)
+        # As the cache is now: one that comes while the pod is read is not to be counted, but to be kept.
+        namespace, ref = wanted[0].metadata.namespace, wanted[0].spec.target.pod
+        name = ref.name if ref is not None else ""
+        before = [one.metadata.name for one in self._evictions.by_index(_POD, f"{namespace}/{name}")]
+        pod, wrong = await self._pod(wanted[0])
+        if pod is None:
+            for one in requests:
+                await self._reject(one, wrong)
+            return Done()
+        requesters = requesters_of((), requests)
+        meta = {
+            "name": eviction_name(next_number(before), name),
+            "namespace": namespace,
+            "labels": labels_of([one.name for one in requesters], [*_responders(pod), EVICTOR]),
+            "ownerReferences": [msgspec.to_builtins(one) for one in owners_of(requests)],
+        }
+        target = {"pod": {"name": name, "uid": dig(pod, "metadata", "uid")}}
+        try:
+            await self._deps.client.create(
+                LIFECYCLE_EVICTIONS, {"metadata": meta, "spec": {"target": target}}, namespace
+            )
+        except AlreadyExists as error:
+            raise Conflict(f"the cache does not have the newest Eviction yet: {error}") from error
+        return Done()  # the informer brings it, and its first status is written
+
+    async def _keep(self, eviction: LifecycleRecord, requests: list[LifecycleRequest]) -> None:
+        """Bring an Eviction in line with its requests."""
+        now, status = self._deps.clock.now(), eviction.eviction
+        requesters = requesters_of(status.requesters, requests)
+        if not has_begun(status):
+            await self._first(eviction, requests, now)
+            return
+        if requesters != status.requesters:
+            listed = [{"name": one.name, "intent": one.intent} for one in requesters]
+            await self._write(eviction, {"requesters": listed})
+            return  # the version has changed; the informer brings it
+        if change := metadata_change(eviction, requests):
+            meta = eviction.metadata
+            await self._deps.client.patch(
+                LIFECYCLE_EVICTIONS, meta.name, guarded(meta, {"metadata": change}), meta.namespace
+            )
+
+    async def _first(
+        self, eviction: LifecycleRecord, requests: list[LifecycleRequest], now: dt.datetime
+    ) -> None:
+        ref, meta = eviction.spec.target.pod_ref, eviction.metadata
+        pod = await self._read(meta.namespace, ref.name) if ref is not None else None
+        if pod is None or ref is None or dig(pod, "metadata", "uid") != ref.uid:
+            await self._fail(eviction, Reason.INVALID, "The pod does not exist.")
+            return
+        requesters = requesters_of((), requests)
+        status = first_status(meta.generation, _responders(pod), requesters, now)
+        await self._write(eviction, status)
+        first = status["targetResponders"][0]["name"]
+        if first in _responders(pod):
+            named = [Requester(name=one.name) for one in requesters]
+            spec = msgspec.structs.replace(eviction.spec, requesters=named)
+            asked = msgspec.structs.replace(eviction, spec=spec)
+            for note in events.assigned(asked, Assign(first, Turn.FIRST)):
+                self._deps.recorder.record(note)
+
+    async def _fail(self, eviction: LifecycleRecord, reason: Reason, message: str) -> None:
+        await self._write(eviction, failed_status(eviction, reason, message, self._deps.clock.now()))
+        note = EventNote(regarding(LIFECYCLE_EVICTIONS, eviction), WARNING, "EvictionInvalid", message)
+        self._deps.recorder.record(note)
+
+    async def _reject(self, request: LifecycleRequest, why: str) -> None:
+        """The request cannot be followed: say so, once."""
+        if await self._report(request, failed(Reason.INVALID, why, self._deps.clock.now())):
+            note = EventNote(regarding(LIFECYCLE_REQUESTS, request), WARNING, "EvictionInvalid", why)
+            self._deps.recorder.record(note)
+
+    async def _report(self, request: LifecycleRequest, conditions: list[RequestCondition]) -> bool:
+        """Say in the request how far its eviction is; whether that was news."""
+        change, meta = request_status(request, conditions), request.metadata
+        if change is None or meta.deletion_timestamp is not None:
+            return False
+        await self._deps.client.patch(
+            LIFECYCLE_REQUESTS,
+            meta.name,
+            guarded(meta, {"status": change}),
+            meta.namespace,
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        return True
+
+    async def _write(self, eviction: LifecycleRecord, status: Obj) -> None:
+        meta = eviction.metadata
+        await self._deps.client.patch(
+            LIFECYCLE_EVICTIONS,
+            meta.name,
+            guarded(meta, {"status": status}),
+            meta.namespace,
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+
+    async def _pod(self, request: LifecycleRequest) -> tuple[Obj | None, str]:
+        """The pod to evict, from the server itself, or why there is none."""
+        ref = request.spec.target.pod
+        if ref is None:
+            return None, "The request names no pod."
+        pod = await self._read(request.metadata.namespace, ref.name)
+        if pod is None:
+            return None, f"Pod {ref.name} does not exist."
+        if dig(pod, "metadata", "uid") != ref.uid:
+            return None, f"Pod {ref.name} is another one: its UID is {dig(pod, 'metadata', 'uid')}."
+        if dig(pod, "spec", "schedulingGroup"):
+            return (
+                None,
+                f"Pod {ref.name} belongs to a scheduling group, whose pods cannot be evicted one by one.",
+            )
+        return pod, ""
+
+    async def _read(self, namespace: str, name: str) -> Obj | None:
+        try:
+            return await self._deps.client.get(PODS, name, namespace)
+        except NotFound:
+            return None
+
+
+def _responders(pod: Obj) -> dict[str, int]:
+    listed = maps(dig(pod, "spec", "evictionResponders"))
+    return {text(one.get("name")): integer(one.get("priority")) for one in listed}
+
+
+def _age(eviction: LifecycleRecord) -> tuple[dt.datetime, int, str]:
+    meta = eviction.metadata
+    made = meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    return made, next_number([meta.name]), meta.name

@@ -1,0 +1,72 @@
+"""EvictionRequests of lifecycle.k8s.io as their requesters see them: each has its own, and follows that."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from vacate.api.kinds import LIFECYCLE_REQUESTS, Kind
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    EvictionRequest,
+    EvictionRequestSpec,
+    EvictionRequestStatus,
+    EvictionTarget,
+    Requester,
+)
+from vacate.api.types.lifecycle import EVICTION, WITHDRAWN, LifecycleRequest
+from vacate.api.types.meta import ObjectMeta
+from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
+from vacate.eviction.dialects.lifecycle.translation import completion
+from vacate.kube.patches import guarded
+
+
+class LifecycleRequestRecord(EvictionRequest, frozen=True):
+    """One requester's EvictionRequest in the shape of one of ours."""
+
+    kind: ClassVar[Kind] = LIFECYCLE_REQUESTS
+
+
+def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
+    """The request as a record: its requester is on it while it wants the eviction."""
+    found = completion(obj.status.conditions)
+    wanted = [Requester(name=obj.spec.requester)] if obj.wants_eviction else []
+    return LifecycleRequestRecord(
+        metadata=_stamped(obj.metadata),
+        spec=EvictionRequestSpec(target=EvictionTarget(pod_ref=obj.spec.target.pod), requesters=wanted),
+        status=EvictionRequestStatus(
+            conditions=[found] if found else [], message=found.message if found else ""
+        ),
+    )
+
+
+def _stamped(meta: ObjectMeta) -> ObjectMeta:
+    return msgspec.structs.replace(meta, annotations={**meta.annotations, ADMITTED_STAMP: "lifecycle"})
+
+
+def own_request_name(pod_uid: str, requester: str) -> str:
+    """What a requester's EvictionRequest for a pod is called."""
+    return f"{pod_uid}-{hashlib.sha256(requester.encode()).hexdigest()[:10]}"
+
+
+def new_request(pod: Pod, requester: str, reason: str) -> Obj:
+    """A requester's EvictionRequest: collected with the pod, and the Eviction with the last of them."""
+    meta = pod.metadata
+    return {
+        "metadata": new_metadata(pod, own_request_name(meta.uid, requester), reason),
+        "spec": {
+            "target": {"pod": {"name": meta.name, "uid": meta.uid}},
+            "requester": requester,
+            "intent": EVICTION,
+        },
+    }
+
+
+def intent_patch(request: EvictionRequest, names: Sequence[str]) -> Obj:
+    """The change by which the requester wants the eviction, or no longer does."""
+    return guarded(request.metadata, {"spec": {"intent": EVICTION if names else WITHDRAWN}})

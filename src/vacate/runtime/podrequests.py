@@ -1,0 +1,37 @@
+"""The request for a pod in a cache: by its name, or, where that does not follow from the pod, by an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.reader import Reader
+from vacate.cache.store import IndexFunction
+from vacate.eviction.dialects.base import Dialect
+
+_TARGET = "target"
+
+
+def target_indexes(dialect: Dialect) -> Mapping[str, IndexFunction[EvictionRequest]]:
+    """The index by which requests are found that are not named after their pods."""
+    return {} if dialect.request_name("", "uid") else {_TARGET: _targets}
+
+
+def _targets(request: EvictionRequest) -> Iterable[str]:
+    ref = request.spec.target.pod_ref
+    return () if ref is None else (ref.uid,)
+
+
+def request_for(
+    dialect: Dialect, requests: Reader[EvictionRequest], namespace: str, pod_name: str, pod_uid: str
+) -> EvictionRequest | None:
+    """The request for the pod; of several that are not named after it the open one, else the newest."""
+    if name := dialect.request_name(pod_name, pod_uid):
+        return requests.get(namespace, name)
+    found = requests.by_index(_TARGET, pod_uid)
+    return min(found, key=_preference, default=None)
+
+
+def _preference(request: EvictionRequest) -> tuple[bool, float]:
+    made = request.metadata.creation_timestamp
+    return request.complete, -made.timestamp() if made else 0.0

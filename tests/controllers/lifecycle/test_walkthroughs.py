@@ -1,0 +1,271 @@
+"""lifecycle.k8s.io from EvictionRequests to the end, in virtual time: what users see, and what is stored.
+
+Every write is one that the API server lets pass: a refused one would be retried for ever, and time out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from support.simulated.clusters import in_world
+from support.simulated.workloads import condition_of, created, events_of, history
+from vacate.api.kinds import EVENTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types.lifecycle import EVICTOR
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.apiserver.inprocess import Handler
+from vacate.features import parse_feature_gates
+from vacate.sim.cluster import World
+from vacate.testing import pdb, pod
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.sim
+
+GATES = parse_feature_gates("LifecycleAPI=true")
+DRAIN, UPGRADE = "acme.io/drain", "acme.io/upgrade"
+FIRST, SECOND = "first.example.com/backup", "second.example.com/warn"
+
+
+def simulate(body: Callable[[World], Awaitable[None]], **settings: Any) -> None:
+    """Run it in a cluster of nothing but Vacate's controllers and the collector: pods go when asked."""
+    in_world(body, gates=GATES, nodes=0, **settings)
+
+
+async def given_pod(world: World, *responders: str, name: str = "web", **parts: Any) -> Obj:
+    made = pod(name, **parts)
+    if responders:
+        listed = [{"name": one, "priority": 20_000 - place} for place, one in enumerate(responders)]
+        made["spec"]["evictionResponders"] = listed
+    await world.client.create(PODS, made, "default")
+    return created(world, PODS, name)
+
+
+async def request(world: World, target: Obj, requester: str = DRAIN, **changes: Any) -> str:
+    """Create an EvictionRequest; its name is returned."""
+    name, meta = requester.partition("/")[2], target["metadata"]
+    spec = {"target": {"pod": {"name": meta["name"], "uid": meta["uid"]}}, "requester": requester}
+    body = {"metadata": {"name": name}, "spec": {**spec, "intent": "Eviction", **changes}}
+    await world.client.create(LIFECYCLE_REQUESTS, body, "default")
+    return name
+
+
+async def intend(world: World, name: str, intent: str) -> None:
+    await world.client.patch(LIFECYCLE_REQUESTS, name, {"spec": {"intent": intent}}, "default")
+
+
+async def respond(world: World, responder: str, eviction: str = "pod-1-web", **fields: Any) -> None:
+    """Write as a responder does: by a patch of its own record."""
+    patch = {"status": {"responders": [{"name": responder, **fields}]}}
+    await world.client.patch(
+        LIFECYCLE_EVICTIONS, eviction, patch, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+    )
+
+
+def now(world: World) -> str:
+    return format_time(world.sim.clock.now())
+
+
+def states(world: World, eviction: str = "pod-1-web") -> dict[str, str]:
+    found = world.find(LIFECYCLE_EVICTIONS, eviction, "default") or {}
+    return {one["name"]: one["state"] for one in found.get("status", {}).get("targetResponders", [])}
+
+
+def record(world: World, responder: str, eviction: str = "pod-1-web") -> Obj:
+    listed = created(world, LIFECYCLE_EVICTIONS, eviction)["status"]["responders"]
+    found: Obj = next(one for one in listed if one["name"] == responder)
+    return found
+
+
+def outcome(world: World, name: str, kind: Any = LIFECYCLE_REQUESTS) -> tuple[str, str]:
+    found = world.find(kind, name, "default") or {}
+    return condition_of(found, "TargetEvicted", "reason"), condition_of(found, "Failed", "reason")
+
+
+EVICTED = ("PodDeleted", "Succeeded")
+AWAITED = ("AwaitingEviction", "AwaitingEviction")
+CANCELLED = ("EvictionFailed", "CanceledDueToNoRequesters")
+
+
+def test_a_plain_pod_is_evicted_by_the_last_responder() -> None:
+    async def body(world: World) -> None:
+        name = await request(world, await given_pod(world))
+        await world.until(lambda: outcome(world, name) == EVICTED)
+        eviction = created(world, LIFECYCLE_EVICTIONS, "pod-1-web")
+        assert outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == EVICTED
+        assert eviction["metadata"]["labels"] == {DRAIN: "requester", EVICTOR: "responder"}
+        assert [one["name"] for one in eviction["metadata"]["ownerReferences"]] == [name]
+        assert states(world) == {EVICTOR: "Completed"}
+        assert record(world, EVICTOR)["message"] == "The pod is deleted."
+        assert created(world, LIFECYCLE_REQUESTS, name)["status"]["observedGeneration"] == 1
+        # Without its requests the Eviction is collected.
+        await world.client.delete(LIFECYCLE_REQUESTS, name, "default")
+        await world.until(lambda: world.find(LIFECYCLE_EVICTIONS, "pod-1-web", "default") is None)
+
+    simulate(body)
+
+
+def test_turns_come_in_order_and_a_responder_that_falls_silent_loses_its_turn_after_twenty_minutes() -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST, SECOND))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await world.until(lambda: "EvictionRequested" in _reasons(world, "web"))
+        await respond(world, FIRST, heartbeatTime=now(world), message="saving")
+        await world.sim.clock.sleep(600)
+        await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
+        await world.until(lambda: states(world)[FIRST] == "Completed")
+        assert states(world) == {FIRST: "Completed", SECOND: "Active", EVICTOR: "Inactive"}
+        began = world.sim.clock.now()
+        await world.until(lambda: states(world)[SECOND] == "Interrupted", 1500.0)
+        assert dt.timedelta(minutes=19) < world.sim.clock.now() - began < dt.timedelta(minutes=22)
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert states(world) == {FIRST: "Completed", SECOND: "Interrupted", EVICTOR: "Completed"}
+        await world.until(lambda: "timed out" in str(events_of(world, "web")))
+
+    simulate(body)
+
+
+def test_requesters_join_withdraw_and_return_and_the_last_one_to_leave_cancels() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        drain, upgrade = await request(world, target), await request(world, target, UPGRADE)
+        await world.until(lambda: len(_requesters(world)) == 2)
+        await intend(world, drain, "Withdrawn")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Withdrawn", UPGRADE: "Eviction"})
+        await intend(world, drain, "Eviction")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Eviction", UPGRADE: "Eviction"})
+        # A deleted request counts as withdrawn.
+        await world.client.delete(LIFECYCLE_REQUESTS, upgrade, "default")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Eviction", UPGRADE: "Withdrawn"})
+        assert _owners(world) == ["drain"]
+        assert states(world)[FIRST] == "Active"
+        await intend(world, drain, "Withdrawn")
+        await world.until(lambda: outcome(world, drain) == CANCELLED)
+        assert states(world) == {FIRST: "Canceled", EVICTOR: "Inactive"}
+        # It wants the eviction after all: a new Eviction, under the next number.
+        await intend(world, drain, "Eviction")
+        await world.until(lambda: states(world, "pod-2-web").get(FIRST) == "Active")
+        await world.until(lambda: outcome(world, drain) == AWAITED)
+        assert outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == CANCELLED
+        assert world.find(PODS, "web", "default") is not None
+
+    simulate(body)
+
+
+def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await world.client.delete(PODS, "web", "default")
+        await world.until(lambda: world.find(PODS, "web", "default") is None)
+        await respond(world, FIRST, completionTime=now(world), message="done")
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert states(world) == {FIRST: "Completed", EVICTOR: "Inactive"}
+
+    simulate(body)
+
+
+def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=1), "default")
+        target = await given_pod(world, labels={"app": "web"})
+        running = {"status": {"phase": "Running"}}
+        await world.client.patch(
+            PODS, "web", running, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        await request(world, target)
+        await world.until(
+            lambda: "(attempts=2)" in record(world, EVICTOR).get("message", "") if states(world) else False
+        )
+        assert "Eviction failed (attempts=2): " in record(world, EVICTOR)["message"]
+        assert outcome(world, "drain") == AWAITED
+        await world.until(lambda: "heartbeatTime" in record(world, EVICTOR))
+        first = record(world, EVICTOR)["heartbeatTime"]
+        await world.until(lambda: record(world, EVICTOR)["heartbeatTime"] > first)
+        await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+
+    simulate(body)
+
+
+def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_pod_fails() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        other = {"metadata": {**target["metadata"], "uid": "7f3d9c52-8f6e-4b0f-9d35-0c1f0f6f2a11"}}
+        await request(world, other, UPGRADE)
+        await world.until(lambda: outcome(world, "upgrade") == ("EvictionFailed", "EvictionInvalid"))
+        await world.until(lambda: "is another one" in str(events_of(world, "upgrade", "EvictionInvalid")))
+        await request(world, target)
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        spec = created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["spec"]
+        await world.client.create(
+            LIFECYCLE_EVICTIONS, {"metadata": {"name": "mine"}, "spec": spec}, "default"
+        )
+        await world.until(
+            lambda: outcome(world, "mine", LIFECYCLE_EVICTIONS) == ("EvictionFailed", "EvictionInvalid")
+        )
+        assert states(world)[FIRST] == "Active"
+        assert outcome(world, "drain") == AWAITED
+
+    simulate(body)
+
+
+@pytest.mark.parametrize("number", range(14))
+@pytest.mark.thorough(beyond=4)
+def test_the_controller_is_killed_at_each_of_its_writes_and_the_next_one_goes_on(number: int) -> None:
+    """Before or after the write took effect: nothing is repeated, and nothing is lost."""
+
+    async def body(world: World) -> None:
+        killer = Killer(world, number // 2 + 1, after=bool(number % 2))
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert states(world) == {FIRST: "Completed", EVICTOR: "Completed"}
+        assert {one["metadata"]["name"] for _, one in history(world, LIFECYCLE_EVICTIONS)} == {"pod-1-web"}
+        assert killer.killed is not None
+        await killer.killed
+
+    simulate(body)
+
+
+class Killer:
+    """Kills the manager at one of its writes: before the server hears of it, or before the answer arrives."""
+
+    def __init__(self, world: World, at: int, *, after: bool) -> None:
+        self.killed: asyncio.Task[None] | None = None
+        self._world, self._left, self._after = world, at, after
+        world.network.audit = self
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer, unless it is the one."""
+        writes = request.method != "GET" and "/events" not in request.path and "/leases" not in request.path
+        if link != "evictions" or not writes:
+            return await server.handle(request)
+        self._left -= 1
+        if self._left:
+            return await server.handle(request)
+        if self._after:
+            await server.handle(request)
+        self.killed = asyncio.ensure_future(self._world.restart(self._world.evictions, 1.0))
+        await asyncio.Event().wait()
+        raise AssertionError("nobody hears the answer")
+
+
+def _requesters(world: World) -> dict[str, str]:
+    found = world.find(LIFECYCLE_EVICTIONS, "pod-1-web", "default") or {}
+    return {one["name"]: one["intent"] for one in found.get("status", {}).get("requesters", [])}
+
+
+def _owners(world: World) -> list[str]:
+    owners = created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["metadata"]["ownerReferences"]
+    return [one["name"] for one in owners]
+
+
+def _reasons(world: World, name: str) -> set[str]:
+    return {one["reason"] for one in world.objects(EVENTS) if one["involvedObject"]["name"] == name}

@@ -1,0 +1,56 @@
+"""The commands about evictions by lifecycle.k8s.io, against a cluster that serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.commands import PODS, Lab
+from support.waiting import until
+from vacate.api.objects import Obj
+
+pytestmark = pytest.mark.process
+
+EVICTIONS = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default/evictions"
+BACKUP = "backup.example.com/backup"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lifecycle") / "dir"
+    with running_cluster(folder, *FAST_PODS, "--feature-gates=LifecycleAPI=true") as running:
+        yield Lab(running)
+
+
+def statuses(lab: Lab) -> list[Obj]:
+    return [one.get("status", {}) for one in lab.https.get(EVICTIONS).ok()["items"]]
+
+
+def test_evict_waits_until_the_pod_is_gone(lab: Lab) -> None:
+    pod = lab.pod("plain")
+    done = lab.vacate("evict", pod, "--api", "lifecycle", "--wait")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == "pod/plain eviction requested"
+    assert done.out.splitlines()[-1] == "pod/plain evicted"
+    assert lab.https.get(f"{PODS}/{pod}").code == 404
+    until(lambda: not statuses(lab))  # collected with its requests, which are collected with the pod
+
+
+def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
+    pod = lab.pod("web", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
+    assert lab.vacate("evict", pod, "--api", "lifecycle").out.startswith("pod/web eviction requested")
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    shown = lab.vacate("status", "--api", "lifecycle")
+    assert (shown.code, BACKUP in shown.out) == (0, True)
+    explained = lab.vacate("explain", pod)
+    assert (explained.code, BACKUP in explained.out) == (0, True)
+    assert "evictionrequests.lifecycle.k8s.io" in lab.vacate("cancel", pod, "--override").err
+    cancelled = lab.vacate("cancel", pod)
+    assert (cancelled.code, cancelled.err) == (0, "")
+    until(lambda: any("CanceledDueToNoRequesters" in str(one) for one in statuses(lab)))
+    assert lab.ready(pod)
+    again = lab.vacate("evict", pod, "--api", "lifecycle")
+    assert again.out.startswith("pod/web eviction requested")
+    until(lambda: any(one["state"] == "Active" for each in statuses(lab) for one in each["targetResponders"]))

@@ -1,0 +1,87 @@
+"""Programs of users in the third API: the handler of the other two, and requesters with their own objects."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+
+import pytest
+
+from vacate.errors import ConfigError
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.sdk import (
+    EVACUATION,
+    EVICTION_REQUEST,
+    Cancellation,
+    Declined,
+    EvictionContext,
+    TurnResult,
+    interceptor,
+)
+from vacate.testing import pod, simulate, simulate_eviction
+from vacate.testing.cluster import SimulatedCluster
+
+pytestmark = pytest.mark.sim
+
+APIS = ("evictionrequest", "evacuation", "lifecycle")
+
+
+@interceptor("backup.example.com", label_selector="app=db", apis=APIS)
+async def back_up(context: EvictionContext) -> None:
+    await context.report("Backing up")
+    await asyncio.sleep(45 * 60)
+
+
+@pytest.mark.parametrize("dialect", [EVICTION_REQUEST, EVACUATION, LIFECYCLE], ids=lambda one: one.name)
+def test_one_handler_serves_every_api(dialect: object) -> None:
+    """It works for 45 minutes: longer than the deadline, so that its heartbeats are needed."""
+    eviction = simulate_eviction(back_up, labels={"app": "db"}, dialect=dialect)  # type: ignore[arg-type]
+    assert [one.result for one in eviction.history] == [TurnResult.COMPLETED]
+    assert "Backing up" in eviction.messages
+    assert eviction.pod_is_gone
+    assert eviction.took > dt.timedelta(minutes=45)
+
+
+def test_pods_are_selected_where_evictions_do_not_have_their_labels() -> None:
+    eviction = simulate_eviction(back_up, labels={"app": "web"}, dialect=LIFECYCLE)
+    assert [one.result for one in eviction.history] == [TurnResult.NEVER_RESPONDED]
+
+
+@interceptor("picky.example.com/check", apis=("lifecycle",))
+async def decline(context: EvictionContext) -> Declined:
+    return context.declined("nothing to do")
+
+
+def test_a_turn_that_is_declined_is_handed_over() -> None:
+    eviction = simulate_eviction(decline, dialect=LIFECYCLE)
+    assert [one.result for one in eviction.history] == [TurnResult.DECLINED]
+    assert eviction.pod_is_gone
+
+
+def test_a_request_is_cancelled_and_made_again() -> None:
+    eviction = simulate_eviction(
+        back_up, labels={"app": "db"}, dialect=LIFECYCLE, cancel_after=dt.timedelta(minutes=1)
+    )
+    assert [one.result for one in eviction.history] == [TurnResult.CANCELLED]
+    assert not eviction.pod_is_gone
+
+    async def body(cluster: SimulatedCluster) -> None:
+        await cluster.run_pod(pod("web"))
+        first, second = (cluster.requester(f"{name}.acme.io", dialect=LIFECYCLE) for name in ("a", "b"))
+        assert (first.name, second.name) == ("acme.io/a", "acme.io/b")
+        # Both have objects of their own, and withdraw without each other.
+        await first.request("web")
+        request = await second.request("web")
+        assert await first.withdraw("web")
+        assert not await first.withdraw("web")
+        result = await second.wait(request)
+        assert result.pod_ended
+
+    simulate(body, feature_gates="LifecycleAPI=true")
+
+
+def test_what_the_api_cannot_say_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cancellation cannot be forbidden by the API lifecycle"):
+        interceptor("x.example.com", apis=APIS, cancellation=Cancellation.FORBID)(decline.handler)
+    with pytest.raises(ConfigError, match="20 minutes: leave it out"):
+        simulate_eviction(decline, dialect=LIFECYCLE, deadline_seconds=600)
