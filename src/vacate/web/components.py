@@ -44,7 +44,7 @@ def verdict(shape: str, headline: str, *lead: Content, acts: Content = None) -> 
     return el(
         "div",
         "verdict",
-        el("h1", "", icon(shape, _TINT.get(shape, "")), el("span", "", headline)),
+        el("h1", "", icon(shape, _TINT.get(shape, "")), el("span", "", broken(headline))),
         el("p", "lead", *lead) if lead else None,
         el("div", "acts", acts) if acts else None,
         key="verdict",

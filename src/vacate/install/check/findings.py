@@ -315,7 +315,8 @@ def clocks(offset: dt.timedelta, nodes: Sequence[tuple[Node, Lease | None]], now
         remedy = Remedy("Synchronise the time of these machines; see there", "timedatectl status")
         return Finding("clocks", State.WARNING, some(wrong), (remedy,))
     compared = f" and {counted(len(nodes), 'node')}" if nodes else ""
-    return Finding("clocks", State.OK, f"this machine{compared} agree with the API server")
+    agree = "agree" if nodes else "agrees"
+    return Finding("clocks", State.OK, f"this machine{compared} {agree} with the API server")
 
 
 def interceptors(summaries: Sequence[InterceptorSummary], program: str) -> Finding:

@@ -82,8 +82,10 @@ def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str])
             f"interceptor/{one.name}",
             cell("", el("span", "name", broken(one.name))),
             cell("o1", _state(one, stuck)),
-            cell("num", str(one.pods), el("span", "unit", " pods")),
-            cell("num", str(one.active), el("span", "unit", " turns now")),
+            cell("num", str(one.pods), el("span", "unit", " pod" if one.pods == 1 else " pods")),
+            cell(
+                "num", str(one.active), el("span", "unit", " turns now" if one.active != 1 else " turn now")
+            ),
             cell("num", f"{one.unanswered} / {one.turns}", el("span", "unit", " turns unanswered")),
             cell("num", *ago(one.last_answer, snapshot.now), unit="answered"),
             cell("wide", "" if one.bound_to in (NOTHING, UNKNOWN) else one.bound_to, unit="bound to"),
