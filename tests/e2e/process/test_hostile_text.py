@@ -58,11 +58,11 @@ EVERYWHERE = {
     "manager": ("manager", "--metrics-port", "0"),
 }
 EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "plan", "uncordon") if name in COMMANDS}
-EVERYWHERE["deschedule"] = ("deschedule",)
+EVERYWHERE |= {name: (name,) for name in ("deschedule", "check", "drains")}
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 EVERYWHERE["detach"] = ("detach", "disk", "--confirm")
 TRY_AGAIN = {"manager", "certificates"}  # they end by a signal only
-WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
+WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion", "web"}  # the last shows it in its pages only
 REFUSED = "evict"  # shown refused in a quick run as well, with the objects of others
 NAME_NO_PODS = {"version", "interceptors"}
 LOGS_ONLY = {"webhook", "shutdown-agent", "hooks"}  # through the same formatter as the manager

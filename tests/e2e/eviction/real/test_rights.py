@@ -143,6 +143,8 @@ ELSEWHERE = {
     "install": "its checks of rights",
     "uninstall": "its checks of rights",
     "plan": "it reads what its user may read",
+    "web": "it reads what its user may read",
+    "check": "it says what its user may not see",
     "detach": "rights on PersistentVolumes, which no role of an installation has",
 }
 """Commands for which an installation has no role."""
@@ -177,6 +179,7 @@ async def test_every_command_runs_with_the_role_for_its_users(
         (jane, ("cancel", "kept", *where)),
         (jane, ("delete", "pod", "spare", *where)),
         (ops, ("drain", *drain, "--timeout", "60s")),
+        (ops, ("drains",)),
         (ops, ("uncordon", node)),
         (ops, ("deschedule", *where)),
         (power, ("fence", lost, "--request", "a test")),
