@@ -59,5 +59,5 @@ def test_it_is_documented(declaration: Declaration) -> None:
     text = (ROOT / "docs/reference" / page).read_text()
     assert "<!-- fields -->" in text
     assert "<!-- end of fields -->" in text
-    for index in ("README.md", "docs/reference/api.md", "docs/reference/deploy.md"):
+    for index in ("docs/README.md", "docs/reference/api.md", "docs/reference/deploy.md"):
         assert page in (ROOT / index).read_text(), f"{index} has no link to {page}"
