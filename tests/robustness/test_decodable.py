@@ -30,6 +30,7 @@ from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.api.types.lifecycle import Eviction, LifecycleRequest
 from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
@@ -42,6 +43,8 @@ from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.schema.wholenumbers import make_whole
 from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.evacuation.translation import EvacuationRecord
+from vacate.eviction.dialects.lifecycle.requests import LifecycleRequestRecord
+from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord
 from vacate.features import parse_feature_gates
 from vacate.nodeagent.view import AgentPod
 
@@ -54,6 +57,8 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.CONFIGMAPS: (core.ConfigMap,),
     kinds.SERVICEACCOUNTS: (core.ServiceAccount,),
     kinds.EVENTS: (core.Event,),
+    kinds.LIFECYCLE_REQUESTS: (LifecycleRequest,),
+    kinds.LIFECYCLE_EVICTIONS: (Eviction,),
     kinds.PODDISRUPTIONBUDGETS: (policy.PodDisruptionBudget,),
     kinds.LEASES: (policy.Lease,),
     kinds.PRIORITYCLASSES: (policy.PriorityClass,),
@@ -92,7 +97,7 @@ async def accepted(server: Embedded, kind: Kind, obj: Obj, path: tuple[str, ...]
 @pytest.mark.parametrize("kind", PROJECTIONS, ids=lambda kind: kind.kind)
 async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
     taken = 0
-    async with embedded(gates=parse_feature_gates("EvacuationAPI=true")) as server:
+    async with embedded(gates=parse_feature_gates("EvacuationAPI=true,LifecycleAPI=true")) as server:
         server.clock.moment = NOW
         await server.seed(kinds.NAMESPACES, namespace("shop"))
         await server.seed(kinds.PODS, copy.deepcopy(RUNNING["web"]))
@@ -118,7 +123,9 @@ def test_every_projection_is_looked_at() -> None:
     for module in pkgutil.walk_packages(vacate.__path__, "vacate."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly, EvacuationRecord}
+    known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly}
+    # Made of other projections, and never decoded themselves.
+    known |= {EvacuationRecord, LifecycleRecord, LifecycleRequestRecord}
     known.add(Job)  # the embedded server has none; it is read as Kubernetes' own has written it
     assert {one for one in _below(Projection) if "metadata" in one.__struct_fields__} - known == set()
 

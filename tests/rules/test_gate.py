@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.evictions import A, active, found, on_simulated_cluster, request_eviction, running_pod
-from vacate.api.kinds import DESCHEDULINGPOLICIES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import (
+    DESCHEDULINGPOLICIES,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    NODEMAINTENANCES,
+)
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
 from vacate.features import FeatureGates, parse_feature_gates
@@ -14,7 +21,7 @@ from vacate.sim.cluster import World
 pytestmark = pytest.mark.sim
 
 CLOSED, OPEN = parse_feature_gates("EvictionRequestAPI=false"), FeatureGates()
-ALL_OPEN = parse_feature_gates("EvacuationAPI=true")
+ALL_OPEN = parse_feature_gates("EvacuationAPI=true,LifecycleAPI=true")
 
 
 def test_closed_it_is_not_served_and_loses_nothing() -> None:
@@ -36,7 +43,9 @@ def test_closed_it_is_not_served_and_loses_nothing() -> None:
 
 def test_nothing_else_is_gated() -> None:
     assert served_kinds(ALL_OPEN) == SERVED_KINDS
-    assert [kind for kind in SERVED_KINDS if kind not in served_kinds(OPEN)] == [EVACUATIONS]
+    assert {kind for kind in SERVED_KINDS if kind not in served_kinds(OPEN)} == {
+        EVACUATIONS, LIFECYCLE_REQUESTS, LIFECYCLE_EVICTIONS,
+    }  # fmt: skip
     assert [kind for kind in served_kinds(OPEN) if kind not in served_kinds(CLOSED)] == [
         EVICTIONREQUESTS, NODEMAINTENANCES, DESCHEDULINGPOLICIES,
     ]  # fmt: skip

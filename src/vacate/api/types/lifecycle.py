@@ -17,6 +17,7 @@ import msgspec
 
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.names import label_key
+from vacate.api.times import is_acceptable
 from vacate.api.types.evictionrequest import LocalPodReference, RequestCondition
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
@@ -129,11 +130,19 @@ class LifecycleRequestSpec(Projection, frozen=True):
     intent: str = ""
 
 
+class LifecycleCondition(RequestCondition, frozen=True):
+    """A condition as the API server takes it: of times, it refuses none."""
+
+    def __post_init__(self) -> None:
+        if self.last_transition_time is not None and not is_acceptable(self.last_transition_time):
+            msgspec.structs.force_setattr(self, "last_transition_time", None)  # as if none were there
+
+
 class LifecycleRequestStatus(Projection, frozen=True):
     """What has become of it."""
 
     observed_generation: int = 0
-    conditions: list[RequestCondition] = msgspec.field(default_factory=list)
+    conditions: list[LifecycleCondition] = msgspec.field(default_factory=list)
 
 
 class LifecycleRequest(Projection, frozen=True):
@@ -188,7 +197,7 @@ class EvictionStatus(Projection, frozen=True):
     """How far an eviction is."""
 
     observed_generation: int = 0
-    conditions: list[RequestCondition] = msgspec.field(default_factory=list)
+    conditions: list[LifecycleCondition] = msgspec.field(default_factory=list)
     requesters: list[EvictionRequester] = msgspec.field(default_factory=list)
     target_responders: list[TargetResponder] = msgspec.field(default_factory=list)
     responders: list[ResponderStatus] = msgspec.field(default_factory=list)

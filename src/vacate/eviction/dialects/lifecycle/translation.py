@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
@@ -133,7 +134,7 @@ def _record_status(record: LifecycleRecord, ordered: list[TargetResponder]) -> E
 
 
 def _record_conditions(record: LifecycleRecord, ordered: list[TargetResponder]) -> list[RequestCondition]:
-    found = [
+    found: list[RequestCondition] = [
         msgspec.structs.replace(one, type=one.type.removeprefix(PREFIX))
         for one in record.eviction.conditions
         if one.type not in FINAL_CONDITIONS
@@ -162,7 +163,7 @@ def _record_conditions(record: LifecycleRecord, ordered: list[TargetResponder]) 
     return found
 
 
-def completion(conditions: list[RequestCondition]) -> RequestCondition | None:
+def completion(conditions: Sequence[RequestCondition]) -> RequestCondition | None:
     """Of the two final conditions, the one that is True, as the one that a record has."""
     for sort in FINAL_CONDITIONS:
         one = condition(conditions, sort)
