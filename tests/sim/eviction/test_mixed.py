@@ -13,7 +13,7 @@ from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.embedded.store.log import Record
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.history import RequestHistory
 from vacate.testing import pod
@@ -74,7 +74,7 @@ def reported(*steps: tuple[float, Obj | None]) -> list[str]:
         (at, Record(n, resource, "default", obj["metadata"]["name"], gone, n, orjson.dumps(obj)))
         for n, (at, resource, obj, gone) in enumerate(writes, 2)
     ]
-    histories = [RequestHistory(records, dialect) for dialect in DIALECTS.values()]
+    histories = [RequestHistory(records, dialect) for dialect in OWN_DIALECTS]
     assert EVACUATION in [one.dialect for one in histories]
     return [line.split(": ", 1)[1] for line in breaches(histories, (), ())]
 

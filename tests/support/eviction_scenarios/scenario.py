@@ -9,7 +9,7 @@ from support.eviction_scenarios.behaviour import Behaviour, draw_behaviour
 from support.eviction_scenarios.draws import Draws
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.sim.faults.plan import FaultRates
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
@@ -66,7 +66,7 @@ class Scenario:
     @property
     def dialects(self) -> tuple[Dialect, ...]:
         """The APIs of the requesters, that of EvictionRequests first."""
-        return tuple(one for one in DIALECTS.values() if one is EVICTION_REQUEST or one in self.apis.values())
+        return tuple(one for one in OWN_DIALECTS if one is EVICTION_REQUEST or one in self.apis.values())
 
     @property
     def peaceful(self) -> bool:
@@ -88,7 +88,7 @@ def managers(count: int) -> tuple[str, ...]:
 
 def draw_apis(draws: Draws) -> dict[str, Dialect]:
     """By which API each requester asks: at least one by Evacuations."""
-    every = list(DIALECTS.values())
+    every = list(OWN_DIALECTS)
     return {name: every[-1] if place == 0 else draws.pick(every) for place, name in enumerate(_order(draws))}
 
 

@@ -16,7 +16,7 @@ from vacate.client.codec import codec_for
 from vacate.errors import AlreadyExists
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.dialects.registry import OWN_DIALECTS, dialect_of
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, namespace, pdb, pod
 
@@ -56,7 +56,7 @@ class Users:
         uid = pod["metadata"]["uid"] if pod else ""
         found = [
             dialect.read(codec_for(dialect.wire).convert(one))
-            for dialect in DIALECTS.values()
+            for dialect in OWN_DIALECTS
             if (one := self._world.find(dialect.kind, dialect.request_name(name, uid), NAMESPACE))
         ]
         return min(found, key=lambda one: one.complete, default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.hosts import MANAGERS
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.history import RequestHistory
 from vacate.sim.invariants.names import Invariant
@@ -14,7 +14,7 @@ def check_history(lab: LaboratoryCluster) -> None:
     """Check what only the whole history shows, and count how near the invariants were."""
     outcome, server = lab.outcome, lab.world.server
     outcome.breach_all(Invariant.DURABLE, lab.acknowledged.lost(server.log.records))
-    histories = [RequestHistory(server.history, one) for one in DIALECTS.values()]
+    histories = [RequestHistory(server.history, one) for one in OWN_DIALECTS]
     outcome.breach_all(Invariant.REQUESTS, breaches(histories, lab.audit.heard, MANAGERS))
     evictions = [one for one in lab.audit.heard if one.method == "POST"]
     lab.outcome.counts.update(

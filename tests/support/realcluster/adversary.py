@@ -56,7 +56,7 @@ from vacate.client.codec import codec_for
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS, dialect_named
+from vacate.eviction.dialects.registry import OWN_DIALECTS, dialect_named
 from vacate.eviction.registration import PREFIXES
 from vacate.install.settings import ShutdownAgent
 from vacate.kube.exclusivevolumes import OPT_IN as EXCLUSIVE_VOLUMES
@@ -347,7 +347,7 @@ class Site:
         """A request for a pod of the agent's node in each API, by kind, for rows that leave it as it is."""
         return {
             dialect.kind.kind: self.admin.create(dialect.kind, new_request(pod, dialect)).ok()
-            for dialect in DIALECTS.values()
+            for dialect in OWN_DIALECTS
             for pod in (self.pod(PREPARE, node=OWN_NODE, prefix=PREFIXES[dialect is EVACUATION]),)
         }
 
@@ -398,7 +398,7 @@ class Site:
         """Vacate's webhook is not asked: policies alone hold what they hold. Requests were made before."""
         self._prepared = {
             (name, dialect.kind.kind): self.active(name, dialect)
-            for dialect in DIALECTS.values()
+            for dialect in OWN_DIALECTS
             for name in (PREPARE, BOUND)
         }
         with contextlib.ExitStack() as stack:

@@ -19,8 +19,11 @@ DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, 
 DIALECT_NAMES: tuple[str, ...] = tuple(one.name for one in DIALECTS.values())
 """The APIs by the names that commands and settings have for them."""
 
-REQUESTING_NAMES: tuple[str, ...] = tuple(one for one in DIALECT_NAMES if one != LIFECYCLE.name)
-"""Those by which commands of ours request evictions."""
+OWN_DIALECTS: tuple[Dialect, ...] = tuple(one for one in DIALECTS.values() if one.kind.custom)
+"""Those of kinds of our own: every installation has their definitions."""
+
+REQUESTING_NAMES: tuple[str, ...] = tuple(one.name for one in OWN_DIALECTS)
+"""Those by which all commands of ours request evictions."""
 
 
 def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
