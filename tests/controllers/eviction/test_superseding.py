@@ -345,11 +345,13 @@ def test_a_requester_that_missed_the_end_of_the_old_request_waits_for_the_new_on
         old = found(world, uid)
         waiting = asyncio.get_running_loop().create_task(requester(world, "drain.example.com").wait("p"))
         await world.sim.clock.sleep(1.0)
+        await world.evictions.crash()  # it must not see one of both alone: it writes and removes them in turn
         record = record_patch(EVICTIONREQUESTS, uid, successor(old, ()), world.sim.clock.now())
         await world.client.patch(
             PODS, "p", record, "default", patch_type=STRATEGIC_PATCH, subresource="status"
         )
         await world.client.delete(EVICTIONREQUESTS, uid, "default")
+        await world.evictions.start()
         await world.until(lambda: is_replaced(world, uid, old["metadata"]["uid"]), 60.0)
         await world.until(lambda: status(world, uid).get("activeInterceptorName") == A)
         assert not waiting.done()

@@ -11,7 +11,7 @@ from support.evictions.namespace import EvictionNamespace, enter_place
 from support.kubectl import Kubectl, kubectl_or_reason
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -19,7 +19,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         params = cluster_params(real_only="real" in metafunc.fixturenames)
         metafunc.parametrize("cluster", params, indirect=True, scope="session")
     if "dialect" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_dialects"):
-        metafunc.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
+        metafunc.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,12 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.codec import codec_for
 from vacate.errors import ApiError, NotFound
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import DIALECTS, OWN_DIALECTS
 from vacate.eviction.registration import PREFIXES
 
 INTERCEPTOR, EVACUATOR = "saver.example.com", "mover.example.com"
 PODS = 30
+OWN_KINDS = [one.kind for one in OWN_DIALECTS]
 
 
 class Requested:
@@ -89,11 +90,11 @@ class Requested:
 async def test_no_pod_is_evicted_while_an_interceptor_of_the_other_kind_is_at_work(
     place: EvictionNamespace,
 ) -> None:
-    first, second = DIALECTS
+    first, second = OWN_KINDS
     turns = {f"{PREFIXES[0]}/priority_{INTERCEPTOR}": "10", f"{PREFIXES[1]}/priority_{EVACUATOR}": "10"}
     pods = await asyncio.gather(*(place.pod(f"p-{number}", annotations=turns) for number in range(PODS)))
     asked = [Requested(place, pod) for pod in pods]
-    await asyncio.gather(*(one.request(kind) for one in asked for kind in DIALECTS))
+    await asyncio.gather(*(one.request(kind) for one in asked for kind in OWN_KINDS))
     assert all(one.kinds for one in asked)
     intercepted = [one for one in asked if first in one.kinds]
     await asyncio.gather(*(one.hold(first, second) for one in intercepted))

@@ -35,7 +35,7 @@ from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.install.settings import ShutdownAgent
 from vacate.metrics import Metrics
 from vacate.nodeagent.shutdown.buckets import Bucket
@@ -106,7 +106,7 @@ class TestNode:
         )
 
     @held_by("vacate-confine-shutdown-agent-ev*")
-    @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
     def test_changes_nothing_of_a_request_but_that_it_asks_too(self, site: Site, dialect: Dialect) -> None:
         name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
         change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}

@@ -20,7 +20,7 @@ from vacate.api.kinds import EVACUATIONS, PODS
 from vacate.api.objectnames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
 from vacate.api.terminationreason import ANNOTATION
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 
 pytestmark = ROWS
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -68,7 +68,7 @@ class TestWebhooksToken:
         refused(site.webhook.call("POST", f"{home}/serviceaccounts/vacate-manager/token", {"spec": {}}))
 
     @held_by("vacate-confine-webhook-ev*")
-    @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
     def test_takes_no_name_but_those_of_callers(self, site: Site, dialect: Dialect) -> None:
         request = site.active(PREPARE, dialect)
         kind, meta = dialect.kind, request["metadata"]
