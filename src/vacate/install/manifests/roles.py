@@ -9,6 +9,8 @@ from vacate.api.kinds import (
     EVACUATIONS,
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
 )
 from vacate.api.objectnames import (
@@ -53,6 +55,14 @@ _MANAGER_LEASE: Obj = {
     "resourceNames": [MANAGER],
 }
 
+# As Kubernetes' own roles have it. Creating EvictionRequests there is for its own roles to give: nothing asks
+# whether their author may delete the pod.
+_LIFECYCLE: Obj = {
+    "apiGroups": [LIFECYCLE_EVICTIONS.group],
+    "resources": [LIFECYCLE_EVICTIONS.plural, LIFECYCLE_REQUESTS.plural],
+    "verbs": [*_READ],
+}
+
 
 def roles(settings: Settings) -> list[Obj]:
     """Accounts, roles and bindings of the parts, and the roles for users, which are theirs to bind."""
@@ -94,7 +104,7 @@ def _viewing() -> list[Obj]:
     """Every kind of ours can be seen; who may write one is decided for each, in the roles below."""
     kinds = [one.kind for one in DECLARATIONS]
     seen = [role_rule(one.group, [one.plural, f"{one.plural}/status"], _READ) for one in kinds]
-    return [*seen, _MANAGER_LEASE]
+    return [*seen, _LIFECYCLE, _MANAGER_LEASE]
 
 
 def _maintaining() -> list[Obj]:
@@ -107,6 +117,7 @@ def _maintaining() -> list[Obj]:
         ),
         role_rule(_GROUP, [_REQUESTS], _READ),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
+        _LIFECYCLE,
         role_rule("", ["nodes", "pods"], ["get", "list"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),
         _MANAGER_LEASE,
@@ -142,6 +153,7 @@ def _requesting() -> list[Obj]:
     return [
         role_rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], [*_READ, "create", "update", "patch", "delete"]),
+        _LIFECYCLE,
         role_rule("", ["pods"], _READ),
         role_rule("", ["events"], ["create"]),  # why they ask
         _MANAGER_LEASE,
