@@ -25,7 +25,7 @@ from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.inventory import line_of
 from vacate.install.objectkinds import path_of
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("install"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("install"), pytest.mark.timeout(900)]
 
 HOME = "vacate-system"
 NAMESPACE = f"/api/v1/namespaces/{HOME}"

@@ -28,7 +28,7 @@ from support.realcluster.prometheus import (
 )
 from support.realcluster.promtool import check_metrics
 from support.waiting import LIMIT, until
-from vacate.api.kinds import FENCINGPOLICIES
+from vacate.api.kinds import FENCINGPOLICIES, NODEMAINTENANCES
 from vacate.api.objectnames import MANAGER, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -39,7 +39,7 @@ from vacate.install.manifests.monitoring import alerts
 from vacate.install.objectkinds import path_of
 from vacate.install.objects import parts
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 DOCUMENT = Path(__file__).parents[4] / "docs/reference/metrics.md"
 KINDS = ("prometheuses", "prometheusrules", "servicemonitors", "podmonitors", "probes")
@@ -85,7 +85,7 @@ def watched(real: RealCluster) -> Iterator[Prometheus]:
 
 @pytest.fixture
 async def busy(real: RealCluster, place: EvictionNamespace) -> AsyncIterator[EvictionNamespace]:
-    """A pod that is gone, one that a budget keeps, one that an interceptor takes its time with, a policy."""
+    """A pod that is gone, one that a budget keeps, one with a slow interceptor, a policy, a held drain."""
     gone = await place.pod("gone")
     kept = await place.pod("kept", labels={"app": "kept"})
     slow = await place.pod("slow", INTERCEPTOR)
@@ -98,7 +98,19 @@ async def busy(real: RealCluster, place: EvictionNamespace) -> AsyncIterator[Evi
     name, nowhere = f"watched-{place.namespace}", {"matchLabels": {"no-such-label": "x"}}
     spec = {"nodeSelector": nowhere, "agent": {"command": {"program": "fence_none"}}}
     await place.client.create(FENCINGPOLICIES, {"metadata": {"name": name}, "spec": spec})
+    # Nobody would create it anew: the drain waits for a person.
+    held = await place.pod("held", labels={"app": "held"})
+    pods = {"selector": {"matchLabels": {"app": "held"}}}
+    drain = {"metadata": {"name": name}, "spec": {"nodes": [held["spec"]["nodeName"]], "pods": pods}}
+    await place.client.create(NODEMAINTENANCES, drain)
+
+    async def is_held() -> bool:
+        found = await place.client.get(NODEMAINTENANCES, name)
+        return bool(found.get("status", {}).get("blockers"))
+
+    await place.until(is_held, "the drain is held")
     yield place
+    await place.client.delete(NODEMAINTENANCES, name)
     await place.client.delete(FENCINGPOLICIES, name)
 
 

@@ -19,6 +19,7 @@ from vacate.api.kinds import (
     EVENTS,
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LIFECYCLE_EVICTIONS,
     NODEMAINTENANCES,
     NODES,
     PODS,
@@ -374,6 +375,8 @@ async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace,
         Right("nodes", "get"),
         *(Right(one, "get", "apps") for one in ("daemonsets", "deployments", "replicasets", "statefulsets")),
         Right("nodemaintenances", "get", NODEMAINTENANCES.group),
+        # Where LifecycleAPI is on.
+        *(Right("evictions", verb, LIFECYCLE_EVICTIONS.group) for verb in ("list", "watch")),
     }
     assert needless(rights_of(one.to_obj() for one in rules(exercised)), done) <= spare
     role = await place.client.get(CLUSTERROLES, MANAGER)
