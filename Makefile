@@ -100,7 +100,8 @@ test-fence: $(STAMP) ## Fence with Debian's fence_redfish and a real Redfish ser
 # On Debian or a relative of it; says what is missing elsewhere. Nothing is installed on the machine.
 PICTURES ?= .cache/web
 test-web: $(STAMP) ## Drive the pages of vacate web in a real browser, with pictures of each (K, PICTURES=folder)
-	@VACATE_WEB_PICTURES="$(PICTURES)" $(BIN)/python -m hack.weblab.session -- \
+	@programs="$$($(BIN)/python -m hack.kubelab.obtain)" && KUBEBUILDER_ASSETS="$$programs" \
+		VACATE_WEB_PICTURES="$(PICTURES)" $(BIN)/python -m hack.weblab.session -- \
 		$(BIN)/python -m pytest -q -n 2 $(PYTEST_FLAGS) tests/web/browser
 	@echo "Pictures of every page: $(PICTURES)"
 

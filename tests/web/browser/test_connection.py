@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.realcluster.evictions import real_cluster
 from support.webscene import Scene, broken_cluster, new_context, scene, violations
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
@@ -116,12 +117,24 @@ def web_program(kubeconfig: Path) -> Iterator[str]:
             program.wait(60)
 
 
+@contextmanager
+def live_cluster(sort: str, folder: Path) -> Iterator[LiveCluster]:
+    """An embedded cluster, or a real control plane with Vacate installed."""
+    if sort == "embedded":
+        with running_cluster(folder, "--pod-start", "0.1", "--pod-stop", "0.2") as cluster:
+            yield cluster
+        return
+    with real_cluster(folder, nodes=2) as real:
+        yield LiveCluster(real.kubeconfig)
+
+
+@pytest.mark.parametrize("sort", ["embedded", "real"])
 def test_a_drain_is_watched_from_begin_to_end(
-    browser: Browser, tmp_path: Path, pictures: Path, axe: str
+    sort: str, browser: Browser, tmp_path: Path, pictures: Path, axe: str
 ) -> None:
     """Started by the page, which first shows what would happen. The command of the page frees the pod."""
     with (
-        running_cluster(tmp_path / "cluster", "--pod-start", "0.1", "--pod-stop", "0.2") as cluster,
+        live_cluster(sort, tmp_path / "cluster") as cluster,
         web_program(cluster.kubeconfig) as address,
         ThreadPoolExecutor(1) as elsewhere,  # the driver of the browser has the event loop of this thread
     ):
@@ -134,7 +147,7 @@ def test_a_drain_is_watched_from_begin_to_end(
         page.goto(f"{address.partition('/?')[0]}/nodes/{node}")
         page.get_by_role("link", name="Drain…").click()
         _verdict(page, f"^Drain {node}")
-        page.screenshot(path=pictures / "live-preview-1280-light.png", full_page=True)
+        page.screenshot(path=pictures / f"{sort}-preview-1280-light.png", full_page=True)
         assert not violations(page, axe)
         assert (
             not elsewhere.submit(cluster._call, lambda client: client.list(NODEMAINTENANCES))
@@ -147,7 +160,7 @@ def test_a_drain_is_watched_from_begin_to_end(
         _verdict(page, "^Stuck: 1 cause")
         cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
         cause.wait_for()
-        page.screenshot(path=pictures / "live-stuck-1280-light.png", full_page=True)
+        page.screenshot(path=pictures / f"{sort}-stuck-1280-light.png", full_page=True)
         command = cause.locator("code").first.text_content() or ""
         assert command == f"kubectl annotate deployment db {OPT_IN}=true -n default"
         change = {"metadata": {"annotations": {OPT_IN: "true"}}}
@@ -156,7 +169,7 @@ def test_a_drain_is_watched_from_begin_to_end(
         ).result(240)
         _verdict(page, "^Nothing is stuck")
         page.get_by_text("Finished drains").wait_for()
-        page.screenshot(path=pictures / "live-drained-1280-light.png", full_page=True)
+        page.screenshot(path=pictures / f"{sort}-drained-1280-light.png", full_page=True)
         context.close()
 
 
