@@ -51,7 +51,7 @@ async def test_create(api: CaseApi, kind: Kind) -> None:
     assert one["status"] == {}
     wrong = wanted(kind, "two")
     wrong["spec"]["target"]["pod"]["uid"] = "not-a-uid"
-    assert (await api.post(kind, wrong)).code == 422
+    (await api.post(kind, wrong)).refused(422, "Invalid")
 
 
 @KINDS
@@ -71,10 +71,10 @@ async def test_list(api: CaseApi, kind: Kind) -> None:
 async def test_update(api: CaseApi, kind: Kind) -> None:
     one = await api.given(kind, wanted(kind))
     moved: Obj = {**one, "spec": {**one["spec"], "target": {"pod": {"name": "other", "uid": UID}}}}
-    assert (await api.put(kind, moved)).code == 422
+    (await api.put(kind, moved)).refused(422, "Invalid")
     blind = {**one, "metadata": {**one["metadata"]}}
     del blind["metadata"]["resourceVersion"]
-    assert (await api.put(kind, blind)).code == 422
+    (await api.put(kind, blind)).refused(422, "Invalid")
 
 
 @KINDS
@@ -116,7 +116,7 @@ async def test_status_of_a_request(api: CaseApi) -> None:
     changed = (await api.patch(kind, "one", {"spec": {"intent": "Withdrawn"}}, STRATEGIC_PATCH)).ok()
     assert changed["metadata"]["generation"] == 2
     await api.given_status(kind, "one", {"observedGeneration": 2})
-    assert (await _status(api, kind, {"observedGeneration": 1})).code == 422
+    (await _status(api, kind, {"observedGeneration": 1})).refused(422, "Invalid")
 
 
 async def test_status_of_an_eviction(api: CaseApi) -> None:
@@ -126,13 +126,13 @@ async def test_status_of_an_eviction(api: CaseApi) -> None:
     records = [{"name": BACKUP, "startTime": now()}, {"name": EVICTOR}]
     first: Obj = {"observedGeneration": 1, "responders": records}
     refused = await _status(api, kind, {**first, "targetResponders": turns("Inactive", "Inactive")})
-    assert refused.code == 422
+    refused.refused(422, "Invalid")
     (await _status(api, kind, {**first, "targetResponders": turns("Active", "Inactive")})).ok()
     next_turn = [{"name": EVICTOR, "startTime": now()}]
     early = {"targetResponders": turns("Interrupted", "Active"), "responders": next_turn}
-    assert (await _status(api, kind, early)).code == 422
+    (await _status(api, kind, early)).refused(422, "Invalid")
     far = {"responders": [{"name": BACKUP, "heartbeatTime": now(45)}]}
-    assert (await _status(api, kind, far)).code == 422
+    (await _status(api, kind, far)).refused(422, "Invalid")
     report = {"name": BACKUP, "heartbeatTime": now(1), "completionTime": now(1), "message": "saved"}
     done = {"responders": [report]}
     (await _status(api, kind, done)).ok()
@@ -142,13 +142,13 @@ async def test_status_of_an_eviction(api: CaseApi) -> None:
     }
     changed = (await _status(api, kind, handed_over)).ok()
     assert changed["status"]["targetResponders"] == turns("Completed", "Active")
-    assert (await _status(api, kind, {"responders": [{"name": BACKUP, "message": "again"}]})).code == 422
+    (await _status(api, kind, {"responders": [{"name": BACKUP, "message": "again"}]})).refused(422, "Invalid")
     ended: Obj = {"conditions": [_condition("TargetEvicted", "PodDeleted")]}
-    assert (await _status(api, kind, ended)).code == 422
+    (await _status(api, kind, ended)).refused(422, "Invalid")
     ended["targetResponders"] = [{"name": EVICTOR, "state": "Interrupted"}]
     (await _status(api, kind, ended)).ok()
     ended["conditions"] = [_condition("TargetEvicted", "PodTerminal")]
-    assert (await _status(api, kind, ended)).code == 422
+    (await _status(api, kind, ended)).refused(422, "Invalid")
 
 
 def _condition(sort: str, reason: str) -> Obj:

@@ -81,7 +81,7 @@ def test_explain_needs_a_schema_that_is_not_served(k: Kubectl) -> None:
         ("expose pod one --port=80", ""),
         ("cluster-info", 'the server doesn\'t have a resource type "services"'),
         ("get services", 'the server doesn\'t have a resource type "services"'),
-        ("create secret generic s", "the server could not find the requested resource"),
+        ("create service clusterip s --tcp=80", "the server could not find the requested resource"),
     ],
 )
 def test_what_is_not_served_fails_with_a_reason(k: Kubectl, command: str, reason: str) -> None:

@@ -241,7 +241,7 @@ def test_a_drain_on_a_cluster_without_nodemaintenances_names_them(tmp_path: Path
     with running_cluster(tmp_path / "dir", "--nodes", "1", *gates) as cluster:
         error = one_line(Lab(cluster).vacate("drain", "node-1"))
         assert "this cluster serves no NodeMaintenances (vacate.dev/v1alpha1)" in error
-        assert "enable the feature gate NodeMaintenance" in error
+        assert "open Vacate's feature gate NodeMaintenance" in error
 
 
 @pytest.mark.parametrize("command", ["evict", "status", "cancel", "explain"])
