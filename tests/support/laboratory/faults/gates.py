@@ -6,6 +6,7 @@ import asyncio
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
+from support.laboratory.faults.volumeusers import ended
 from support.laboratory.hosts import MANAGERS
 from support.laboratory.workload import DISK_USERS
 from vacate.admission.pods.forcedeletion import CONFIRMATION
@@ -44,6 +45,7 @@ async def managers_away_as_a_gate_opens(lab: LaboratoryCluster, draw: Draw) -> N
         await lab.sim.clock.sleep(draw.seconds(120, 300))
         if node:
             lab.hosts.let_back(node)
+            await ended(lab, name)
 
 
 async def _next_opened(lab: LaboratoryCluster) -> Obj | None:

@@ -36,7 +36,7 @@ async def force_from_a_silent_node(lab: LaboratoryCluster, draw: Draw) -> None:
             lab.separate(node, stuck)
         finally:
             hosts.let_back(node)
-        await _ended(lab, pod)
+        await ended(lab, pod)
 
 
 async def _force(lab: LaboratoryCluster, pod: str, node: str) -> None:
@@ -75,7 +75,7 @@ async def start_beside_unreported(lab: LaboratoryCluster, draw: Draw) -> None:
         finally:
             lab.unreported.clear()
         await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
-        await _ended(lab, EXTRA_USER)
+        await ended(lab, EXTRA_USER)
 
 
 async def _end_both(lab: LaboratoryCluster, draw: Draw, user: str) -> None:
@@ -108,7 +108,7 @@ async def come_as_an_unreported_pod_starts(lab: LaboratoryCluster, draw: Draw) -
             lab.lagging.clear()
             lab.unreported.clear()
         await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
-        await _ended(lab, EXTRA_USER)
+        await ended(lab, EXTRA_USER)
 
 
 async def _move_unreported(lab: LaboratoryCluster, draw: Draw) -> None:
@@ -135,7 +135,7 @@ async def remove_extra_user(lab: LaboratoryCluster) -> None:
         await lab.sim.clock.sleep(1.0)
 
 
-async def _ended(lab: LaboratoryCluster, pod: str) -> None:
+async def ended(lab: LaboratoryCluster, pod: str) -> None:
     """Until then what others write into the record could not be known to be wrong."""
     while pod in lab.volume_users():
         await lab.sim.clock.sleep(1.0)
