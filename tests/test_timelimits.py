@@ -30,6 +30,7 @@ def test_second(shared):
 """
 
 
+@pytest.mark.thorough
 def test_the_time_of_a_test_begins_after_its_fixtures(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(HOOK)
     (tmp_path / "test_some.py").write_text(TESTS)

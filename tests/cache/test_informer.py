@@ -244,6 +244,7 @@ def test_an_index_comes_before_the_start_or_not_at_all() -> None:
     simulate(main)
 
 
+@pytest.mark.thorough(beyond=5)
 @pytest.mark.parametrize("sim_seed", range(8))
 def test_under_faults_it_always_ends_up_with_the_truth(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:

@@ -201,6 +201,7 @@ def run(data: st.DataObject, steps: int) -> Iterator[tuple[Position, tuple[Effec
         position, effects = step(position, data.draw(inputs_after(effects[-1])))
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.data())
 def test_in_any_history(data: st.DataObject) -> None:

@@ -193,6 +193,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(("cause", "command", "expected"), CELLS)
 def test_a_command_says_what_is_in_the_way_and_what_helps(
     cause: Cause,

@@ -112,6 +112,7 @@ for typed in (["up", "--help"], ["demo", "--help"], ["up", "--dir", "x"], ["demo
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_without_the_extra_the_embedded_cluster_has_help_and_says_how_to_get_it(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -111,6 +111,7 @@ cached(Path(sys.argv[1]), "key", make)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "left"), [("TERM", 0), ("INT", 0), ("KILL", 1)])
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path, number: str, left: int) -> None:
     """After kill -9 the next caller cleans up: nobody else is left to do it."""

@@ -158,6 +158,7 @@ ALERT_CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough(beyond=13)
 @pytest.mark.parametrize("case", ALERT_CASES.values(), ids=ALERT_CASES)
 def test_an_alert_fires_when_it_should(case: Alert, tmp_path: Path) -> None:
     assert "SUCCESS" in check_alert(tmp_path, RULES, case)

@@ -170,6 +170,7 @@ def test_commands_stay_whole_and_texts_fit(width: int) -> None:
     assert lines[-1] == "1 check: 1 failed."
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_an_embedded_cluster_without_a_manager(tmp_path: Path) -> None:
     with running_cluster(tmp_path / "dir", "--no-evictions", "--nodes", "1", *FAST_PODS) as cluster:

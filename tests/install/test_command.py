@@ -26,6 +26,7 @@ def printed(*args: str) -> list[object]:
     return yaml_documents(result.output)
 
 
+@pytest.mark.thorough
 def test_without_options_the_defaults() -> None:
     assert printed() == objects(Settings())
 
@@ -160,6 +161,7 @@ def test_bad_files_are_one_clear_error(option: str, content: bytes, message: str
     assert message in str(error)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "warned"), [((), True), (("--webhook-from", "10.0.0.0/28"), False)])
 def test_installing_the_bridge_warns_who_could_use_it(source: tuple[str, ...], warned: bool) -> None:
     result = run("--eviction-bridge", *source)
@@ -168,17 +170,19 @@ def test_installing_the_bridge_warns_who_could_use_it(source: tuple[str, ...], w
     assert yaml_documents(result.stdout)
 
 
+@pytest.mark.thorough
 def test_gates_are_written_without_the_space_around_them() -> None:
     wanted = objects(Settings(feature_gates="EvictionRequestAPI=true"))
     assert printed("--feature-gates", " EvictionRequestAPI=true ,\n") == wanted
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("url", ["https://[::1]:9443", "https://hook.example.com", "https://10.0.0.1:1/"])
 def test_addresses_of_webhooks(url: str) -> None:
     assert printed("--webhook-url", url) == objects(Settings(webhook_url=url.rstrip("/")))
 
 
+@pytest.mark.thorough
 def test_an_authority_goes_into_the_configurations(tmp_path: Path) -> None:
     pem = Authority().pem
     file = tmp_path / "ca.crt"

@@ -50,6 +50,7 @@ def test_kustomize_renders_the_objects_of_the_settings(folder: str, settings: Se
 BRIDGED_PAGE = DEPLOY.parent / "docs/how-to/existing-drains.md"
 
 
+@pytest.mark.thorough
 @pytest.mark.kubectl
 def test_the_kustomization_of_the_page_sets_the_namespaces_and_the_wait_of_the_bridge(tmp_path: Path) -> None:
     kubectl, reason = kubectl_or_reason()

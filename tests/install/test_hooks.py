@@ -58,6 +58,7 @@ def test_nobody_may_run_jobs_by_default() -> None:
     assert len(creating) == 1
 
 
+@pytest.mark.thorough
 def test_the_command_binds_the_interceptor_to_its_account_and_checks_the_list(tmp_path: Path) -> None:
     file = tmp_path / "hooks.yaml"
     file.write_text(LIST)

@@ -97,6 +97,7 @@ def test_forgetting() -> None:
         forgotten(kept, ["eviction"])
 
 
+@pytest.mark.thorough
 def test_a_file_declares_them(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     values = {"image": "x:1", "replicas": 3, "network-policy": False, "pod-rules": "rules.yaml"}

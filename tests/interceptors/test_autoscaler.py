@@ -35,6 +35,7 @@ def declined(world: World, request: str, interceptor: str) -> str:
     return condition_of(found(world, request), f"{interceptor}/Declined", "message")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", [None, "5"], ids=["without-metrics", "with-a-metric-that-wants-one"])
 def test_a_single_replica_is_replaced_through_the_floor(metric: str | None) -> None:
     async def body(world: World) -> None:
@@ -68,6 +69,7 @@ def test_an_evacuation_goes_through_the_floor_as_well() -> None:
     in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
+@pytest.mark.thorough
 def test_the_floor_never_exceeds_the_ceiling() -> None:
     """Three pods, room for one more: one after the other."""
 

@@ -46,6 +46,7 @@ def test_a_pod_is_evicted_when_its_hook_is_done() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_calls_and_hooks_are_counted() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         service = service_of(cluster.world)

@@ -65,6 +65,7 @@ def test_a_raised_ceiling_lets_an_autoscaler_replace_the_pod() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_without_its_autoscaler_the_deployment_is_surged() -> None:
     async def body(world: World) -> None:
         (old,) = await autoscaled(world, 1, most=1)

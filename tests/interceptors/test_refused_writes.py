@@ -16,6 +16,7 @@ from vacate.sim.cluster import World
 pytestmark = pytest.mark.sim
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("kind", [DEPLOYMENTS, PODS], ids=lambda kind: kind.plural)
 @pytest.mark.parametrize("restart", [False, True], ids=["", "restarted"])
 def test_a_refused_surge_is_shown_in_the_turn_and_in_an_event(kind: Kind, restart: bool) -> None:
@@ -42,6 +43,7 @@ def test_a_refused_surge_is_shown_in_the_turn_and_in_an_event(kind: Kind, restar
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_a_surge_that_is_refused_for_too_long_is_declined() -> None:
     """For as long as a replacement may take; then the pod is evicted like one that has no such turn."""
 

@@ -63,6 +63,7 @@ def test_a_scale_down_by_the_user_takes_the_pod_under_request(number: int) -> No
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_a_scale_down_during_the_surge_keeps_the_replacement() -> None:
     """The count returns to the user's, as an apply of the manifest would have it."""
 
@@ -79,6 +80,7 @@ def test_a_scale_down_during_the_surge_keeps_the_replacement() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_of_two_requests_the_cancelled_one_keeps_its_pod_and_the_users_cost() -> None:
     async def body(world: World) -> None:
         old = await one_with_its_own_interceptor(world, OWN, 3)
@@ -96,6 +98,7 @@ def test_of_two_requests_the_cancelled_one_keeps_its_pod_and_the_users_cost() ->
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_a_cost_that_the_user_sets_meanwhile_stays() -> None:
     async def body(world: World) -> None:
         old = await one_with_its_own_interceptor(world, OWN, 2)

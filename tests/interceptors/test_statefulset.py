@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 DECLINED = "statefulset.apps.k8s.io/Declined"
 
 
+@pytest.mark.thorough
 def test_members_go_one_by_one_from_the_highest_ordinal_down() -> None:
     async def body(world: World) -> None:
         old = await ready_statefulset(world, 4)
@@ -37,6 +38,7 @@ def test_members_go_one_by_one_from_the_highest_ordinal_down() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_members_of_both_apis_stand_in_one_queue() -> None:
     """The same evacuator, statefulset.apps.k8s.io: whichever member is requested, one is down at a time."""
 
@@ -58,6 +60,7 @@ def test_members_of_both_apis_stand_in_one_queue() -> None:
     in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
+@pytest.mark.thorough
 def test_an_annotation_allows_more_at_once() -> None:
     async def body(world: World) -> None:
         notes = {MAX_UNAVAILABLE: "50%"}

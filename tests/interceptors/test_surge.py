@@ -81,6 +81,7 @@ def test_an_evacuated_replica_is_replaced_before_it_goes() -> None:
     in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
+@pytest.mark.thorough
 def test_a_drain_moves_single_replicas_whatever_budget_they_have() -> None:
     async def body(world: World) -> None:
         (old,) = await moving(world)
@@ -97,6 +98,7 @@ def test_a_drain_moves_single_replicas_whatever_budget_they_have() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_many_pods_move_in_waves_of_max_surge() -> None:
     async def body(world: World) -> None:
         strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "30%", "maxUnavailable": 0}}

@@ -163,6 +163,7 @@ def by_key(status: Obj) -> Obj:
     return {key: value for key, value in found.items() if value not in ({}, [])}
 
 
+@pytest.mark.thorough
 @given(STATUSES, STATUSES)
 def test_a_merge_difference_makes_new_of_old(old: Obj, new: Obj) -> None:
     assert apply_merge_patch(copied(old), copied(merge_difference(old, new))) == new

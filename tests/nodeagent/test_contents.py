@@ -83,6 +83,7 @@ async def test_a_missing_config_map_is_named_and_waited_for(place: AgentCluster)
     await place.gone("web")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("view", VIEWS)
 async def test_volumes_are_where_the_environment_says_and_follow_the_pod(tmp_path: Path, view: bool) -> None:
     async with agent_place(tmp_path, runtime_options={"use_views": view}) as place:
@@ -116,6 +117,7 @@ SERVER = (
 )
 
 
+@pytest.mark.thorough
 async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_one(
     place: AgentCluster,
 ) -> None:

@@ -47,6 +47,7 @@ async def event_messages(place: AgentCluster, reason: str) -> str:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     ("hook", "words"),
     [

@@ -43,6 +43,7 @@ async def test_exit_codes_and_output(folder: Path) -> None:
         await runtime.remove("c")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("use_cgroups", CGROUPS)
 async def test_an_ignored_sigterm_is_followed_by_a_sigkill_to_everything(
     folder: Path, use_cgroups: bool

@@ -95,6 +95,7 @@ class TestCommands:
         _, env = await heard(place, reporting_hook(), reason=WHY)
         assert env["KUBE_POD_TERM_REASON"] == WHY
 
+    @pytest.mark.thorough
     async def test_the_variable_that_the_hook_asks_for(self, place: AgentCluster) -> None:
         _, env = await heard(place, reporting_hook(env="GOODBYE"), reason=WHY)
         assert env["GOODBYE"] == WHY
@@ -110,6 +111,7 @@ class TestCommands:
         assert arguments == ["--reason="]
         assert "KUBE_POD_TERM_REASON" not in env
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("reason", HOSTILE)
     async def test_a_hostile_reason_is_only_a_value(self, place: AgentCluster, reason: str) -> None:
         container = reporting_hook("--reason=$(KUBE_POD_TERM_REASON)", "$(KUBE_POD_TERM_REASON)")
@@ -137,6 +139,7 @@ class TestCommands:
         log = await final_log(place, made)
         assert json.loads(log.partition("\n")[2])[1]["BYE"] == "line one   [31m"
 
+    @pytest.mark.thorough
     async def test_a_restart_of_the_agent_delivers_it_once(self, place: AgentCluster) -> None:
         count = "echo $KUBE_POD_TERM_REASON $GREETING >> heard; until [ -e go ]; do sleep 0.02; done"
         hook = {"preStop": {"exec": {"command": ["sh", "-c", count]}}}
@@ -174,6 +177,7 @@ class TestRequests:
         given = dict(await self.headers(place, {}))
         assert given["KUBE-POD-TERM-REASON"].encode("latin-1").decode() == "保守: a  b"
 
+    @pytest.mark.thorough
     async def test_the_header_that_the_hook_asks_for_replaces_its_own(self, place: AgentCluster) -> None:
         own = [{"name": "x-bye", "value": "forged"}, {"name": "X-Other", "value": "kept"}]
         given = await self.headers(place, {"httpHeaders": own}, header="X-Bye")

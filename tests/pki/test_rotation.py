@@ -71,6 +71,7 @@ def test_a_new_authority_is_trusted_first_and_used_later() -> None:
     assert len(used.authorities) == 1
 
 
+@pytest.mark.thorough
 def test_years_without_a_gap() -> None:
     """A reader of the bundle before the last change still fits those who read it afterwards."""
     now, bundle = T0, renewed(None, HOSTS, T0)

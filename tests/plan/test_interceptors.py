@@ -33,6 +33,7 @@ def planned(interceptors: dict[str, float | None]) -> Run:
     return run_plan(snapshot(), PlanOptions(("node-1",), SPEC, interceptors), Pace.FAST)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(
     ("assumed", "least", "words"),
     [

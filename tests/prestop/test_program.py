@@ -97,6 +97,7 @@ async def test_a_command_gets_the_reason_by_variable_and_by_flag(
     assert (env["WHY"], env["KEPT"], ran.code, ran.err) == ("resolve issue 354961", "yes", 0, "")
 
 
+@pytest.mark.thorough
 async def test_a_hostile_reason_stays_one_value(program: Path, folder: Path, reasons: list[str]) -> None:
     names: set[str] | None = None
     for hostile in HOSTILE:

@@ -25,6 +25,7 @@ async def populate(server: Embedded) -> None:
     )
 
 
+@pytest.mark.thorough(beyond=4)
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_a_small_request_is_little_work(name: str) -> None:
     async with embedded() as server:

@@ -232,6 +232,7 @@ def test_what_has_stopped_a_controller_once(kind: Kind, status: Obj) -> None:
     settles(kind, {"metadata": meta, **copy.deepcopy(BASES[kind][2]), "status": copy.deepcopy(status)})
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("kind", BASES, ids=lambda kind: kind.kind)
 @settings(max_examples=examples(400))
 @given(st.data())

@@ -94,6 +94,7 @@ async def accepted(server: Embedded, kind: Kind, obj: Obj, path: tuple[str, ...]
     return orjson.dumps(answer.body) if answer.code < 300 else None
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize("kind", PROJECTIONS, ids=lambda kind: kind.kind)
 async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
     taken = 0
@@ -136,6 +137,7 @@ def _below(base: type[Projection]) -> Iterator[type[Projection]]:
         yield from _below(one)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [one.kind for one in DECLARATIONS], ids=lambda kind: kind.kind)
 def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
     """On clusters without our webhook the definition's schema is all that stands before a value."""

@@ -32,6 +32,7 @@ def quiet_log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
+@pytest.mark.thorough
 @fuzz
 @given(hostile_requests())
 def test_any_request_of_an_admin_gets_an_answer(request: Request) -> None:

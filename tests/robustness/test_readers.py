@@ -31,6 +31,7 @@ def spliced(seeds: tuple[bytes, ...]) -> st.SearchStrategy[bytes]:
     return st.lists(st.one_of(seed, piece, st.binary(max_size=8)), max_size=6).map(b"".join)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("name", TARGETS)
 def test_any_bytes_are_read_or_refused(name: str) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

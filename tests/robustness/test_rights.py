@@ -52,6 +52,7 @@ async def ask(server: Embedded, method: str, path: str, peer: Peer | None, **que
     return await server.server.handle(Request(method, path, MultiDict(query), headers, body, peer))
 
 
+@pytest.mark.thorough(beyond=8)
 @pytest.mark.parametrize("peer", [None, MALLORY], ids=["anonymous", "unprivileged"])
 @pytest.mark.parametrize("kind", SERVED_KINDS, ids=lambda kind: kind.plural)
 async def test_every_verb_on_every_address_is_forbidden(kind: Kind, peer: Peer | None) -> None:
@@ -104,6 +105,7 @@ async def test_what_is_no_token_makes_one_nobody(header: str) -> None:
         assert (await server.server.handle(Request("GET", "/api/v1/pods", headers=headers))).status == 403
 
 
+@pytest.mark.thorough(beyond=7)
 @pytest.mark.parametrize(
     ("headers", "code"),
     [

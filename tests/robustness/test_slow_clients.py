@@ -79,6 +79,7 @@ async def test_a_watcher_that_never_reads_is_cut_off_and_others_see_everything()
         writer.close()
 
 
+@pytest.mark.thorough
 async def test_watchers_that_never_read_hold_little_memory() -> None:
     """They share the encoded events, and what each may hold beside is bounded by its buffers."""
     async with listening(PATIENT) as at:
@@ -139,6 +140,7 @@ async def test_resets_in_the_middle_of_things_leave_nothing(sent: bytes) -> None
         assert (await at.say(get("/livez"))).code == 200
 
 
+@pytest.mark.thorough
 async def test_five_hundred_idle_connections_do_not_matter() -> None:
     allow_many_files()
     async with listening(PATIENT) as at:

@@ -124,6 +124,7 @@ async def test_a_compressed_body_is_taken_for_what_it_is_not() -> None:
         assert heard.status["reason"] == "BadRequest"
 
 
+@pytest.mark.thorough(beyond=7)
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize(
     ("size", "code"),

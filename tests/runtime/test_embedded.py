@@ -123,6 +123,7 @@ def test_history_that_is_gone_is_reported_and_listed_anew() -> None:
     simulate(main)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sim_seed", range(4))
 def test_under_faults_the_cache_ends_up_with_the_truth(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:

@@ -235,6 +235,7 @@ def test_a_leader_that_sees_another_holder_stops_at_once() -> None:
     simulate(main)
 
 
+@pytest.mark.thorough(beyond=3)
 @pytest.mark.parametrize("sim_seed", range(6))
 def test_never_two_leaders_over_bad_lines(sim_seed: int) -> None:
     async def main(sim: Sim) -> None:

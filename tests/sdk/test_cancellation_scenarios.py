@@ -78,6 +78,7 @@ async def b_is_at_work(cluster: SimulatedCluster, actors: Actors) -> None:
     assert actors.notifications == ["there will be a disruption"]
 
 
+@pytest.mark.thorough
 def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
@@ -104,6 +105,7 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
     simulate(body, sim_seed)
 
 
+@pytest.mark.thorough
 def test_one_requester_who_cancels(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
@@ -123,6 +125,7 @@ def test_one_requester_who_cancels(sim_seed: int) -> None:
     simulate(body, sim_seed)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("policy_of_a", list(Cancellation))
 def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:

@@ -92,6 +92,7 @@ def test_nothing_is_written_after_the_turn_is_over() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         go_on = asyncio.Event()
@@ -168,7 +169,7 @@ def test_a_clock_that_is_too_far_ahead_is_reported_and_the_turn_passes_on() -> N
     simulate(body)
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 def test_over_a_bad_network(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:
         async def works(context: EvictionContext) -> None:

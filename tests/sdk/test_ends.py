@@ -43,6 +43,7 @@ def test_a_cancelled_request_cancels_the_handler_which_may_clean_up() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_a_request_that_is_asked_for_again_calls_the_handler_again() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         diary = RecordingHandler(clean_up=20)
@@ -64,6 +65,7 @@ def test_a_request_that_is_asked_for_again_calls_the_handler_again() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_a_request_replaced_during_the_clean_up_is_worked_on_afterwards() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         diary = RecordingHandler(clean_up=20)

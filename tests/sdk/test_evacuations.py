@@ -71,6 +71,7 @@ def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> Non
     simulate(body, feature_gates=OPEN)
 
 
+@pytest.mark.thorough
 def test_the_same_handler_serves_both_apis() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         seen: list[str] = []
@@ -115,6 +116,7 @@ def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
     simulate(body, feature_gates=OPEN)
 
 
+@pytest.mark.thorough
 def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.pod("web", metadata=registered(MIGRATE, BACKUP))

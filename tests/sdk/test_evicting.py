@@ -49,6 +49,7 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_a_budget_is_respected_and_its_refusal_reported() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         async def evicts(context: EvictionContext) -> None:

@@ -78,6 +78,7 @@ def test_a_failure_is_no_progress() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_a_handler_that_recovers_goes_on() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         async def recovers(context: EvictionContext) -> None:

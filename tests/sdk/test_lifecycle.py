@@ -32,6 +32,7 @@ async def back_up(context: EvictionContext) -> None:
     await asyncio.sleep(45 * 60)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", [EVICTION_REQUEST, EVACUATION, LIFECYCLE], ids=lambda one: one.name)
 def test_one_handler_serves_every_api(dialect: object) -> None:
     """It works for 45 minutes: longer than the deadline, so that its heartbeats are needed."""
@@ -42,6 +43,7 @@ def test_one_handler_serves_every_api(dialect: object) -> None:
     assert eviction.took > dt.timedelta(minutes=45)
 
 
+@pytest.mark.thorough
 def test_pods_are_selected_where_evictions_do_not_have_their_labels() -> None:
     eviction = simulate_eviction(back_up, labels={"app": "web"}, dialect=LIFECYCLE)
     assert [one.result for one in eviction.history] == [TurnResult.NEVER_RESPONDED]
@@ -58,6 +60,7 @@ def test_a_turn_that_is_declined_is_handed_over() -> None:
     assert eviction.pod_is_gone
 
 
+@pytest.mark.thorough
 def test_a_request_is_cancelled_and_made_again() -> None:
     eviction = simulate_eviction(
         back_up, labels={"app": "db"}, dialect=LIFECYCLE, cancel_after=dt.timedelta(minutes=1)

@@ -188,7 +188,7 @@ def start(tmp_path: Path, options: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_program_and_its_next_start_resumes(
     cluster: ClusterProcess, requester: Requester, tmp_path: Path, number: signal.Signals

@@ -67,6 +67,7 @@ def test_a_plain_eviction_vanishes_with_its_pod() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         await cluster.pod("web")

@@ -14,6 +14,7 @@ BACKUP = "backup.example.com"
 SLOW = {"annotations": {"sim.vacate.dev/stop-seconds": "1200"}}
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("how", ["evict", "delete", "plain"])
 def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
     async def body(cluster: SimulatedCluster) -> None:

@@ -37,6 +37,7 @@ def test_the_page_has_examples() -> None:
     assert (len(SIMULATED), len(RUNNING)) == (9, 1)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("name", SIMULATED)
 def test_an_example_of_the_page_passes(name: str) -> None:
     examples()[name]()

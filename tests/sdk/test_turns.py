@@ -49,6 +49,7 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
     simulate(body)
 
 
+@pytest.mark.thorough
 def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> None:
         log: list[str] = []
@@ -72,6 +73,7 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
     simulate(body, sim_seed)
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
     async def body(cluster: SimulatedCluster) -> str:
         async def fails_once(context: EvictionContext) -> None:
@@ -90,6 +92,7 @@ def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
     assert simulate(body, sim_seed) == simulate(body, sim_seed)
 
 
+@pytest.mark.thorough
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         async def an_hour(context: EvictionContext) -> None:

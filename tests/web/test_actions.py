@@ -80,6 +80,7 @@ async def drains(client: Client) -> list[Obj]:
     return list((await client.list(NODEMAINTENANCES)).items)
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_a_drain_is_shown_first_then_made_and_cancelled(tmp_path: Path) -> None:
     async def walk(kubeconfig: Path) -> None:

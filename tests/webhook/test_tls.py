@@ -299,6 +299,7 @@ async def test_slow_clients_are_cut_off(folder: Path) -> None:
     await edge.stop()
 
 
+@pytest.mark.thorough
 async def test_bodies_that_are_too_long(hook: Running) -> None:
     """Each path takes what API servers store, twice, and no more; elsewhere nothing is taken."""
     server = f"https://127.0.0.1:{hook.parts.port}"

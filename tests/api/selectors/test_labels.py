@@ -221,6 +221,7 @@ REQUIREMENTS = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(REQUIREMENTS, max_size=5))
 def test_what_is_printed_reads_back(requirements: list[Requirement]) -> None:
     selector = Selector(tuple(sorted(requirements, key=lambda one: one.key)))

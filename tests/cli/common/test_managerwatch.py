@@ -68,6 +68,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(("manage", "attended", "reads", "expected"), CASES)
 def test_it_is_noticed_within_ten_seconds_and_taken_back_when_it_is_over(
     manage: Manage, attended: bool, reads: bool, expected: ManagerState | None

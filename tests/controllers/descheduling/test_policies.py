@@ -50,6 +50,7 @@ async def _requested(world: World, count: int) -> None:
     await world.until(lambda: len(open_requests(world)) == count)
 
 
+@pytest.mark.thorough
 def test_a_report_evicts_nothing() -> None:
     async def body(world: World) -> None:
         await web(world)

@@ -85,6 +85,7 @@ def test_a_refusal_is_counted_and_reported_in_one_write() -> None:
     in_eviction_cluster(body)
 
 
+@pytest.mark.thorough
 def test_the_event_about_a_single_replica_names_what_its_deployment_can_opt_in_to() -> None:
     async def body(world: World) -> None:
         await world.client.create(DEPLOYMENTS, deployment("web", replicas=1), "default")
@@ -104,6 +105,7 @@ def test_the_event_about_a_single_replica_names_what_its_deployment_can_opt_in_t
     in_eviction_cluster(body)
 
 
+@pytest.mark.thorough
 def test_attempts_grow_apart_from_five_seconds_to_a_quarter_of_an_hour() -> None:
     async def body(world: World) -> None:
         name = await requested_in_vain(world)

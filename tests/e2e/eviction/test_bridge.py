@@ -122,6 +122,7 @@ async def test_kubectl_drain_waits_for_interceptors_in_order_and_exits_0(
     assert turns(ended) == [(FIRST, DONE), (LAST, DONE)]
 
 
+@pytest.mark.thorough
 async def test_an_interrupted_drain_is_withdrawn_and_the_pod_stays(
     place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
@@ -176,6 +177,7 @@ async def test_queues_of_autoscalers_wait(
     assert preparation.order == [FIRST, LAST]
 
 
+@pytest.mark.thorough
 async def test_an_autoscaler_that_gives_up_is_withdrawn(place: EvictionNamespace) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving():

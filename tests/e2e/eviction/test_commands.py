@@ -27,6 +27,7 @@ async def test_evict_and_wait(place: EvictionNamespace) -> None:
     await place.gone(pod)
 
 
+@pytest.mark.thorough
 async def test_status_explain_and_cancel(place: EvictionNamespace) -> None:
     pod = await place.pod("db-0", NOTIFY, BACKUP)
     asked = await place.vacate("evict", "db-0", "--requester", JANE, "--reason", "kernel update")

@@ -121,6 +121,7 @@ async def test_a_drain_waits_for_interceptors_and_is_undone(place: EvictionNames
     await undone(place, node)
 
 
+@pytest.mark.thorough
 @pytest.mark.both_dialects
 async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
     place: EvictionNamespace,

@@ -99,6 +99,7 @@ async def test_a_drain_moves_a_single_replica(place: EvictionNamespace) -> None:
     assert new["spec"]["nodeName"] != old["spec"]["nodeName"]
 
 
+@pytest.mark.thorough
 async def test_cancelling_leaves_the_pods_that_there_were(place: EvictionNamespace) -> None:
     # The new pod is ready at once and available only later: else the move may be over before it is cancelled.
     later = {"minReadySeconds": 10}

@@ -88,6 +88,7 @@ async def whole(place: EvictionNamespace, old: list[Obj], replaced: int) -> None
     await place.until(look, "all members are ready again")
 
 
+@pytest.mark.thorough
 @pytest.mark.both_dialects
 async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: EvictionNamespace) -> None:
     old = await ready_statefulset(place, 3)

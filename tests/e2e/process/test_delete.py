@@ -42,6 +42,7 @@ def test_a_pod_with_the_name_of_a_type(lab: Lab) -> None:
     assert len(done.out.splitlines()) == 2
 
 
+@pytest.mark.thorough
 def test_no_output_claims_that_a_lost_node_ends_the_pod(lab: Lab) -> None:
     lab.https.create(NODES, {"metadata": {"name": "lost"}})
     unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}

@@ -82,6 +82,7 @@ def test_a_drain_in_a_pipe_ends_with_a_summary(lab: Lab) -> None:
     assert (released.code, released.out.splitlines()[0]) == (0, "nodemaintenance/drain-node-3 deleted")
 
 
+@pytest.mark.thorough
 def test_events_for_programs(lab: Lab) -> None:
     done = lab.vacate("drain", "node-4", "--force", "-o", "json")
     assert done.code == 0, done.err

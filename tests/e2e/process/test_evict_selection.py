@@ -82,6 +82,7 @@ def test_the_pods_of_a_deployment_and_no_others_with_its_labels(lab: Lab) -> Non
     assert all("has an eviction request, which would be joined" in line for line in other.out.splitlines())
 
 
+@pytest.mark.thorough
 def test_the_dry_run_shows_what_becomes_of_a_request_that_was_cancelled(lab: Lab) -> None:
     pod = lab.pod(fresh("spared"), BACKUP)
     assert lab.vacate("evict", pod).code == 0

@@ -84,6 +84,7 @@ def test_waiting_no_longer_than_that(lab: Lab) -> None:
     assert lab.request("slow")["spec"]["heartbeatDeadlineSeconds"] == 600
 
 
+@pytest.mark.thorough
 def test_a_request_that_is_cancelled_while_one_waits(lab: Lab) -> None:
     lab.pod("spared", BACKUP)
     waiting = lab.start("evict", "spared", "--wait", "--requester", JANE)
@@ -93,6 +94,7 @@ def test_a_request_that_is_cancelled_while_one_waits(lab: Lab) -> None:
     assert "pod/spared not evicted: the request was cancelled" in out
 
 
+@pytest.mark.thorough
 def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(lab: Lab) -> None:
     lab.pod("raw", BACKUP)
     waiting = lab.start("evict", "raw", "--wait", "--requester", JANE)

@@ -76,6 +76,7 @@ def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_g
     assert lab.vacate("status", "--nodes", "-w").code == 2
 
 
+@pytest.mark.thorough
 def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Path) -> None:
     agent = tmp_path / "fence_lab"
     agent.write_text(AGENT)

@@ -112,6 +112,7 @@ def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: s
         )
 
 
+@pytest.mark.thorough
 @places
 def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: str) -> None:
     sim = EXPLANATION_INPUTS[SILENCE]()
@@ -147,7 +148,7 @@ def test_no_command_is_left_out() -> None:
     assert tried | WITHOUT_ANOTHERS_TEXT | LOGS_ONLY >= set(COMMANDS)
 
 
-@pytest.mark.thorough(beyond=1)
+@pytest.mark.thorough
 @places
 def test_a_hostile_kubeconfig(tmp_path: Path, place: str) -> None:
     config = kubeconfig(tmp_path, f"ftp://{ATTACK}", ATTACK)

@@ -44,6 +44,7 @@ def test_a_folder_in_use(cluster: ClusterProcess) -> None:
     assert cluster.https().get("/readyz").text == "ok"
 
 
+@pytest.mark.thorough
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -126,6 +126,7 @@ def test_to_an_http_hook_by_a_header(lab: Lab, monitor: Monitor) -> None:
     assert (monitor.heard["header"], monitor.heard["own-header"]) == (["resolve issue 354961"], ["another"])
 
 
+@pytest.mark.thorough
 def test_during_eviction(lab: Lab, monitor: Monitor) -> None:
     lab.pod("evicted", containers=containers(monitor.httpget("evicted")))
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "evicted"}}

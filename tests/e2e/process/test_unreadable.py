@@ -35,6 +35,7 @@ def command(api: HostileApi, folder: Path, *arguments: str, until: str = "") -> 
     return run(*arguments, variables={"KUBECONFIG": str(config)}, stop_when=stop)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("follow", [False, True])
 def test_status_has_a_row_for_it(api: HostileApi, tmp_path: Path, follow: bool) -> None:
     arguments = ("status", "-A", "-w") if follow else ("status", "-A")

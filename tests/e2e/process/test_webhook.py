@@ -110,6 +110,7 @@ def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> No
         assert webhook.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

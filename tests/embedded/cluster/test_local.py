@@ -18,6 +18,7 @@ TURNS = 2_000
 """Of the event loop: far more than a start takes that waits for nothing."""
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("nodes", [0, 3])
 def test_its_nodes_are_there_once_it_is_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: int

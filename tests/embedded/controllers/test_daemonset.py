@@ -41,6 +41,7 @@ async def patch_node(world: World, name: str, change: Obj) -> None:
     await world.client.patch(NODES, name, change)
 
 
+@pytest.mark.thorough
 def test_one_pod_for_every_node_cordoned_ones_too() -> None:
     async def body(world: World) -> None:
         await patch_node(world, "node-2", {"spec": {"unschedulable": True}})

@@ -56,6 +56,7 @@ def bounds_kept(world: World, least: int, most: int) -> None:
         assert not began or ready >= least
 
 
+@pytest.mark.thorough
 def test_a_rolling_update_replaces_all_pods_and_remembers_the_past() -> None:
     async def body(world: World) -> None:
         first = await running(world, replicas=4)
@@ -83,6 +84,7 @@ def test_a_rolling_update_replaces_all_pods_and_remembers_the_past() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_an_undo_gives_the_old_replica_set_a_new_number() -> None:
     async def body(world: World) -> None:
         await running(world)

@@ -51,6 +51,7 @@ def test_a_budget_counts_the_pods_of_its_controllers(budget: Obj, expected: tupl
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_evictions_take_from_the_budget_and_new_pods_give_back() -> None:
     async def body(world: World) -> None:
         await running(world, replicas=4)
@@ -65,6 +66,7 @@ def test_evictions_take_from_the_budget_and_new_pods_give_back() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_scaling_changes_what_a_percentage_means() -> None:
     async def body(world: World) -> None:
         await running(world, replicas=2)

@@ -40,6 +40,7 @@ def test_a_deployment_takes_its_replica_sets_and_pods_along() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_in_the_foreground_the_owner_goes_last() -> None:
     async def body(world: World) -> None:
         await running(world)
@@ -54,6 +55,7 @@ def test_in_the_foreground_the_owner_goes_last() -> None:
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_orphans_live_on_without_their_owner() -> None:
     async def body(world: World) -> None:
         await running(world)

@@ -46,6 +46,7 @@ def conditions(one: Obj) -> list[str]:
     return [condition["type"] for condition in one["status"]["conditions"]]
 
 
+@pytest.mark.thorough
 def test_pods_run_until_enough_have_succeeded() -> None:
     async def body(world: World) -> None:
         stored = await started(world, completions=5, parallelism=2)
@@ -83,6 +84,7 @@ def _most_at_once(world: World) -> int:
     return most
 
 
+@pytest.mark.thorough
 def test_pods_that_fail_are_replaced_more_and_more_slowly_up_to_the_limit() -> None:
     async def body(world: World) -> None:
         await started(world, template=FAILS, backoffLimit=2)

@@ -24,6 +24,7 @@ def test_every_namespace_has_a_default_service_account_and_gets_it_back() -> Non
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_a_namespace_ends_with_all_that_is_in_it_and_pods_get_their_grace() -> None:
     async def body(world: World) -> None:
         await world.client.create(NAMESPACES, namespace("old"))
@@ -50,6 +51,7 @@ def test_a_namespace_ends_with_all_that_is_in_it_and_pods_get_their_grace() -> N
     in_world(body)
 
 
+@pytest.mark.thorough
 def test_a_finalizer_holds_the_namespace_until_someone_removes_it() -> None:
     async def body(world: World) -> None:
         await world.client.create(NAMESPACES, namespace("held"))

@@ -145,6 +145,7 @@ PODLIKE = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(st.sampled_from(FIELDS), PODLIKE, max_size=5))
 def test_anything_is_either_refused_or_becomes_normal(obj: Obj) -> None:
     field_errors = schema.settle(PODS, obj)

@@ -180,6 +180,7 @@ async def test_too_long_a_history_is_cut() -> None:
     await task
 
 
+@pytest.mark.thorough
 async def test_too_heavy_a_history_is_cut() -> None:
     """Three hundred updates of one object of a megabyte keep a few of them, not all."""
     size = 8 * 1024 * 1024

@@ -37,6 +37,7 @@ async def run_and_kill(path: Path, lines_before: int) -> list[tuple[str, int, st
     return [(what, int(revision), name.strip()) for what, revision, name in parsed]
 
 
+@pytest.mark.thorough
 async def test_what_was_confirmed_before_the_kill_is_there_after_it(tmp_path: Path) -> None:
     random = Random(7)
     path = tmp_path / "log.db"

@@ -181,6 +181,7 @@ async def test_nothing_that_was_confirmed_is_lost(tmp_path: Path) -> None:
     assert await damages(run, seed=1) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "log",
     [

@@ -112,6 +112,7 @@ async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind
     assert "Eviction" in await place.logged(made, "Eviction")
 
 
+@pytest.mark.thorough
 async def test_interceptors_have_until_the_pod_is_asked_to_end(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
@@ -167,6 +168,7 @@ async def test_pods_end_in_order_with_the_status_of_a_kubelet(
     assert again["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_pod_that_has_not_started_yet_does_not_start_after_its_bucket(
     place: AgentCluster, logind: PipeLogind, restarts: bool

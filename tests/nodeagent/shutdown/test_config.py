@@ -113,6 +113,7 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
+@pytest.mark.thorough(beyond=2)
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -363,6 +363,7 @@ def simulate(body: Callable[[Place], Awaitable[None]], tmp_path: Path, buckets: 
     run_sim(main, seed, allow_left_behind=True)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize(("agent", "server", "buckets", "number"), GRID)
 def test_nothing_is_skipped_repeated_or_lost(
     agent: str, server: str, buckets: int, number: int, tmp_path: Path, seed: int | None

@@ -111,6 +111,7 @@ def test_every_pod_is_in_exactly_one_bucket(made: list[Bucket], given_pods: list
             assert number + 1 == len(groups) or one.priority < groups[number + 1].bucket.priority
 
 
+@pytest.mark.thorough
 @given(buckets, pods, st.data())
 def test_never_before_its_bucket_never_longer_than_the_sum_and_nothing_skipped(
     made: list[Bucket], given_pods: list[ShutdownPod], data: st.DataObject

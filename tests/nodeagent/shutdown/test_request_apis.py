@@ -41,6 +41,7 @@ class Node:
         self.requests.request(one, seconds, lambda: ends.append("failed"), lambda: ends.append("prepared"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["node-1", LONG])
 def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> None:
     async def body(cluster: SimulatedCluster) -> None:
@@ -66,6 +67,7 @@ def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> Non
     simulate(body, feature_gates=OPEN)
 
 
+@pytest.mark.thorough
 def test_a_shutdown_that_is_cancelled_withdraws() -> None:
     async def body(cluster: SimulatedCluster) -> None:
         pod = await cluster.pod("db", metadata=REGISTERED)
@@ -80,6 +82,7 @@ def test_a_shutdown_that_is_cancelled_withdraws() -> None:
     simulate(body, feature_gates=OPEN)
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("own", [EVICTION_REQUEST, EVACUATION])
 def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
     async def body(cluster: SimulatedCluster) -> None:

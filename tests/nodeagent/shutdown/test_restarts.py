@@ -102,6 +102,7 @@ def events(place: AgentCluster, pod: Obj) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("api", [True, False], ids=["api", "no api"])
 @pytest.mark.parametrize("stage", ["idle", "hook"])
 async def test_hooks_run_before_sigterm_and_once(
@@ -141,6 +142,7 @@ async def test_a_pod_without_a_record_waits_for_the_api_server(
     assert events(place, db) == ["hook Eviction db", "done", "term"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", ["hook", "term"])
 async def test_a_deletion_goes_on_where_it_was(place: AgentCluster, stage: str) -> None:
     db = await run_hooked(place, STUBBORN)
@@ -173,6 +175,7 @@ async def test_a_pod_that_is_killed_in_the_last_bucket_is_failed(
     assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "Terminated")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [3.0])
 async def test_an_api_server_that_is_back_after_the_next_boot_learns_how_it_ended(
     place: AgentCluster, logind: PipeLogind

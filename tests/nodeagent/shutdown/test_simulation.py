@@ -32,6 +32,7 @@ MAX_SEEDS = 120
 FEW_PODS = 15
 
 
+@pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("number", range(SEEDS))
 def test_whatever_goes_wrong_the_order_is_kept(number: int, seed: int | None) -> None:
     run_sim(run_scenario, number if seed is None else seed)

@@ -106,6 +106,7 @@ def started(tmp_path: Path) -> Iterator[list[Run]]:
         os.close(one.reader)
 
 
+@pytest.mark.thorough
 def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
     tmp_path: Path, started: list[Run]
 ) -> None:
@@ -125,6 +126,7 @@ def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
     assert before <= float(since) == float(again) < time.monotonic() - 1.0
 
 
+@pytest.mark.thorough
 def test_an_agent_that_was_silent_for_an_hour_loses_no_lock_when_it_is_killed(
     tmp_path: Path, started: list[Run]
 ) -> None:
@@ -138,6 +140,7 @@ def test_an_agent_that_was_silent_for_an_hour_loses_no_lock_when_it_is_killed(
     assert run.held()
 
 
+@pytest.mark.thorough
 def test_a_lock_that_no_agent_comes_for_is_released(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "0.1", "crash")
     started.append(run)
@@ -156,6 +159,7 @@ def test_agents_that_crash_at_their_start_keep_no_lock(tmp_path: Path, started: 
     until(lambda: not run.held())
 
 
+@pytest.mark.thorough
 def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "60")
     started.append(run)
@@ -171,6 +175,7 @@ def test_a_signal_in_the_moment_of_a_start_reaches_the_agent(tmp_path: Path, sta
     assert run.process.wait(60) in (0, 128 + signal.SIGTERM)
 
 
+@pytest.mark.thorough
 def test_an_agent_that_crashes_while_its_pod_ends_learns_that_it_is_ending(
     tmp_path: Path, started: list[Run]
 ) -> None:

@@ -79,6 +79,7 @@ def test_the_list_is_fresh_at_every_call() -> None:
     assert "spoiled" not in names(NAMESPACES)
 
 
+@pytest.mark.thorough
 def test_a_second_server_of_a_process_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: Sim) -> list[Obj]:
         async with World(sim) as world:

@@ -358,6 +358,7 @@ def settle(one: ReplicaSet, available: int) -> ReplicaSet:
 portion = st.one_of(st.integers(0, 5), st.sampled_from(["0%", "10%", "25%", "50%", "100%"]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), replicas=st.integers(1, 12), surge=portion, missing=portion)
 def test_no_step_of_any_rollout_breaks_the_bounds(
