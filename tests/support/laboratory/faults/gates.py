@@ -6,7 +6,7 @@ import asyncio
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
-from support.laboratory.faults.volumeusers import ended
+from support.laboratory.faults.volumes import ended
 from support.laboratory.hosts import MANAGERS
 from support.laboratory.workload import DISK_USERS
 from vacate.admission.pods.forcedeletion import CONFIRMATION

@@ -13,9 +13,8 @@ import msgspec
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.hosts import MANAGERS
-from support.laboratory.workload import DISK_USERS, VOLUME
+from support.laboratory.workload import EXTRA_USER, VOLUME, extra_user
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
-from vacate.api.objects import dig
 from vacate.kube.exclusivevolumes import ATTACHMENT, Attachment, Holder
 
 MAX_MOVE = 120.0
@@ -38,7 +37,7 @@ async def forge_the_record(lab: LaboratoryCluster, draw: Draw) -> None:
 
 
 async def remove_the_record_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) -> None:
-    """The pod runs, its node is cut off before it can say so, and others come that want the volume.
+    """The pod runs, its node is cut off before it can say so, and another comes that wants the volume.
 
     Only where both managers are there: what was in a record that no one saw cannot be known.
     """
@@ -57,14 +56,15 @@ async def _remove_as_a_pod_starts(lab: LaboratoryCluster, draw: Draw) -> None:
         return
     lab.outcome.note(f"{node} is cut off as it has started {pod}")
     hosts.cut_off(node)
-    for one in lab.world.objects(PODS, "default"):
-        if one["metadata"]["name"] != pod and dig(one, "metadata", "labels", "app") == DISK_USERS:
-            await tried(lab.world.client.delete(PODS, one["metadata"]["name"], "default"))
+    # Of those that wait it is the first, so that a manager that does not know who runs would choose it.
+    await tried(lab.world.client.create(PODS, extra_user(draw.other(node)), "default"))
     await lab.sim.clock.sleep(draw.seconds(1, 20))
     if _managers_are_there(lab):
         await _write(lab, None)
     await lab.sim.clock.sleep(draw.seconds(20, 200))
     hosts.reconnect(node)
+    await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
+    await ended(lab, EXTRA_USER)
 
 
 async def next_user(lab: LaboratoryCluster, before: Container[str]) -> tuple[str, str]:
@@ -82,6 +82,12 @@ async def next_user(lab: LaboratoryCluster, before: Container[str]) -> tuple[str
         return "", ""
     finally:
         lab.listeners.remove(changed.set)
+
+
+async def ended(lab: LaboratoryCluster, pod: str) -> None:
+    """Until then what others write into the record could not be known to be wrong."""
+    while pod in lab.volume_users():
+        await lab.sim.clock.sleep(1.0)
 
 
 def _managers_are_there(lab: LaboratoryCluster) -> bool:

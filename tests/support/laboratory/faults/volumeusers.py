@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
-from support.laboratory.faults.volumes import next_user
+from support.laboratory.faults.volumes import ended, next_user
 from support.laboratory.hosts import MANAGERS
 from support.laboratory.workload import DISK_USERS, EXTRA_USER, VOLUME, extra_user
 from vacate.admission.pods.forcedeletion import CONFIRMATION
@@ -132,12 +132,6 @@ async def remove_extra_user(lab: LaboratoryCluster) -> None:
     """Nobody else does: no controller owns it."""
     while lab.world.find(PODS, EXTRA_USER, "default") is not None:
         await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
-        await lab.sim.clock.sleep(1.0)
-
-
-async def ended(lab: LaboratoryCluster, pod: str) -> None:
-    """Until then what others write into the record could not be known to be wrong."""
-    while pod in lab.volume_users():
         await lab.sim.clock.sleep(1.0)
 
 
