@@ -163,6 +163,18 @@ def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> 
     assert plan("--cluster", "--from", str(crowded), "--add-nodes", "1=node-2").exit_code == 0
 
 
+def test_further_runs_draw_their_times_and_have_a_median(crowded: Path) -> None:
+    words = ("node-1", "--from", str(crowded), "--add-nodes", "1", "--no-remedies", "-o", "json")
+    few, many, again = (json.loads(plan(*words, "--runs", count).output) for count in ("2", "5", "5"))
+    assert many == again
+    assert (few["outcome"]["median"], len(many["runs"])) == (None, 5)
+    drawn = {run["seconds"] for run in many["runs"][2:]}
+    fastest, slowest = few["outcome"]["fastest"], few["outcome"]["slowest"]
+    assert fastest < many["outcome"]["median"] < slowest
+    assert len(drawn) > 1
+    assert "in the median" in plan(*words[:-2], "--runs", "5").output
+
+
 def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paces = []
 

@@ -19,7 +19,7 @@ from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
 from vacate.plan.loading import load_objects
 from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
-from vacate.plan.timings import Pace, Range, observe
+from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod
 
 pytestmark = pytest.mark.unit
@@ -247,4 +247,4 @@ def test_times_are_read_from_pods_that_run_since_their_start() -> None:
 
 def test_without_any_pod_that_shows_it_a_range_is_assumed() -> None:
     found = observe([])
-    assert (found.any_start.at(Pace.FAST), found.any_start.at(Pace.SLOW)) == (10, 30)
+    assert (found.any_start.at(0.0), found.any_start.at(0.5), found.any_start.at(1.0)) == (10, 20, 30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 import msgspec
 
@@ -27,6 +28,7 @@ class Outcome(msgspec.Struct, frozen=True, rename="camel"):
     verdict: Verdict
     fastest: float  # seconds
     slowest: float
+    median: float | None  # of runs with times that were drawn; None where there are none
     drained: int
     total: int
     without_room: int
@@ -67,7 +69,7 @@ def make_plans(
     remedies: bool = True,
     progress: Callable[[str], Progress] = lambda _what: lambda _seconds, _pods: None,
 ) -> Iterator[Plan]:
-    """Run the drain forward, at the slowest and the fastest that the snapshot lets expect.
+    """Run the drain forward, at the slowest and the fastest that the snapshot lets expect, and in between.
 
     After each run comes the plan with what is known by then; the last has all of it.
     """
@@ -103,6 +105,7 @@ def outcome_of(runs: Sequence[Run]) -> Outcome:
         decisive.verdict,
         min(one.seconds for one in runs),
         max(one.seconds for one in runs),
+        median(one.seconds for one in runs[2:]) if len(runs) > 2 else None,
         decisive.drained,
         len(decisive.nodes),
         len(decisive.pods_without_room),
@@ -154,10 +157,10 @@ def _with_max(options: PlanOptions, count: int | str) -> PlanOptions:
 
 
 def _runs(snapshot: Snapshot, options: PlanOptions, runs: int, progress: Progress) -> Iterator[Run]:
-    """The slowest first: where only one is wanted it is the one to go by."""
-    paces = [(Pace.SLOW, 0), (Pace.FAST, 0), *((Pace.SLOW, number) for number in range(1, max(runs - 1, 1)))]
-    for pace, more in paces[:runs]:
-        yield run_plan(snapshot, replace(options, seed=options.seed + more), pace, progress)
+    """The slowest first: where only one is wanted it is the one to go by. All after two have drawn times."""
+    for number in range(runs):
+        pace = (Pace.SLOW, Pace.FAST)[number] if number < 2 else Pace.DRAWN
+        yield run_plan(snapshot, replace(options, seed=options.seed + max(number - 1, 0)), pace, progress)
 
 
 def _remedied(

@@ -20,7 +20,9 @@ from vacate.api.workloads import (
 from vacate.client.transport import Transport
 from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.embedded.cluster.controlplane import CONTROLLERS
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
 from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.log import Record
 from vacate.errors import ApiError, ConfigError
@@ -33,7 +35,7 @@ from vacate.plan.timings import Observed, Pace, observe
 from vacate.runtime.manager import Manager
 from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.run import Sim, run_sim
+from vacate.sim.run import Sim, run_sim, stream_of
 from vacate.wiring.components import Environment, component_dependencies
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
@@ -114,7 +116,7 @@ class _Drain:
         self._name = next(name for name in map("plan-{}".format, range(len(taken) + 1)) if name not in taken)
         settings = WorldSettings(
             shapes=loaded.shapes,
-            node=NodeSettings(quiet=True, timings_of=lambda pod: observed.timings_of(pod, pace)),
+            node=NodeSettings(quiet=True, timings_of=self._timings_of),
             controllers=[one for one in CONTROLLERS if one.component not in _LEFT_OUT],
             evictions=[one for one in PRODUCT_CONTROLLERS if one.component not in _LEFT_OUT],
             retention=Retention(),
@@ -129,6 +131,12 @@ class _Drain:
         self._observer = Observer(sim.loop.time, loaded.workloads, frozenset(options.nodes))
         self._observer.begin(loaded.objects)
         self._world.server.written = self._written
+
+    def _timings_of(self, pod: SimulatedPod) -> PodTimings:
+        if self._pace is Pace.DRAWN:  # the same however often it is asked for
+            drawn = stream_of(self._sim.seed, f"times of {pod.metadata.uid}")
+            return self._observed.timings_of(pod, lambda: drawn.uniform(0.0, 1.0))
+        return self._observed.timings_of(pod, lambda: float(self._pace is Pace.SLOW))
 
     def _written(self, record: Record) -> None:
         self._world.server.history.clear()  # nothing is checked on it, and it would keep every version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -22,10 +22,11 @@ _DEFAULT_GRACE = 30.0
 
 
 class Pace(Enum):
-    """Which end of the range a run assumes."""
+    """Where in the range a run assumes each time."""
 
     FAST = "fast"
     SLOW = "slow"
+    DRAWN = "drawn"  # anywhere, for each pod by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,9 @@ class Range:
     least: float
     most: float
 
-    def at(self, pace: Pace) -> float:
-        """The end that a run assumes."""
-        return self.least if pace is Pace.FAST else self.most
+    def at(self, share: float) -> float:
+        """What lies that far from the best, which is 0, to the worst, which is 1."""
+        return self.least + share * (self.most - self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,13 @@ class Observed:
     fixed_start: float | None = None  # in place of what is observed: until a pod is ready
     fixed_stop: float | None = None
 
-    def timings_of(self, pod: SimulatedPod, pace: Pace) -> PodTimings:
-        """The times of one pod in a run."""
+    def timings_of(self, pod: SimulatedPod, share: Callable[[], float]) -> PodTimings:
+        """The times of one pod in a run, which says for each how far from the best it is."""
         owner = pod.metadata.controller
         key = owner.uid if owner is not None else pod.metadata.uid
         start, ready = (
-            self.start.get(key, self.any_start).at(pace),
-            self.ready.get(key, self.any_ready).at(pace),
+            self.start.get(key, self.any_start).at(share()),
+            self.ready.get(key, self.any_ready).at(share()),
         )
         if self.fixed_start is not None:
             start, ready = self.fixed_start, 0.0
@@ -72,7 +73,7 @@ class Observed:
         return PodTimings(
             start=start,
             ready=NEVER if pod.metadata.uid in self.unready else ready,
-            stop=quick if pace is Pace.FAST else slowest,
+            stop=Range(quick, slowest).at(share()),
             run=_LASTING,
         )
 

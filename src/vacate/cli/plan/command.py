@@ -112,7 +112,13 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
     metavar="SPAN",
     help="How far to look ahead.",
 )
-@click.option("--runs", type=click.IntRange(1, 100), default=2, show_default=True, help="How many runs.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100),
+    default=2,
+    show_default=True,
+    help="How many runs: the slowest, the fastest, and with random times for their median.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of what is left to chance.")
 @click.option("--no-remedies", is_flag=True, help="Do not try what the remedies would change.")
 @click.option("-A", "--all", "everything", is_flag=True, help="Show all workloads, nodes and pods.")

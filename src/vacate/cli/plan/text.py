@@ -106,6 +106,8 @@ def verdict_line(outcome: Outcome, run: Run) -> str:
     """What would happen, in one line."""
     drained = f"{outcome.drained} of {counted(outcome.total, 'node')} drained"
     took = _between(outcome.fastest, outcome.slowest)
+    if outcome.median is not None:
+        took += f", in the median {span_text(outcome.median)}"
     match outcome.verdict:
         case Verdict.FINISHES:
             return f"WOULD FINISH in {took}: {drained}"
