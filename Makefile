@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-# One for each of two cores, and three whose tests start processes, and wait a lot.
-WORKERS ?= 5
+# One for each of two cores, and others whose tests start processes, and wait a lot: a thorough run has more of these.
+WORKERS ?= $(if $(VACATE_THOROUGH),5,4)
 # Each of these has a control plane of its own for most of its time, and waits for that.
 KUBE_WORKERS ?= 4
 # make test T=tests/embedded/store K=compaction SEED=7

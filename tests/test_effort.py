@@ -28,6 +28,10 @@ def test_long():
 
 def test_short():
     pass
+
+@pytest.mark.parametrize("number", range(20))
+def test_table(number):
+    pass
 """
 
 FILE = """
@@ -43,7 +47,7 @@ def test_second():
 """
 
 
-@pytest.mark.parametrize(("thorough", "runs", "left_out"), [("", 4, "and 5 tests"), ("1", 9, "")])
+@pytest.mark.parametrize(("thorough", "runs", "left_out"), [("", 12, "and 17 tests"), ("1", 29, "")])
 def test_cases_beyond_a_number_are_for_thorough_runs(
     tmp_path: Path, thorough: str, runs: int, left_out: str
 ) -> None:
@@ -58,4 +62,6 @@ def test_cases_beyond_a_number_are_for_thorough_runs(
     )  # fmt: skip
     assert len(re.findall(r"::test_", done.stdout)) == runs, done.stdout
     assert left_out in done.stdout
+    assert ("test_table[0]" in done.stdout) is bool(thorough)
+    assert "test_table[19]" in done.stdout
     assert ("left out" in done.stdout) is bool(left_out)

@@ -36,7 +36,7 @@ from vacate.sdk import Requester
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 LONG = dt.timedelta(hours=1)
 POD = "default/db-0"

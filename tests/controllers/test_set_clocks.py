@@ -24,7 +24,7 @@ from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 HOURS = 7200.0
 TAINT = {"key": "gpu", "effect": "NoSchedule"}

@@ -14,7 +14,7 @@ from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import read_answer
 from vacate.runtime.loop import loop_factory
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 AT_ONCE, CALLS = 4, 10
 

@@ -26,7 +26,7 @@ from vacate.fencing.jobs import JobCall, make_job
 from vacate.sim.fenceagents import SimulatedAgents
 from vacate.sim.run import Sim, run_sim
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 STATUS_OFF = succeeded('{"node":"node-1","uid":"u-1","state":"off","message":"outlet 7"}')
 

@@ -28,7 +28,7 @@ from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import horizontalpodautoscaler
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def declined(world: World, request: str, interceptor: str) -> str:

@@ -28,7 +28,7 @@ from vacate.eviction.registration import resolve
 from vacate.kube.surge import MARKED
 from vacate.sim.cluster import World
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 FIRST = {EVICTION_PRIORITY: "10050"}
 

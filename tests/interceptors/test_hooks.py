@@ -17,7 +17,7 @@ from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGE
 from vacate.sdk import EVACUATION, TurnResult
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 FAILED = f"{HOOKS_INTERCEPTOR}/Failed"
 OPEN = "EvacuationAPI=true"

@@ -26,7 +26,7 @@ from vacate.interceptors.surge.reconsidering import MAX_PAUSE
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 async def blocked_drain(world: World, old: Obj, timeout: float = 600.0) -> str:

@@ -25,7 +25,7 @@ from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import MARKED, REQUESTED_COST
 from vacate.sim.cluster import World
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 OWN = "backup.example.com"
 

@@ -19,7 +19,7 @@ from vacate.kube.statefulsets import MAX_UNAVAILABLE
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 DECLINED = "statefulset.apps.k8s.io/Declined"
 

@@ -36,7 +36,7 @@ from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
 from vacate.sim.cluster import World
 from vacate.testing import deployment, pdb
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 EXAMPLES = Path(__file__).parents[2] / "examples/workloads"
 

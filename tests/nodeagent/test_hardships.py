@@ -26,7 +26,7 @@ from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.podworker import PodWorker
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 ENDS = "trap 'echo ended; exit 3' TERM; echo on; while :; do sleep 0.02; done"
 

@@ -15,7 +15,7 @@ from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 PATIENT = "trap 'echo asked; exit 3' TERM; echo on; while :; do sleep 0.02; done"
 STUBBORN = "trap 'echo refused' TERM; echo on; while :; do sleep 0.02; done"

@@ -17,7 +17,7 @@ from support.nodes.containers import ENV, clean, exit_code, logged, opened, proc
 from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec, Held
 from vacate.nodeagent.runtime.supervisor import children, procfs
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
 
 ROOT = os.geteuid() == 0
 STARTS = 1001 if THOROUGH else 61

@@ -17,7 +17,7 @@ from support.reason_server import reason_server
 from vacate.api.terminationreason import clean_reason
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ)]))"
 HOSTILE = [

@@ -23,7 +23,7 @@ from vacate.sdk import (
 from vacate.sim.faults.transport import FaultyTransport, RandomPlan, RequestFaultRates
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

@@ -18,7 +18,7 @@ from vacate.sdk import (
 )
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

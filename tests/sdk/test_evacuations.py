@@ -24,7 +24,7 @@ from vacate.sdk import (
 )
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 OPEN = "EvacuationAPI=true"
 BACKUP, MIGRATE = "backup.example.com", "migrate.example.com"

@@ -11,7 +11,7 @@ from vacate.api.objects import dig
 from vacate.sdk import EvictionContext, EvictionRefused, Interceptor
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

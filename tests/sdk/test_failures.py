@@ -24,7 +24,7 @@ from vacate.sdk.interceptors.statuswriter import StatusWriter
 from vacate.sdk.interceptors.turnrunner import retry_pause
 from vacate.testing import ONE_NODE, SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

@@ -30,7 +30,7 @@ pytestmark = [
     # aiohttp closes a connection whose request is given up without waiting for TLS: on a loaded machine it
     # may outlive the loop of this test, and is collected with a warning.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.thorough(beyond=3),
+    pytest.mark.thorough(beyond=2),
 ]
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -20,7 +20,7 @@ from vacate.sdk import CompletionReason, EvictionContext, HeldByFinalizers, Inte
 from vacate.testing import SimulatedCluster, simulate
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 BACKUP = "backup.example.com"
 DRAIN, SORT = "drain.example.com", "sort.example.com"

@@ -16,7 +16,7 @@ from vacate.errors import ConfigError
 from vacate.sdk import EVACUATION, EvictionContext, Interceptor, sync
 from vacate.testing import SimulatedCluster, simulate, simulate_eviction
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/test-an-interceptor.md"
 

@@ -16,7 +16,7 @@ from vacate.eviction.records.reader import has_responded
 from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
 from vacate.testing import SimulatedCluster, simulate
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 

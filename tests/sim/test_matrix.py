@@ -20,7 +20,7 @@ from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300), pytest.mark.thorough(beyond=6)]
 
 SEEDS = seeds("VACATE_MATRIX_SEEDS", 30)
 _PART = 10
@@ -32,7 +32,7 @@ KEPT = [
 """Seeds that failed once, with the case that they chose then."""
 
 
-@pytest.mark.thorough(beyond=12)
+@pytest.mark.thorough(beyond=6)
 @pytest.mark.parametrize(
     "case", [one for one in CASES if "simulated" in one.places], ids=lambda one: one.name
 )

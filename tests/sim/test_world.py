@@ -30,7 +30,7 @@ from vacate.sim.history import budget_breaches, health, shared_addresses
 from vacate.testing import deployment, namespace, pdb
 from vacate.wiring.components import Environment, component_manager
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 LATENCIES = pytest.mark.parametrize("latency", [INSTANT, QUICK, SLOW], ids=["instant", "quick", "slow"])
 LIVELY = NodeSettings(timings=PodTimings(start=2, ready=3, stop=4))

@@ -20,6 +20,9 @@ _EVERY = 24
 CRASH_STEP = 1 if THOROUGH else _EVERY
 """Of the requests at which a process may crash, every so many-th is tried."""
 _SHARE = 5
+_CASES = 8
+"""Of a test with more cases than these, so many are tried, from all over its table."""
+_ABOUT_THE_REPOSITORY = ("tests/test_", "tests/hack/")
 
 
 def examples(full: int) -> int:
@@ -48,18 +51,27 @@ def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests of this run: slow ones are for thorough runs, or where the command line names their file.
 
     Of a test with `thorough(beyond=n)` the first n cases always run, of a file with it the first n tests: the
-    others try the same again.
+    others try the same again. Of a long table without the marker some rows run. What is checked of the
+    repository itself is checked of all of it.
     """
     if THOROUGH:
         return list(items)
+    rows = Counter(_test(item) for item in items)
     cases: Counter[str] = Counter()
-    return [item for item in items if _is_for_every_run(item, cases) or _is_named(item)]
+    return [item for item in items if _is_for_every_run(item, rows, cases) or _is_named(item)]
 
 
-def _is_for_every_run(item: pytest.Item, cases: Counter[str]) -> bool:
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _is_for_every_run(item: pytest.Item, rows: Counter[str], cases: Counter[str]) -> bool:
     marked = list(item.iter_markers_with_node("thorough"))
     if not marked:
-        return True
+        test = _test(item)
+        cases[test] += 1
+        is_drawn = cases[test] * _CASES // rows[test] > (cases[test] - 1) * _CASES // rows[test]
+        return is_drawn or rows[test] <= _CASES or item.nodeid.startswith(_ABOUT_THE_REPOSITORY)
     # The one of a single case comes after that of its test, which says how many of the others run.
     if any("beyond" not in marker.kwargs for _, marker in marked):
         return False
@@ -86,5 +98,5 @@ def left_out(tests: int) -> str:
         f"left out to save time: {_SHARE - 1} of {_SHARE} random examples, odd values and seeds of each "
         f"property and simulation, {_ALL_SEEDS - _FEW_SEEDS} of {_ALL_SEEDS} eviction scenarios, "
         f"{_EVERY - 1} of {_EVERY} moments of a crash, and {tests} tests that take long or repeat others "
-        f"(marker thorough); {VARIABLE}=1 adds them, as .ci/run does"
+        f"(marker thorough, or more than {_CASES} cases of one test); {VARIABLE}=1 adds them, as .ci/run does"
     )

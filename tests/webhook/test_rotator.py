@@ -30,7 +30,7 @@ from vacate.webhook.certificates.secret import NAME, bundle_from, bundle_to_data
 from vacate.webhook.kinds import MUTATING, VALIDATING
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 PLACE = ServingIdentity("vacate-system", ("vacate-webhook.vacate-system.svc", "127.0.0.1"))
 DAY = dt.timedelta(days=1)

@@ -30,7 +30,7 @@ from vacate.wire.message import Peer, Request, Response
 from vacate.wiring.components import Environment
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
 
 CLOSED = parse_feature_gates(
     "EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false,TopologySpreadScaleDown=false,"

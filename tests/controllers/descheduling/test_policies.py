@@ -21,7 +21,7 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
 NAME = "tidy"

@@ -21,7 +21,7 @@ from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 BOTH = parse_feature_gates("EvacuationAPI=true")
 SAVER, MOVER = "saver.example.com", "mover.example.com"

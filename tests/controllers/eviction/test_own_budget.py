@@ -21,7 +21,7 @@ from vacate.controllers.eviction.ownbudget import is_alone
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 async def guarded_member(world: World, selector: dict[str, str] | None = None, **parts: Any) -> Obj:

@@ -29,7 +29,7 @@ from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 GONE = ("PodDeleted", "PodTerminated")
 """How evictions end: a node says that the containers ended a moment before it removes the pod."""

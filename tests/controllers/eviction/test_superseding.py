@@ -31,7 +31,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pdb
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 
 BOTH = parse_feature_gates("EvacuationAPI=true")

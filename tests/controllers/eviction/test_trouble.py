@@ -43,7 +43,7 @@ from vacate.testing import pod
 from vacate.wiring.components import component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 def test_a_restart_at_any_point_resumes_where_the_request_says() -> None:

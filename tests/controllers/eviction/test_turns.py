@@ -36,7 +36,7 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 async def guarded(world: World, *interceptors: str, seconds: int = 1800) -> str:

@@ -23,7 +23,7 @@ from vacate.sim.cluster import World
 from vacate.testing import pdb
 from vacate.wire.message import Peer
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 GATES = parse_feature_gates("EvictionBridge=true")
 MASTERS = ("system:masters",)

@@ -29,7 +29,7 @@ from vacate.errors import ConfigError
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
 from vacate.sim.cluster import World
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 async def given(world: World, *volumes: str) -> None:

@@ -32,7 +32,7 @@ from vacate.kube.exclusivevolumes import CLOSED, DETACHED, OPENED, names_in_use
 from vacate.sim.cluster import World
 from vacate.views.model import Explanation
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=12)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
 
 FORCE = DeleteOptions(grace_period_seconds=0)
 IN_USE = "kubernetes.io/iscsi/10.0.0.9:3260:iqn.2026-11.dev.vacate:disk:0"

@@ -25,7 +25,7 @@ from vacate.sim.invariants.exclusivevolumes import VolumeUse
 from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.testing import statefulset
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 VOLUMES = ("exclusivevolume-controller",)
 GATES = (*VOLUMES, "exclusivevolumegate-controller")

@@ -135,6 +135,7 @@ async def walk(world: World, until: int) -> None:
         await step(world)
 
 
+@pytest.mark.thorough(beyond=5)
 @pytest.mark.parametrize("last", range(1, 16), ids=lambda last: f"step-{last}")
 def test_step(last: int) -> None:
     in_world(lambda world: walk(world, last))

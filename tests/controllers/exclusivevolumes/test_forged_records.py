@@ -28,7 +28,7 @@ from vacate.sim.cluster import World
 from vacate.sim.invariants.exclusivevolumes import VolumeUse
 from vacate.sim.invariants.podprocesses import PodProcesses
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 async def given_one_on_a(world: World) -> None:

@@ -13,7 +13,7 @@ from vacate.sim.fenceagents import Behaviour
 from vacate.testing import pdb
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 A_WHILE = 1200.0
 

@@ -11,7 +11,7 @@ from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.objects import Obj
 from vacate.sim.fenceagents import Behaviour
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 FOREVER = "9998-12-31T23:59:59Z"
 

@@ -20,7 +20,7 @@ from vacate.fencing.agents import Answer, MachineAgent
 from vacate.sim.fenceagents import Behaviour
 from vacate.wire.message import Request, Response
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 A_WHILE = 1200.0
 APPROVED = "vacate.dev/fencing-approved"

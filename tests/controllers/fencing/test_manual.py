@@ -22,7 +22,7 @@ from vacate.fencing.marks import BEGUN, BOOT_ID, FENCED, LATEST_LOSS, UNTIL
 from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.fenceagents import Behaviour, SimulatedStorage
 
-pytestmark = [pytest.mark.sim, pytest.mark.timeout(900), pytest.mark.thorough(beyond=12)]
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(900), pytest.mark.thorough(beyond=6)]
 
 OTHER = "node-2"
 OLD = "alice at 2020-01-01T00:00:00Z"  # as earlier versions wrote it

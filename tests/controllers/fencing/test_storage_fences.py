@@ -17,7 +17,7 @@ from vacate.fencing.marks import BOOT_ID, has_restarted, is_storage_fence
 from vacate.sim.fenceagents import Behaviour, SimulatedAgents, SimulatedStorage
 from vacate.sim.invariants.podprocesses import PodProcesses
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 AGENT = {"http": {"url": "https://array.example"}, "mechanism": "Storage"}
 

@@ -25,7 +25,7 @@ from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 from vacate.wire.message import Request, Response
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 GATES = parse_feature_gates("LifecycleAPI=true")
 DRAIN, UPGRADE = "acme.io/drain", "acme.io/upgrade"

@@ -19,7 +19,7 @@ from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 def test_plans_that_contradict_each_other_each_do_what_they_say_and_no_more() -> None:

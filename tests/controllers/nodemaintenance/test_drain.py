@@ -37,7 +37,7 @@ from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=8)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 DELETED = ("vacate_bypasses_total", {"cause": "deadline"})
 

@@ -13,7 +13,7 @@ from vacate.errors import Invalid
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 OPEN = parse_feature_gates("EvacuationAPI=true")
 PREFIX = "evacuation.coordination.k8s.io"

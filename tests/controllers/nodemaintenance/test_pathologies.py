@@ -14,7 +14,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def drained_by(*nodes: str, **spec: Any) -> Any:

@@ -23,7 +23,7 @@ from vacate.api.types.nodemaintenance import MAX_BLOCKERS
 from vacate.sim.cluster import World
 from vacate.testing import pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def test_nodes_are_chosen_by_label_also_those_that_get_it_later_and_those_that_lose_it_are_released() -> None:

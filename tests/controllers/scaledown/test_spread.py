@@ -19,7 +19,7 @@ from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.sim.cluster import World
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 ZONE = "topology.kubernetes.io/zone"
 SPREAD: Obj = {

@@ -6,7 +6,7 @@ import pytest
 
 from support.kubectl import Kubectl
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 Version = tuple[int, int]
 
 

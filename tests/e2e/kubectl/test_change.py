@@ -10,7 +10,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import config_map, deployment
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 Version = tuple[int, int]
 
 

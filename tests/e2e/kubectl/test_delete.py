@@ -7,7 +7,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import config_map, deployment, pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 
 SLOW = {"annotations": {"sim.vacate.dev/stop-seconds": "600"}}
 

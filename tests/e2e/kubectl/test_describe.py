@@ -9,7 +9,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import budget, deployment
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 
 
 def field(page: str, name: str) -> str:

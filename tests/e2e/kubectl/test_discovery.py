@@ -7,7 +7,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.kubectl_clusters import Cluster
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 Version = tuple[int, int]
 
 SERVED = {

@@ -12,7 +12,7 @@ from support.https import Https
 from support.kubectl import Kubectl
 from support.manifests import budget, deployment, on_node, pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 
 NODE = "node-2"
 

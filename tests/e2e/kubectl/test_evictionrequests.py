@@ -9,7 +9,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 
 GROUP = "evictionrequest.coordination.k8s.io"
 NAMES = (

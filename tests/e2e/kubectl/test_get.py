@@ -8,7 +8,7 @@ import yaml
 from support.kubectl import Kubectl
 from support.manifests import config_map, deployment, pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import deployment, pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import config_map, pod
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.kubectl, pytest.mark.thorough(beyond=1)]
 
 
 class Watching:

@@ -10,7 +10,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 NODES = "/api/v1/nodes"
 EVENTS = "/api/v1/namespaces/default/events"

@@ -16,7 +16,7 @@ from support.processes.commands import PODS, REQUESTS, Lab
 from support.processes.screens import run
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 BACKUP = "backup.example.com"
 

@@ -15,7 +15,7 @@ from support.waiting import until
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 EVACUATIONS = "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/default/evacuations"
 GROUP = "coordination.k8s.io"

@@ -14,7 +14,7 @@ from support.processes.screens import run
 from support.waiting import until
 from vacate.cli.evict.selection import CONFIRM_ABOVE
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 BACKUP = "backup.example.com"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -18,7 +18,7 @@ from support.processes.commands import PODS, REQUESTS, Lab
 from support.waiting import until
 from vacate.api.times import format_micro_time, parse_time
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=6)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
 
 ADMIN = "kubernetes-admin.cli.vacate.dev"
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"

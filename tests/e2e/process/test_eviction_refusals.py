@@ -20,7 +20,7 @@ from hack.kubelab.ports import reserve_port
 from support.processes.cluster import FAST_PODS, environment, running_cluster
 from support.processes.commands import PODS, Ended, Lab, vacate
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 COMMANDS = {
     "evict": ("evict", "web"),

@@ -13,7 +13,7 @@ from support.processes.commands import PODS, Lab
 from support.processes.screens import run
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 NODES = "/api/v1/nodes"
 MARK = "vacate.dev/fencing-begun"

@@ -15,7 +15,7 @@ from support.processes.screens import OWN_SEQUENCE, Shown, run
 from vacate.cli.main import COMMANDS
 from views.explanation_inputs import EXPLANATION_INPUTS
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 SILENCE, BLOCKED, DAEMON = "handed over after silence", "blocked", "daemon set"
 PLACES = {"pipe": None, "terminal": (80, 24)}

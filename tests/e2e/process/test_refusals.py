@@ -12,7 +12,7 @@ import pytest
 from support.processes.cluster import ClusterProcess, running_cluster, vacate
 from vacate.features import KNOWN_GATES
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from support.processes.cluster import running_cluster
 from support.processes.commands import PODS, Lab
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=4)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
 
 NODES = "/api/v1/nodes"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -12,7 +12,7 @@ from support.processes.screens import Shown, run
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from views.explanation_inputs import EXPLANATION_INPUTS
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 BAD = {"expectedInterceptorFinishTime": "9999-12-31T23:59:59.9999999Z"}
 

@@ -15,7 +15,7 @@ from support.manifests import config_map, pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, cluster_process, running_cluster
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"

@@ -24,7 +24,7 @@ from vacate.api.kinds import PODS
 from vacate.clock import SystemClock
 from vacate.pki.issue import KeyPair, new_authority, new_server
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=2)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
 AUTHORITY = new_authority("test", SystemClock().now())
 RULES = "rules: [{ownerKinds: [Job], interceptors: [{name: a.example.com, priority: 7}]}]"

@@ -12,7 +12,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import daemonset
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 NEW_IMAGE: Obj = {"spec": {"containers": [{"name": "main", "image": "registry.example/app:2"}]}}
 
 

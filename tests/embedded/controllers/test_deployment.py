@@ -20,7 +20,7 @@ from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 from vacate.testing import deployment
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 REVISION = "deployment.kubernetes.io/revision"
 

@@ -12,7 +12,7 @@ from vacate.errors import TooManyRequests
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 def status(world: World, name: str = "web") -> Obj:

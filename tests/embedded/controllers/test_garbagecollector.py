@@ -10,7 +10,7 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.sim.cluster import World
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 
 def configmap(name: str, *owners: Obj, block: bool = False) -> Obj:

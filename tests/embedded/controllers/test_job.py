@@ -19,7 +19,7 @@ from vacate.embedded.controllers.replicaset.replicas import BURST
 from vacate.sim.cluster import World
 from vacate.testing import job
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
 FAILS: Obj = {"metadata": {"annotations": {"sim.vacate.dev/exit-code": "3"}}}
 RUNS: Obj = {"metadata": {"annotations": {"sim.vacate.dev/run-seconds": "never"}}}

@@ -10,7 +10,7 @@ from vacate.embedded.apiserver.printers.podstatus import summarise
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def ready(world: World, name: str = "node-1") -> str:

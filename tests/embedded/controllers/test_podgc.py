@@ -23,7 +23,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sim.cluster import World
 from vacate.testing import pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 

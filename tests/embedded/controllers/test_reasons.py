@@ -11,7 +11,7 @@ from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, NODES, PODS, REPLICASETS, 
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, deployment, pod, replicaset, statefulset
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def reasons(world: World) -> Counter[str]:

@@ -10,7 +10,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import pod, replicaset
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 

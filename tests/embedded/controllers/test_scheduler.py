@@ -11,7 +11,7 @@ from vacate.sim.faults.transport import NO_FAULT, Fault, Script
 from vacate.testing import pod
 from vacate.wire.message import Request
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 def asking(name: str, cpu: str, **spec: object) -> dict[str, object]:

@@ -12,7 +12,7 @@ from vacate.api.objects import Obj
 from vacate.sim.cluster import World
 from vacate.testing import pod, statefulset
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 
 async def members(world: World, count: int, **parts: Any) -> None:

@@ -18,7 +18,7 @@ from vacate.sim.cluster import World
 from vacate.sim.history import shared_addresses
 from vacate.testing import pod
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 
 def phase(world: World, name: str) -> str | None:

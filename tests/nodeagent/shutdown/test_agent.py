@@ -37,7 +37,7 @@ from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.record import FILE, FileStorage
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
 
 POLITE = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 RUDE = "trap 'echo asked' TERM; echo on; while :; do sleep 0.02; done"

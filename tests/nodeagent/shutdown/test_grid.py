@@ -43,7 +43,7 @@ from vacate.testing import pod
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
 NAME = "laptop"
 BUCKET_SECONDS, AWAY_SECONDS = 30.0, 5.0

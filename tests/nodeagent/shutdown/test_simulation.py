@@ -23,7 +23,7 @@ from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.record import ShutdownRecord
 from vacate.sim.run import run_sim
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 SEEDS = int(os.environ.get("VACATE_SHUTDOWN_SEEDS") or (200 if THOROUGH else 25))

@@ -27,7 +27,7 @@ from vacate.nodeagent.shutdownagent.apipods import whole_seconds
 from vacate.testing import pod
 from vacate.wire.message import Request
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=5)]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
 
 POLITE = "trap 'echo asked; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_backup.example.com"

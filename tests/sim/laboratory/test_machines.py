@@ -14,7 +14,7 @@ from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.sim.faults.transport import NO_FAULT, Fault
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
 
 @pytest.mark.parametrize(

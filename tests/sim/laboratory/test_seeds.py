@@ -52,6 +52,7 @@ def test_nothing_goes_wrong_and_every_fault_happens(request: pytest.FixtureReque
         assert missing == [], f"these never happened: {missing}"
 
 
+@pytest.mark.thorough
 def test_where_nodes_do_not_wait_for_a_volume_the_gate_keeps_it_on_one(
     request: pytest.FixtureRequest,
 ) -> None:
