@@ -58,7 +58,8 @@ def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
         return list(items)
     rows = Counter(_test(item) for item in items)
     cases: Counter[str] = Counter()
-    return [item for item in items if _is_for_every_run(item, rows, cases) or _is_named(item)]
+    named = _named_files(items[0].config) if items else ()
+    return [item for item in items if _is_for_every_run(item, rows, cases) or item.nodeid.startswith(named)]
 
 
 def _test(item: pytest.Item) -> str:
@@ -81,13 +82,9 @@ def _is_for_every_run(item: pytest.Item, rows: Counter[str], cases: Counter[str]
     return cases[place] <= int(marker.kwargs["beyond"])
 
 
-def _is_named(item: pytest.Item) -> bool:
-    """Whether the command line names the file of the test, and not just a folder above it."""
-    return any(item.nodeid.startswith(argument.split("::")[0]) for argument in _files(item.config))
-
-
-def _files(config: pytest.Config) -> list[str]:
-    return [argument for argument in config.args if ".py" in argument]
+def _named_files(config: pytest.Config) -> tuple[str, ...]:
+    """Those that the command line names, and not just a folder above them."""
+    return tuple(argument.split("::")[0] for argument in config.args if ".py" in argument)
 
 
 def left_out(tests: int) -> str:
