@@ -23,6 +23,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "ExclusiveVolumes": True,
     # Pods of nodes that do not report have the condition vacate.dev/NodeDown: a write for each of them.
     "NodeDownCondition": True,
+    # Nodes that are not ready say whether anything on them must run once, for the guard of their deletion.
+    "NodeDeletionMarks": False,
     # The DeschedulingPolicy API and its controller, which evicts misplaced pods by EvictionRequests.
     "Descheduling": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
@@ -77,6 +79,10 @@ class FeatureGates:
         needed = REQUIRED_GATES.get(gate, "")
         own = dict(self.overrides).get(gate, KNOWN_GATES[gate])
         return own and (not needed or self.enabled(needed))
+
+    def with_default(self, gate: str, *, is_open: bool) -> FeatureGates:
+        """The same with another default for one gate."""
+        return FeatureGates(((gate, is_open), *self.overrides))
 
 
 def parse_feature_gates(text: str) -> FeatureGates:

@@ -13,15 +13,18 @@ from vacate.api.objects import Obj
 from vacate.embedded.cel.expressions import Expression, Variables
 from vacate.install.manifests.policies import policies
 from vacate.install.settings import Settings
-from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.nodes import OUT_OF_SERVICE, SAFE_TO_DELETE
 
 pytestmark = pytest.mark.unit
 
 ALICE, CLOUD = "alice", "system:serviceaccount:kube-system:cloud-node-lifecycle-controller"
 
 
-def node(ready: str = "False", *, taint: str = "other", **meta: Any) -> Obj:
-    conditions = [{"type": "Ready", "status": ready}] if ready else []
+NOW, BEFORE = "2026-11-18T18:00:00Z", "2026-11-17T18:00:00Z"
+
+
+def node(ready: str = "False", *, taint: str = "other", since: str | None = NOW, **meta: Any) -> Obj:
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": since}] if ready else []
     return {
         "metadata": {"name": "n1", "uid": "u1", **meta},
         "spec": {"taints": [{"key": taint, "effect": "NoExecute"}]},
@@ -42,6 +45,10 @@ def node(ready: str = "False", *, taint: str = "other", **meta: Any) -> Obj:
         (node(), CLOUD, False),  # the machine is no longer there
         (node(annotations={CONFIRMATION: "u1"}), ALICE, False),
         (node(annotations={CONFIRMATION: "another"}), ALICE, True),  # of a Node of that name before
+        (node(annotations={SAFE_TO_DELETE: NOW}), ALICE, False),  # nothing there must run once
+        (node(annotations={SAFE_TO_DELETE: BEFORE}), ALICE, True),  # that was so in an earlier outage
+        (node(annotations={SAFE_TO_DELETE: ""}), ALICE, True),
+        (node(since=None, annotations={SAFE_TO_DELETE: ""}), ALICE, True),
     ],
 )
 def test_a_node_that_is_not_ready_is_deleted_only_on_confirmation(obj: Obj, user: str, refused: bool) -> None:
@@ -66,4 +73,4 @@ def _policy() -> Obj:
 
 def _expression(text: str) -> Expression:
     """The evaluator knows one variable."""
-    return Expression(re.sub(r"\b(oldObject|request)\b(?=[.\s])", r"self.\1", text))
+    return Expression(re.sub(r"\b(oldObject|request)\b(?=[.\s)])", r"self.\1", text))

@@ -24,12 +24,13 @@ from vacate.api.objectnames import (
     FORCE_EVICTION,
     NO_GRACE,
     NODE_DELETION,
+    NODE_MARKS,
 )
 from vacate.install.manifests.policies import policies
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import Settings
 from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
-from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.nodes import OUT_OF_SERVICE, SAFE_TO_DELETE
 
 pytestmark = [
     pytest.mark.kube,
@@ -38,6 +39,7 @@ pytestmark = [
 ]
 
 OF_NAMESPACES = (FORCE_DELETION, FORCE_EVICTION, NO_GRACE, EXCLUSIVE_GATE)
+OF_NODES = (NODE_DELETION, NODE_MARKS)
 CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 WITHOUT_GATE: Obj = {"spec": CLAIM}
 GATED: Obj = {"spec": {**CLAIM, "schedulingGates": [{"name": GATE}]}}
@@ -46,6 +48,8 @@ WITHOUT_GRACE: Obj = {"spec": {"terminationGracePeriodSeconds": 0}, "meta": {"ow
 GUARDED, OPEN = "guarded-by-label", "not-guarded"
 FORCE = {"gracePeriodSeconds": 0}
 ALICE = As("alice", (MASTERS,))
+BY_MANAGER = As("system:serviceaccount:vacate-system:vacate-manager", (MASTERS,))
+OUTAGE, EARLIER = "2026-11-18T18:00:00Z", "2026-11-17T18:00:00Z"
 GC = As("system:serviceaccount:kube-system:pod-garbage-collector", (MASTERS,))
 
 
@@ -55,8 +59,8 @@ async def arm() -> AsyncIterator[KubeArm]:
     arm = KubeArm(Path(os.environ[KUBECONFIG]))
     whole = replace(Settings(), guard_unlabelled=True)
     chosen = [one for one in policies() if one["metadata"]["name"] in OF_NAMESPACES]
-    chosen += [one for one in policies(whole) if one["metadata"]["name"] == NODE_DELETION]
-    assert len(chosen) == 10
+    chosen += [one for one in policies(whole) if one["metadata"]["name"] in OF_NODES]
+    assert len(chosen) == 12
     try:
         for name, labels in ((GUARDED, {GUARD_LABEL: "enabled", OPT_IN: OPTED_IN}), (OPEN, {})):
             body = make.named(name, meta={"labels": labels})
@@ -73,8 +77,9 @@ async def arm() -> AsyncIterator[KubeArm]:
             gone = await arm.call(
                 "DELETE", NODES.object_path("probed", ""), body={"dryRun": ["All"]}, as_user=ALICE
             )
+            marked = await _mark(arm, "probed", "now", ALICE, dry=True)
             made = [await _try_pod(arm, one, dry=True) for one in (WITHOUT_GATE, WITHOUT_GRACE)]
-            return all(one.failed for one in (deleted, evicted, gone, *made))
+            return all(one.failed for one in (deleted, evicted, gone, marked, *made))
 
         await until(in_force)
         yield arm
@@ -104,9 +109,18 @@ async def _try_pod(
     return await arm.call("POST", f"{path}?dryRun=All" if dry else path, body=body, as_user=ALICE)
 
 
-async def _node(arm: KubeArm, name: str, ready: str) -> str:
+async def _mark(
+    arm: KubeArm, name: str, value: str | None, who: As, sub: str = "", *, dry: bool = False
+) -> Answer:
+    patch = {"metadata": {"annotations": {SAFE_TO_DELETE: value}}}
+    path = NODES.object_path(name, None, sub) + ("?dryRun=All" if dry else "")
+    return await arm.call("PATCH", path, body=patch, content_type=MERGE_PATCH, as_user=who)
+
+
+async def _node(arm: KubeArm, name: str, ready: str, since: str | None = None) -> str:
     await arm.call("POST", NODES.collection_path(""), body=make.named(name))
-    status = {"status": {"conditions": [{"type": "Ready", "status": ready}]}}
+    condition = {"type": "Ready", "status": ready, "lastTransitionTime": since}
+    status = {"status": {"conditions": [condition]}}
     path = f"{NODES.object_path(name, '')}/status"
     found = (await arm.call("PATCH", path, body=status, content_type=MERGE_PATCH)).ok()
     return str(found["metadata"]["uid"])
@@ -170,6 +184,27 @@ async def test_a_node_that_is_not_ready_is_deleted_only_on_confirmation(arm: Kub
     (await arm.call("DELETE", NODES.object_path("cloud", ""), as_user=cloud)).ok()
 
 
+async def test_a_node_that_the_manager_has_found_safe_in_this_outage_is_deleted_without_a_question(
+    arm: KubeArm,
+) -> None:
+    await _node(arm, "drained", "Unknown", OUTAGE)
+    path = NODES.object_path("drained", "")
+    kubelet = As("system:node:drained", ("system:nodes", MASTERS))
+    for who, sub in ((ALICE, ""), (ALICE, "status"), (kubelet, ""), (kubelet, "status")):
+        forged = await _mark(arm, "drained", OUTAGE, who, sub)
+        forged.refused(403, "Forbidden")
+        assert "only Vacate's manager sets the annotation" in (forged.message or "")
+    with_mark = make.named("made", meta={"annotations": {SAFE_TO_DELETE: OUTAGE}})
+    made = await arm.call("POST", NODES.collection_path(""), body=with_mark, as_user=ALICE)
+    made.refused(403, "Forbidden")
+    (await arm.call("DELETE", path, as_user=ALICE)).refused(403, "Forbidden")
+    for value, failed in ((EARLIER, True), ("", True), (None, True), (OUTAGE, False)):
+        (await _mark(arm, "drained", value, BY_MANAGER)).ok()
+        label = {"metadata": {"labels": {"a": "b"}}}  # others write the Node as before
+        (await arm.call("PATCH", path, body=label, content_type=MERGE_PATCH, as_user=ALICE)).ok()
+        assert (await arm.call("DELETE", path, as_user=ALICE)).failed is failed
+
+
 async def test_a_member_of_a_statefulset_needs_a_grace_period(arm: KubeArm) -> None:
     refused = await _try_pod(arm, WITHOUT_GRACE)
     refused.refused(403, "Forbidden")
@@ -192,8 +227,7 @@ async def test_a_pod_with_a_claim_needs_the_gate_which_only_the_manager_opens(ar
     assert "only Vacate's manager opens the gate" in (by_hand.message or "")
     labelled = {"metadata": {"labels": {"a": "b"}}}
     (await arm.call("PATCH", path, body=labelled, content_type=MERGE_PATCH, as_user=ALICE)).ok()
-    manager = As("system:serviceaccount:vacate-system:vacate-manager", (MASTERS,))
-    (await arm.call("PATCH", path, body=opened, content_type=MERGE_PATCH, as_user=manager)).ok()
+    (await arm.call("PATCH", path, body=opened, content_type=MERGE_PATCH, as_user=BY_MANAGER)).ok()
 
 
 async def test_graceful_deletion_and_a_second_one_with_grace_0(arm: KubeArm) -> None:

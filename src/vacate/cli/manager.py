@@ -20,6 +20,7 @@ from vacate.cli.common.serveroptions import (
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
+from vacate.controllers.nodedown.deletionmarks import GATE as DELETION_MARKS
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.model import Limits
@@ -92,6 +93,12 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
 )
 @fencing_addresses_option
 @click.option(
+    "--guard-node-deletion",
+    is_flag=True,
+    help="Say on Nodes that are not ready whether their deletion needs a confirmation; see --feature-gates "
+    f"{DELETION_MARKS}.",
+)
+@click.option(
     "--metrics-per-request",
     "per_request",
     is_flag=True,
@@ -115,6 +122,7 @@ def manager(
     topology_key: str,
     fencing_job_namespace: str | None,
     fencing_addresses: tuple[Network, ...],
+    guard_node_deletion: bool,
     per_request: bool,
     verbose: bool,
 ) -> None:
@@ -125,6 +133,8 @@ def manager(
     """
     log_to_stderr(verbose=verbose)
     limits = Limits(max_interceptors, max_request_duration, max_draining_nodes, topology_key)
+    if guard_node_deletion:
+        gates = gates.with_default(DELETION_MARKS, is_open=True)
     settings = ManagerSettings(
         gates,
         leader_elect,

@@ -28,6 +28,8 @@ from vacate.controllers.exclusivevolumes.controller import build as exclusive_vo
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
 from vacate.controllers.lifecycle.controller import build as lifecycle_requests
 from vacate.controllers.nodedown.controller import build as node_down
+from vacate.controllers.nodedown.deletionmarks import GATE as DELETION_MARKS
+from vacate.controllers.nodedown.deletionmarks import build as deletion_marks
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.controllers.scaledown.controller import build as scale_down
@@ -183,6 +185,17 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list watch", CORE, "nodes pods"),
             # One condition of pods, as confinement checks.
             rule("patch", CORE, "pods/status"),
+        ),
+    ),
+    ControllerDescriptor(
+        "nodedeletion-controller",
+        deletion_marks,
+        gate=DELETION_MARKS,
+        rules=(
+            # One annotation of nodes, as confinement checks.
+            rule("list watch patch", CORE, "nodes"),
+            rule("list watch", CORE, "pods persistentvolumes persistentvolumeclaims"),
+            rule("list watch", "storage.k8s.io", "storageclasses"),
         ),
     ),
     ControllerDescriptor(

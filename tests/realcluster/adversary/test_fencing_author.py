@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from support.realcluster.adversary import OWN_NODE, ROWS, Site, held_by, refused
+from support.realcluster.adversary import APPLY, MERGE, OWN_NODE, ROWS, Site, held_by, refused
+from support.waiting import until
+from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import FENCINGPOLICIES, NODES
-from vacate.api.objectnames import FENCE_MARKS
+from vacate.api.objectnames import FENCE_MARKS, NODE_DELETION, NODE_MARKS
 from vacate.fencing.marks import APPROVED, REQUESTED
+from vacate.kube.nodes import SAFE_TO_DELETE
 
 pytestmark = ROWS
 PROGRAMS = (
@@ -60,3 +63,20 @@ class TestNodeEditor:
     def test_approves_no_fence_and_requests_none(self, site: Site, mark: str) -> None:
         change = {"metadata": {"annotations": {mark: "now"}}}
         refused(site.node_editor.change(NODES, OWN_NODE, change))
+
+    @held_by(NODE_DELETION)
+    def test_removes_no_lost_node_whose_pods_must_run_once_without_a_word(self, site: Site) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
+        lost = site.lost_node("lost", ownerReferences=[owner])
+        refused(site.node_editor.delete(NODES, lost), "vacate delete node lost --confirm", CONFIRMATION)
+
+    @held_by(NODE_MARKS)
+    @pytest.mark.parametrize("how", [MERGE, APPLY])
+    def test_declares_no_node_safe_to_delete(self, site: Site, how: str) -> None:
+        change = {"metadata": {"annotations": {SAFE_TO_DELETE: "2026-01-01T00:00:00Z"}}}
+        refused(site.node_editor.change(NODES, OWN_NODE, change, how=how), "only Vacate's manager")
+
+    def test_removes_a_lost_node_on_which_nothing_must_run_once(self, site: Site) -> None:
+        """As autoscalers do: nobody is asked."""
+        empty = site.lost_node("empty")
+        until(lambda: site.node_editor.delete(NODES, empty).code == 200)

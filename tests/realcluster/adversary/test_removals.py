@@ -53,7 +53,9 @@ def _cases(row: Callable[..., None]) -> Iterator[Case]:
         yield functools.partial(row, None, **dict(zip(names, values, strict=True)))
 
 
-SETTINGS = Settings(termination_reasons=True, eviction_bridge=True, shutdown_agent=ShutdownAgent())
+SETTINGS = Settings(
+    guard_unlabelled=True, termination_reasons=True, eviction_bridge=True, shutdown_agent=ShutdownAgent()
+)
 POLICIES = [
     one["metadata"]["name"] for one in objects(SETTINGS) if one["kind"] == "ValidatingAdmissionPolicy"
 ]

@@ -76,11 +76,14 @@ STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-
 _ADMISSION = "admissionregistration.k8s.io"
 AGENTS = ShutdownAgent().namespace
 _INSTALLED = (
-    "--termination-reasons", "--shutdown-agent", "alone",
+    "--termination-reasons", "--guard-force-deletion", "--shutdown-agent", "alone",
     "--interceptor", f"{BOUND}={TENANTS}/bound",
 )  # fmt: skip
 _WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound")
-_MANAGER = ("--fencing-allow-address", "127.0.0.1")  # where a hostile service listens
+_MANAGER = (
+    "--guard-node-deletion",
+    "--fencing-allow-address", "127.0.0.1",  # where a hostile service listens
+)  # fmt: skip
 
 
 def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
@@ -308,7 +311,7 @@ class Site:
         self.bound = self._user("bound", INTERCEPTOR)
         everything = ["get", "list", "create", "update", "patch", "delete"]
         self.fencer = self._user("fencer", rules=[(FENCINGPOLICIES, everything)])
-        self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch"])])
+        self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch", "delete"])])
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
         self.certificates = self._account(HOME, CERTIFICATES)
@@ -357,6 +360,19 @@ class Site:
         if (path := _path(kind, name, namespace)) not in self._given:
             self.admin.create(kind, body, namespace).ok()
             self._given.add(path)
+        return name
+
+    def lost_node(self, name: str, **pod: Any) -> str:
+        """A Node that has stopped to report, with one pod of this metadata, or none; one for all rows."""
+        if name not in self._given:
+            self.admin.create(NODES, {"metadata": {"name": name}}).ok()
+            lost = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            status = {"status": {"conditions": [lost]}}
+            if pod:  # before: a pod that is not there when the node is lost is none
+                body = pod_body(f"on-{name}", nodeName=name)
+                self.admin.create(PODS, {**body, "metadata": {**body["metadata"], **pod}}).ok()
+            self.admin.call("PATCH", NODES.object_path(name, None, "status"), status, MERGE).ok()
+            self._given.add(name)
         return name
 
     def there(self, pod: Obj) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import NODES, PODS
 from vacate.api.options import DRY_RUN_ALL, DeleteOptions, ListOptions
 from vacate.api.types import Node, Pod
@@ -10,7 +13,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.events import note_node
 from vacate.cli.common.queries import read_node
 from vacate.cli.identity import cluster_user
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, Forbidden
 from vacate.kube.nodes import readiness
 from vacate.views.phrases import counted
 
@@ -26,6 +29,11 @@ async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bo
         user = await cluster_user(cluster) or "a user of vacate delete"
         text = f"{user} declared the node to be gone for good; {counted(len(pods), 'pod')} of it released."
         await note_node(cluster, node, "NodeDeletionConfirmed", text, warning=True)
+        if readiness(node) not in ("", "True"):
+            # Where the cluster is guarded it asks for this, and refuses the deletion of who may not write it.
+            confirmed = {"uid": uid, "annotations": {CONFIRMATION: uid}}
+            with contextlib.suppress(Forbidden):
+                await cluster.client.patch(NODES, name, {"metadata": confirmed})
     await cluster.client.delete(
         NODES, name, options=DeleteOptions(uid=uid, dry_run=DRY_RUN_ALL if dry_run else ())
     )

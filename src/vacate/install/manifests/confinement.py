@@ -56,7 +56,7 @@ from vacate.install.manifests.policyobjects import bound, by_user, forbidding, m
 from vacate.install.settings import Confinement, Settings
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, GATE
-from vacate.kube.nodes import NODE_DOWN, OUT_OF_SERVICE
+from vacate.kube.nodes import NODE_DOWN, OUT_OF_SERVICE, SAFE_TO_DELETE
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED, SURGE
 from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
@@ -245,7 +245,7 @@ WRITES: tuple[Write, ...] = (
         NODES,
         fields=("unschedulable",),
         items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
-        annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID),
+        annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID, SAFE_TO_DELETE),
         removed_annotations=(REQUESTED, APPROVED),
     ),
     Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),

@@ -49,6 +49,7 @@ def manager(settings: Settings) -> list[Obj]:
         *_limits(settings),
         *_drain_limits(settings),
         *([f"--fencing-job-namespace={settings.namespace}"] if settings.fencing_jobs else []),
+        *(["--guard-node-deletion"] if settings.guard_unlabelled else []),
         *(["--metrics-per-request"] if settings.monitoring.per_request else []),
         *gate_options(settings),
     ]

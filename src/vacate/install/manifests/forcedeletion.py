@@ -7,6 +7,10 @@ UID as precondition, and is refused for pods without processes too.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from vacate.admission.nodedeletion import NODE_REMOVERS, REFUSAL
 from vacate.admission.pods.forcedeletion import (
     CONFIRMATION,
     DISABLED,
@@ -15,24 +19,15 @@ from vacate.admission.pods.forcedeletion import (
     SYSTEM_USERS,
 )
 from vacate.admission.pods.forcedeletion import NO_GRACE as REFUSES_NO_GRACE
-from vacate.api.identity import service_account_user
 from vacate.api.kinds import NODES, PODS, STATEFULSETS
-from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION, NO_GRACE, NODE_DELETION
+from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION, NO_GRACE, NODE_DELETION, NODE_MARKS
 from vacate.api.objects import Obj
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.crds.cel import listed, text
 from vacate.install.manifests.policyobjects import matched, policy_of, rule_about, validation, variables
-from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.nodes import OUT_OF_SERVICE, SAFE_TO_DELETE
 
 _CONFIRMED = f"metadata.?annotations[?{text(CONFIRMATION)}].orValue('')"
-_NODE_REMOVERS = (
-    "system:cloud-controller-manager",
-    *(
-        service_account_user("kube-system", name)
-        for name in ("node-controller", "cloud-controller-manager", "cloud-node-lifecycle-controller")
-    ),
-)
-"""They delete Nodes whose machines the cloud no longer has."""
 _MEANS = (
     "to confirm that its processes have ended: they may go on running, and a replacement with the same "
     "identity and the same volumes may start beside them and damage data. "
@@ -42,13 +37,14 @@ _GRACEFUL = (
 )
 
 
-def guard(*, unlabelled: bool) -> list[Obj]:
-    """The policies, for namespaces by their label; that of Nodes where the whole cluster is guarded."""
+def guard(*, unlabelled: bool, managers: Sequence[str]) -> list[Obj]:
+    """The policies, for namespaces by their label; those of Nodes where the whole cluster is guarded."""
+    of_nodes = [policy_of(NODE_DELETION, _node_deletion()), policy_of(NODE_MARKS, _node_marks(managers))]
     return [
         policy_of(FORCE_DELETION, _deletion(unlabelled)),
         policy_of(FORCE_EVICTION, _eviction(unlabelled)),
         policy_of(NO_GRACE, _no_grace(unlabelled)),
-        *([policy_of(NODE_DELETION, _node_deletion())] if unlabelled else ()),
+        *(of_nodes if unlabelled else ()),
     ]
 
 
@@ -146,19 +142,12 @@ def _no_grace(unlabelled: bool) -> Obj:
 def _node_deletion() -> Obj:
     """Pod GC force deletes the pods of a Node that is gone: deleting it declares its machine gone for good.
 
-    A policy does not see pods, so it asks for every Node that has reported and is not ready.
+    A policy does not see pods. The manager looks at them when the node has become not ready, and says where
+    nothing can be harmed; without its word about this outage the policy asks.
     """
-    name = "oldObject.metadata.name"
-    means = f"its pods are removed without waiting for it {_MEANS}Fence it first: vacate fence "
-    parts = (
-        "node ",
-        f" is not ready. Deleting it declares that its machine is gone for good: {means}",
-        ". If you know that the machine is off, confirm: kubectl annotate node ",
-        f" {CONFIRMATION}=",
-    )
-    first, *others = map(text, parts)
-    message = f"{first} + {name} + " + f" + {name} + ".join(others)
-    message += " + oldObject.metadata.uid + ' and delete it again'"
+    places = {"NAME": "oldObject.metadata.name", "UID": "oldObject.metadata.uid"}
+    parts = filter(None, re.split(f"({'|'.join(places)})", REFUSAL))
+    safe = f"oldObject.metadata.?annotations[?{text(SAFE_TO_DELETE)}].orValue('-')"
     return {
         "matchConstraints": matched({**rule_about(NODES, ["DELETE"]), "scope": "Cluster"}),
         "matchConditions": [
@@ -166,6 +155,11 @@ def _node_deletion() -> Obj:
                 "name": "not-ready",
                 "expression": "oldObject != null && oldObject.?status.?conditions.orValue([])"
                 ".exists(c, c.type == 'Ready' && c.status != 'True')",
+            },
+            {
+                "name": "not-known-to-be-safe",
+                "expression": "!dyn(oldObject).?status.?conditions.orValue([])"
+                f".exists(c, c.type == 'Ready' && c.?lastTransitionTime.orValue('never') == {safe})",
             },
             {
                 "name": "not-fenced",
@@ -177,7 +171,7 @@ def _node_deletion() -> Obj:
             },
             {
                 "name": "not-by-the-system",
-                "expression": f"!(request.userInfo.username in {listed((*SYSTEM_USERS, *_NODE_REMOVERS))})",
+                "expression": f"!(request.userInfo.username in {listed(NODE_REMOVERS)})",
             },
         ],
         "validations": [
@@ -185,9 +179,31 @@ def _node_deletion() -> Obj:
                 "expression": f"oldObject.{_CONFIRMED} == oldObject.metadata.uid",
                 "message": "deletion of a Node that is not ready must be confirmed with the annotation "
                 f"{CONFIRMATION}",
-                "messageExpression": message,
+                "messageExpression": " + ".join(places.get(one) or text(one) for one in parts),
                 "reason": "Forbidden",
             }
+        ],
+    }
+
+
+def _node_marks(managers: Sequence[str]) -> Obj:
+    """Kubelets may annotate their own Node, and others all: what spares a confirmation is not theirs."""
+    old, new = (
+        f"(dyn({one}) == null ? optional.none() : dyn({one}).metadata.?annotations[?{text(SAFE_TO_DELETE)}])"
+        for one in ("oldObject", "object")
+    )
+    return {
+        "matchConstraints": matched(rule_about(NODES, ["CREATE", "UPDATE"], "", "status")),
+        "matchConditions": [
+            {"name": "the-mark-is-set", "expression": f"{new}.hasValue() && {old} != {new}"},
+        ],
+        "validations": [
+            validation(
+                f"request.userInfo.username in {listed(managers)}",
+                f"only Vacate's manager sets the annotation {SAFE_TO_DELETE}: it says that no pod of a "
+                "StatefulSet and no exclusive volume is on the node. To confirm the deletion of a Node, "
+                "use vacate delete node NAME --confirm",
+            )
         ],
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vacate.api.identity import service_account_user
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
@@ -13,7 +12,6 @@ from vacate.api.objectnames import (
     EVICTION_SIZE,
     EXCLUSIVE_GATE,
     FINALIZERS,
-    MANAGER,
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
     STEPS,
@@ -21,7 +19,7 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
-from vacate.crds.cel import text
+from vacate.crds.cel import listed
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, CelFields
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
@@ -81,7 +79,7 @@ _APIS = (
 def policies(settings: Settings | None = None) -> list[Obj]:
     """Each policy with its binding."""
     chosen = settings or Settings()
-    guards = forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
+    guards = forcedeletion.guard(unlabelled=chosen.guard_unlabelled, managers=chosen.controllers)
     guards = [*guards, _exclusive_gate(chosen)]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
     return [obj for policy in [*of_apis, _finalizers(), _eviction_size(), *guards] for obj in bound(policy)]
@@ -225,7 +223,6 @@ def _exclusive_gate(settings: Settings) -> Obj:
     gated, was_gated = (gates % one for one in ("object", "oldObject"))
     claims = "object.spec.?volumes.orValue([]).exists(v, has(v.persistentVolumeClaim))"
     chosen = {"key": OPT_IN, "operator": "In", "values": [OPTED_IN]}
-    manager = service_account_user(settings.namespace, MANAGER)
     rule = {**rule_about(PODS, ["CREATE", "UPDATE"]), "scope": "Namespaced"}
     return policy_of(
         EXCLUSIVE_GATE,
@@ -243,7 +240,7 @@ def _exclusive_gate(settings: Settings) -> Obj:
                 ),
                 validation(
                     f"request.operation != 'UPDATE' || !{was_gated} || {gated}"
-                    f" || request.userInfo.username == {text(manager)}",
+                    f" || request.userInfo.username in {listed(settings.controllers)}",
                     f"spec.schedulingGates: only Vacate's manager opens the gate {GATE}, when the pod's "
                     "exclusive volumes are attached for it; vacate explain POD says what it waits for",
                 ),

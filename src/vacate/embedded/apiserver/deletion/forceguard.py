@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
+from vacate.admission import nodedeletion
 from vacate.admission.pods import forcedeletion
 from vacate.admission.pods.forcedeletion import ForceDeletionReason
 from vacate.admission.pods.forcedeletionevents import force_deletion_event
 from vacate.api import status
-from vacate.api.kinds import EVENTS, NAMESPACES, PODS
-from vacate.api.objects import Obj, name_of
+from vacate.api.kinds import (
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    STORAGECLASSES,
+    Kind,
+)
+from vacate.api.objects import Obj, dig, name_of
 from vacate.api.options import DeleteOptions
+from vacate.api.types import PersistentVolume, Pod, StorageClass
+from vacate.client.codec import codec_for
+from vacate.controllers.exclusivevolumes.view import attached_to
 from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
+from vacate.kube.exclusivevolumes import is_exclusive
+
+T = TypeVar("T")
 
 
 def admit(
@@ -34,6 +52,37 @@ def admit(
     if ground is None:
         raise status.forbidden(PODS, name_of(pod), forcedeletion.refusal(pod))
     return ground
+
+
+def admit_node(storage: Storage, call: Call, node: Obj) -> None:
+    """Forbidden where the node has what must not run twice, and its machine may still run it."""
+    if call.kind != NODES or not storage.gates.enabled(forcedeletion.GATE):
+        return
+    if nodedeletion.may_ask(node, call.user, storage.force_guard) and _runs_once(storage, name_of(node)):
+        raise status.forbidden(NODES, name_of(node), nodedeletion.refusal(node))
+
+
+def _runs_once(storage: Storage, node: str) -> bool:
+    """Whether the node has an exclusive volume, or a pod that must not run twice."""
+    volumes = {one.metadata.name: one for one in _all(storage, PERSISTENTVOLUMES, PersistentVolume)}
+    if any(node in attached_to(one) for one in volumes.values()):
+        return True
+    classes = {one.metadata.name: one for one in _all(storage, STORAGECLASSES, StorageClass)}
+
+    def exclusive(pod: Pod) -> Iterator[PersistentVolume]:
+        for name in pod.claims:
+            claim = storage.lookup(PERSISTENTVOLUMECLAIMS, pod.metadata.namespace, name)
+            volume = volumes.get(str(dig(claim, "spec", "volumeName"))) if claim else None
+            if volume is not None and is_exclusive(volume, classes.get(volume.spec.storage_class_name)):
+                yield volume
+
+    pods = (pod for pod in _all(storage, PODS, Pod) if pod.spec.node_name == node)
+    return any(nodedeletion.runs_once(pod, exclusive(pod)) for pod in pods)
+
+
+def _all(storage: Storage, kind: Kind, into: type[T]) -> Iterator[T]:
+    for entry in storage.store.list(kind.resource).entries:
+        yield codec_for(into).convert(decode(kind, entry))
 
 
 def stage_event(storage: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:

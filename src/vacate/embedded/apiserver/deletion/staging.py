@@ -61,6 +61,7 @@ def stage_requested_deletion(
     deletion = decide_deletion(call.kind, current[1], options, call.now)
     strategy_for(call.kind).validate_delete(current[1], storage.context(call.user))
     ground = forceguard.admit(storage, call, current[1], options)
+    forceguard.admit_node(storage, call, current[1])
     staged = _stage(storage, call.kind, current[0], deletion, options)
     event_writes = [] if options.is_dry_run else forceguard.stage_event(storage, call, current[1], ground)
     return replace(staged, writes=[*staged.writes, *event_writes])
