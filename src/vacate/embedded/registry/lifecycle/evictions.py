@@ -189,10 +189,10 @@ def _state_errors(
     path = f"{path}.state"
     if not state:
         return [required(path)]
-    if state not in list(State):
-        return [unsupported(path, state, sorted(State))]
     if state not in states:
-        return [invalid(path, state, f"must be one of: {', '.join(sorted(states))}, because {why}")]
+        unknown = [] if state in list(State) else [unsupported(path, state, sorted(State))]
+        detail = f"must be one of: {', '.join(sorted(states))}, because {why}"
+        return [invalid(path, state, detail), *unknown]
     began, ended = _time(record, "startTime"), _time(record, "completionTime")
     found: list[FieldError] = []
     if state != State.ACTIVE and began is not None and ended is None and not final:

@@ -108,8 +108,6 @@ def _generation_errors(status: Obj, before: Obj) -> list[FieldError]:
     )
     if new is None:
         return [] if old is None else [invalid(path, None, "field cannot be cleared once set")]
-    if integer(new) < 1:
-        return [invalid(path, new, "must be greater than or equal to 1")]
-    if integer(new) < integer(old):
-        return [invalid(path, new, f"may not be decreased from {old}")]
-    return []
+    fallen = [f"may not be decreased from {old}"] if integer(new) < integer(old) else []
+    small = ["must be greater than or equal to 1"] if integer(new) < 1 else []
+    return [invalid(path, new, detail) for detail in (*fallen, *small)]
