@@ -42,6 +42,7 @@ _MANAGER_USER = "mark-manager-user"
 _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
 _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
 _HOOKS = "mark-hooks"
+_WEB_HOST = "mark-web-host"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _MAX_DRAINING, _TOPOLOGY_KEY = 770006, "mark-topology-key"
 _BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
@@ -49,6 +50,18 @@ _BRIDGE_UNVERIFIED = "mark-bridge-unverified"
 _SOURCES = {
     "mark-webhook-from": "networkPolicySources.webhook",
     "mark-metrics-from": "networkPolicySources.metrics",
+}
+_LISTED = {
+    _CLIENT_NAME: "webhook.clientNames",
+    _MANAGER_USER: "managerUsers",
+    _ALLOWED: "allowedInterceptors",
+    _WEB_HOST: "web.hosts",
+}
+_TEXTS = {
+    _CLIENT_CA: "webhook.clientCA",
+    _SHUTDOWN_CONFIG: "shutdownAgent.config",
+    _HOOKS: "hooks.config",
+    _RULES: "podRules",
 }
 _VALUES = {
     "mark-image": ".Values.image",
@@ -180,6 +193,7 @@ SWITCHES = (
     Switch(".Values.monitoring.alerts", _monitoring("alerts")),
     Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
     Switch(".Values.hooks.enabled", partial(_changed, {"hooks": f"{_HOOKS}\n"})),
+    Switch(".Values.web.enabled", partial(_changed, {"web": True, "web_hosts": (_WEB_HOST,)})),
     # The last one is the outermost, within which the agent is there to be changed by the others.
     Switch(".Values.shutdownAgent.enabled", partial(_changed, {"shutdown_agent": _AGENT})),
 )
@@ -292,28 +306,15 @@ def _repeated(text: str) -> str:
         if (source := line.strip().removeprefix("cidr: ")) in _SOURCES:
             item = f"{lines.pop()}\n{line.replace(source, '{{ . | quote }}')}"
             lines.append(each % (_SOURCES[source], item))
-        elif line.endswith(f"={_CLIENT_NAME}"):
-            lines.append(each % ("webhook.clientNames", line.replace(_CLIENT_NAME, "{{ . }}")))
-        elif line.strip() == _CLIENT_CA:
+        elif (mark := line.rpartition("=")[2]) in _LISTED:
+            lines.append(each % (_LISTED[mark], line.replace(mark, "{{ . }}")))
+        elif (text := line.strip()) in _TEXTS:
             indent = len(line) - len(line.lstrip())
-            lines.append(f'{{{{ .Values.webhook.clientCA | trimSuffix "\\n" | indent {indent} }}}}')
-        elif line.endswith(f"={_MANAGER_USER}"):
-            lines.append(each % ("managerUsers", line.replace(_MANAGER_USER, "{{ . }}")))
+            lines.append(f'{{{{ .Values.{_TEXTS[text]} | trimSuffix "\\n" | indent {indent} }}}}')
         elif line.endswith(f"--interceptor={_BOUND}=mark-account-namespace/mark-account"):
             lines.append(_BOUND_ARGUMENTS.replace("INDENT", line[: len(line) - len(line.lstrip())]))
-        elif line.endswith(f"={_ALLOWED}"):
-            lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
         elif line.endswith(f"name: {_SECRET}"):
             lines.append(each % ("imagePullSecrets", line.replace(_SECRET, "{{ . | quote }}")))
-        elif line.strip() == _SHUTDOWN_CONFIG:
-            indent = len(line) - len(line.lstrip())
-            lines.append(f'{{{{ .Values.shutdownAgent.config | trimSuffix "\\n" | indent {indent} }}}}')
-        elif line.strip() == _HOOKS:
-            indent = len(line) - len(line.lstrip())
-            lines.append(f'{{{{ .Values.hooks.config | trimSuffix "\\n" | indent {indent} }}}}')
-        elif line.strip() == _RULES:
-            indent = len(line) - len(line.lstrip())
-            lines.append(f'{{{{ .Values.podRules | trimSuffix "\\n" | indent {indent} }}}}')
         else:
             within = "{{ range .Values.allowedInterceptors }}, ''{{ . }}''{{ end }}"
             quoted = line.replace(f", ''{_ALLOWED}''", within)
@@ -497,6 +498,13 @@ hooks:
   # are at /etc/vacate/hooks-secret.
   config: |
 {_indented(DEFAULT_HOOKS)}
+# The pages of vacate web in the cluster, through kubectl port-forward or a proxy in the same pod, for users
+# who sign in with their own tokens. The pod has no rights.
+web:
+  enabled: false
+  # Names under which a proxy serves them.
+  hosts: []
+
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.
 networkPolicySources:

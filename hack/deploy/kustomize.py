@@ -11,6 +11,7 @@ from vacate.install.manifest import manifest, manifests
 from vacate.install.manifests.confinement import agent_confinement
 from vacate.install.manifests.hooks import hook_accounts, hooks
 from vacate.install.manifests.shutdownagent import shutdown_agent
+from vacate.install.manifests.web import web
 from vacate.install.objectkinds import path_of
 from vacate.install.objects import objects, parts
 from vacate.install.settings import DEFAULT_HOOKS, DEFAULT_NAMESPACE, Monitoring, Settings, ShutdownAgent
@@ -35,6 +36,7 @@ def kustomize_files() -> dict[str, str]:
         **_folder("monitoring", added, "../base"),
         **_folder("shutdown-agent", agents, "../base", patches=_patches(with_agent)),
         **_folder("hooks", called, "../base", patches=_patches(bound)),
+        **_folder("web", {"web": web(Settings(web=True))}, "../base"),
         "eviction-bridge/kustomization.yaml": manifest(
             {**_COMPONENT, "patches": _patches(Settings(eviction_bridge=True))}
         ),

@@ -178,6 +178,14 @@ CASES: dict[str, tuple[Values, Settings]] = {
             metrics_sources=("10.1.0.0/16",),
         ),
     ),
+    "pages": (
+        {"web": {"enabled": True, "hosts": ["vacate.example.com", "10.0.0.1:8443"]}},
+        Settings(web=True, web_hosts=("vacate.example.com", "10.0.0.1:8443")),
+    ),
+    "pages without a proxy": (
+        {"web": {"enabled": True}, "networkPolicy": False},
+        Settings(web=True, network_policy=False),
+    ),
     "hooks alone": (
         {"hooks": {"enabled": True, "config": HOOKS}},
         Settings(hooks=HOOKS, interceptor_accounts=hook_accounts("vacate-system")),

@@ -25,6 +25,7 @@ FOLDERS = [
     ("base", Settings()),
     ("monitoring", MONITORED),
     ("shutdown-agent", WITH_AGENT),
+    ("web", Settings(web=True)),
     ("hooks", Settings(hooks=DEFAULT_HOOKS, interceptor_accounts=hook_accounts("vacate-system"))),
 ]
 

@@ -40,7 +40,7 @@ VALUES = {
     "bridge-wait": "5m",
     "bridge-unverified-callers": "request", "confine": "audit", "webhook-from": "10.0.0.0/24",
     "metrics-from": "fd00::/64", "webhook-client-name": "front", "shutdown-agent": "beside-kubelet",
-    "shutdown-api": "evacuation", "namespace": "elsewhere",
+    "shutdown-api": "evacuation", "web-host": "vacate.example.com:8443", "namespace": "elsewhere",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj
 from vacate.cli.common.connection import Cluster, Connection
-from vacate.cli.web.reads import reads_of
+from vacate.cli.web.reads import reads_of, run_at
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -35,6 +35,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
+from vacate.web.door import OneBrowser
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
 from vacate.web.site import Site
@@ -77,6 +78,7 @@ class Scene:
         self.admin: Client
         self.controller: Client  # who alone writes the stages of requests
         self.server: WebServer
+        self.door: OneBrowser
         self.port = 0
         self.address = ""  # that lets one browser in
 
@@ -98,9 +100,9 @@ class Scene:
         client = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
-        self.server = WebServer(
-            Site(feed, reads_of(Cluster(client, "default", _CLOCK), Connection())), seeded_entropy(3)
-        )
+        site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
+        self.door = OneBrowser(site, seeded_entropy(3))
+        self.server = WebServer(self.door, seeded_entropy(4))
 
     def listen(self) -> None:
         """Serve the pages, again under the same port if they were before."""

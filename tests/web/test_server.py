@@ -18,7 +18,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.cli.common.connection import Cluster, Connection
-from vacate.cli.web.reads import reads_of
+from vacate.cli.web.reads import reads_of, run_at
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
@@ -28,6 +28,7 @@ from vacate.entropy import seeded_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
 from vacate.web.actions import Outcome
+from vacate.web.door import OneBrowser
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
 from vacate.web.site import Site
@@ -89,11 +90,11 @@ class Web:
 
     browser: TestClient[Any, Any]
     admin: Client
-    server: WebServer
+    door: OneBrowser
     transport: Interruptible
 
     async def enter(self) -> None:
-        answer = await self.browser.get("/", params={"token": self.server.gate.token})
+        answer = await self.browser.get("/", params={"token": self.door.gate.token})
         assert answer.status == 200
 
     async def text(self, path: str, status: int = 200) -> str:
@@ -146,19 +147,18 @@ async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
     transport = Interruptible(api, peer or Peer("admin", (MASTERS,)))
     client = Client(transport)
     feed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
-    server = WebServer(
-        Site(feed, reads_of(Cluster(client, "default", CLOCK), Connection())), seeded_entropy(3)
-    )
+    site = Site(feed, reads_of(Cluster(client, "default", CLOCK), run_at(Connection())))
+    door = OneBrowser(site, seeded_entropy(3))
     try:
         async with (
             asyncio.timeout(60),
             feed.running(),
-            TestServer(server.application()) as listening,
+            TestServer(WebServer(door, seeded_entropy(4)).application()) as listening,
             make_browser(listening) as browser,
         ):
             assert listening.port is not None
-            server.admit(listening.port)
-            yield Web(browser, admin, server, transport)
+            door.opened(listening.port)
+            yield Web(browser, admin, door, transport)
     finally:
         await api.storage.store.aclose()
 
@@ -207,7 +207,7 @@ async def drain(admin: Client, status: Obj) -> None:
 
 async def test_the_token_lets_one_browser_in_once() -> None:
     async with web() as page:
-        token = page.server.gate.token
+        token = page.door.gate.token
         assert (await page.browser.get("/drains")).status == 401
         entered = await page.browser.get("/nodes", params={"token": token}, allow_redirects=False)
         assert (entered.status, entered.headers["Location"]) == (303, "/nodes")
@@ -367,7 +367,8 @@ async def test_a_plan_is_made_once_and_shown_when_it_is_there() -> None:
         return Outcome(5, f"<svg>{HOSTILE}</svg>" if "--output=svg" in words else f"WOULD BLOCK {HOSTILE}")
 
     async with web() as page:
-        page.server._site._reads = replace(page.server._site._reads, run=run)
+        site = page.door.visitor.site
+        site._reads = replace(site._reads, run=run)
         await page.enter()
         assert "This page cannot be shown" in await page.text("/plan?nodes=--force")
         async with page.stream("/plan?nodes=node-1+node-2") as stream:
@@ -390,5 +391,7 @@ async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None
         text = await page.text_with("/drains", "Some of the cluster is not shown")
         assert "you may not read them" in text
         assert "nodemaintenances" in text
+        for path in ("/drains", "/blockers", "/nodes", "/requests", "/fencing", "/interceptors"):
+            assert "hidden from you" in await page.text(path)  # and not that all is well
         health = await page.text("/health")
         assert "You may" in health or "you may not" in health

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-certificates"
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
+WEB = "vacate-web"
 HOOKS, HOOK_JOBS, HOOKS_SECRET = "vacate-hooks", "vacate-hooks-jobs", "vacate-hooks"
 NODE_MAINTAINER, NODE_FENCER = "vacate-node-maintainer", "vacate-node-fencer"
 SHUTDOWN_AGENT, SHUTDOWN_REQUESTER = "vacate-shutdown-agent", "vacate-shutdown-requester"
@@ -28,7 +29,7 @@ TLS_SECRET = "vacate-webhook-tls"
 CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
 RULES_CONFIG_MAP, CLIENT_CA_CONFIG_MAP = "vacate-pod-rules", "vacate-webhook-client-ca"
 INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
-METRICS_PORT, WEBHOOK_PORT, REASONS_PORT = 8085, 9443, 9444
+METRICS_PORT, WEBHOOK_PORT, REASONS_PORT, WEB_PORT = 8085, 9443, 9444, 7411
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_EVACUATIONS, VALIDATE_EVACUATIONS = "/mutate/evacuations", "/validate/evacuations"
 VALIDATE_EVICTIONS = "/validate/evictions"

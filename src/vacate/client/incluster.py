@@ -14,9 +14,9 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def load_in_cluster(
-    environ: Mapping[str, str] | None = None, folder: Path = SERVICE_ACCOUNT
+    environ: Mapping[str, str] | None = None, folder: Path = SERVICE_ACCOUNT, *, account: bool = True
 ) -> ClusterConfig:
-    """The API server and service account of the pod that this runs in."""
+    """The API server and, where it is wanted, the service account of the pod that this runs in."""
     values = os.environ if environ is None else environ
     host, port = values.get("KUBERNETES_SERVICE_HOST", ""), values.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
@@ -24,12 +24,15 @@ def load_in_cluster(
             "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is not a pod in a "
             "cluster; pass --kubeconfig"
         )
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    if not account:
+        return ClusterConfig(server, ca_data=_read(folder / "ca.crt"))
     if not (folder / "token").exists():
         raise ConfigError(
             f"{folder / 'token'}: no such file; set automountServiceAccountToken: true on the pod"
         )
     return ClusterConfig(
-        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        server=server,
         ca_data=_read(folder / "ca.crt"),
         token_file=folder / "token",
         namespace=_read(folder / "namespace").decode().strip() or "default",
@@ -48,6 +51,14 @@ def load_config(
     if in_a_pod and not context and not any(file.exists() for file in files):
         return load_in_cluster(values)
     return load_cluster(files, context)
+
+
+def load_server(kubeconfig: str = "", context: str = "") -> ClusterConfig:
+    """Where the cluster is and whom to trust, without any credentials: for a program that has none."""
+    if kubeconfig or not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        found = load_config(kubeconfig, context)
+        return ClusterConfig(found.server, found.ca_data, found.insecure, found.tls_server_name)
+    return load_in_cluster(account=False)
 
 
 def _read(file: Path) -> bytes:

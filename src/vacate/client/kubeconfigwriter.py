@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ class KubeconfigEntry:
 
     server: str
     certificate_authority: bytes  # PEM
-    client_certificate: bytes  # PEM
-    client_key: bytes  # PEM
+    client_certificate: bytes = b""  # PEM
+    client_key: bytes = field(default=b"", repr=False)  # PEM
+    token: str = field(default="", repr=False)  # in place of them
     cluster: str = "vacate"
     user: str = "vacate-admin"
     context: str = "vacate"
@@ -32,10 +33,14 @@ class KubeconfigEntry:
 
     def _document(self) -> dict[str, Any]:
         cluster = {"certificate-authority-data": _inline(self.certificate_authority), "server": self.server}
-        user = {
-            "client-certificate-data": _inline(self.client_certificate),
-            "client-key-data": _inline(self.client_key),
-        }
+        user = (
+            {"token": self.token}
+            if self.token
+            else {
+                "client-certificate-data": _inline(self.client_certificate),
+                "client-key-data": _inline(self.client_key),
+            }
+        )
         context = {"cluster": self.cluster, "user": self.user}
         if self.namespace:
             context["namespace"] = self.namespace

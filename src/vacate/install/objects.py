@@ -13,6 +13,7 @@ from vacate.install.manifests.hooks import hooks
 from vacate.install.manifests.policies import former_policies, policies
 from vacate.install.manifests.roles import former_roles, roles
 from vacate.install.manifests.shutdownagent import shutdown_agent
+from vacate.install.manifests.web import web
 from vacate.install.manifests.webhooks import webhook_configurations
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import DEFAULT_HOOKS, Certificates, Monitoring, Settings, ShutdownAgent
@@ -36,6 +37,7 @@ def everything(namespace: str) -> list[Obj]:
             prestop_wrapper=True,
             shutdown_agent=ShutdownAgent(),
             hooks=DEFAULT_HOOKS,
+            web=True,
             monitoring=Monitoring.everything(),
         )
     )
@@ -67,6 +69,7 @@ def part_makers(settings: Settings) -> dict[str, Callable[[], list[Obj]]]:
         "dashboard": lambda: [dashboard.dashboard_config_map(settings)] if wanted.dashboard else [],
         "shutdown-agent": lambda: shutdown_agent(settings),
         "hooks": lambda: hooks(settings) if settings.hooks else [],
+        "web": lambda: web(settings) if settings.web else [],
         "admission-policies": lambda: policies(settings),
         "confinement": lambda: [*confinement(settings), *agent_confinement(settings)],
         "webhook-configurations": lambda: webhook_configurations(settings),

@@ -157,6 +157,10 @@ class Settings:
     shutdown_agent: ShutdownAgent | None = None
     # The allow-list of the hooks interceptor, YAML; without one it is not deployed.
     hooks: str = ""
+    # Whether the pages of vacate web are served in the cluster, to users with tokens of their own; and the
+    # names under which proxies serve them.
+    web: bool = False
+    web_hosts: tuple[str, ...] = ()
     monitoring: Monitoring = field(default_factory=Monitoring)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 HEADERS: Mapping[str, str] = {
@@ -46,30 +46,34 @@ class Gate:
 
     def admits_token(self, token: str) -> bool:
         """Whether the token is the one; it is used up by that."""
-        if not self.token or not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
+        if not self.token or not same(token, self.token):
             return False
         self.token = ""
         return True
 
     def admits_session(self, value: str) -> bool:
         """Whether the cookie is ours."""
-        return hmac.compare_digest(value.encode(errors="replace"), self.session.encode())
-
-    def admits_form(self, value: str) -> bool:
-        """Whether an action comes from a form of our own page."""
-        return hmac.compare_digest(value.encode(errors="replace"), self.form_token.encode())
+        return same(value, self.session)
 
     def refusal(self, method: str, headers: Mapping[str, str]) -> str:
         """Why a request is not from this page; empty where it is, or is that of a person who opens it."""
-        host, origin = headers.get("Host", ""), headers.get("Origin")
+        host = headers.get("Host", "")
         if host not in self.hosts:
             return f"This page is at {self.hosts[0]}, and was asked for as {host or 'nothing'}."
-        if origin is not None and origin != f"http://{host}":
-            return "The request comes from a page of another site."
-        site = headers.get("Sec-Fetch-Site", "")
-        opens = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
-        if site not in _OWN_SITES and not opens:
-            return "The request comes from a page of another site."
-        if method not in ("GET", "HEAD") and origin is None:
-            return "A change needs the Origin header, which browsers send."
-        return ""
+        return from_elsewhere(method, headers, (f"http://{host}",))
+
+
+def from_elsewhere(method: str, headers: Mapping[str, str], own: Collection[str]) -> str:
+    """Whether a request comes from a page with another origin than our own; empty where it does not."""
+    origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site", "")
+    opens = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
+    if (origin is not None and origin not in own) or (site not in _OWN_SITES and not opens):
+        return "The request comes from a page of another site."
+    if method not in ("GET", "HEAD") and origin is None:
+        return "A change needs the Origin header, which browsers send."
+    return ""
+
+
+def same(given: str, wanted: str) -> bool:
+    """Whether the secret is the one, in a time that says nothing about it."""
+    return hmac.compare_digest(given.encode(errors="replace"), wanted.encode())

@@ -47,10 +47,18 @@ class Feed:
     """What is known of the cluster, and a signal for each change."""
 
     def __init__(
-        self, client: Client, clock: Clock, entropy: Entropy, *, context: str, program: str, user: str = ""
+        self,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        *,
+        context: str,
+        program: str,
+        user: str = "",
+        leave: str = "",
     ) -> None:
         self.clock = clock
-        self._named = {"context": context, "program": program, "user": user}
+        self._named = {"context": context, "program": program, "user": user, "leave": leave}
         informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
         self._pods = informers.informer(PODS, Pod)
         self._nodes = informers.informer(NODES, Node)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from contextvars import ContextVar
 from importlib import resources
 from urllib.parse import urlsplit
 
@@ -18,65 +17,44 @@ from yarl import URL
 from vacate.api.times import format_time
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError
-from vacate.web.access import HEADERS, Gate
+from vacate.web.access import HEADERS, same
 from vacate.web.actions import ACTIONS
 from vacate.web.components import Page
+from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer
 from vacate.web.markup import difference, parts_of
 from vacate.web.pages.frame import body_of, document, refused_document, title_of
 from vacate.web.site import Site
 from vacate.web.snapshot import Snapshot
 
-LOOPBACK = "127.0.0.1"
 _STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
 _COALESCE_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 10.0
 _SHARE_OF_TIME = 4.0
 """A page that takes long to make is made less often, so that bursts of changes leave time for others."""
 
-_MAX_TABS = 100
+_VISITOR: ContextVar[Visitor] = ContextVar("visitor")  # whose request it is
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(slots=True)
-class Tab:
-    """What a browser's tab has been sent."""
-
-    number: int = 0
-    title: str = ""
-    parts: dict[str, bytes] = field(default_factory=dict)
-
-
 class WebServer:
-    """Serves the pages on loopback."""
+    """Serves the pages on loopback, to whom the door lets in."""
 
-    def __init__(self, site: Site, entropy: Entropy) -> None:
-        self._site = site
+    def __init__(self, door: Door, entropy: Entropy) -> None:
+        self._door = door
         self._entropy = entropy
-        self._tabs: OrderedDict[str, Tab] = OrderedDict()
-        self._streams: set[asyncio.Task[object]] = set()
         self._static = {name: _read_static(name) for name in _STATIC}
-        self.gate = Gate((), "", _secret(entropy), _secret(entropy))
 
     @contextlib.asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
-        """Serve for as long as the block runs; the address to open, with the token that lets one in."""
+        """Serve for as long as the block runs; the address to open."""
         app = self.application()
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
         await runner.setup()
         try:
-            taken = await self._listen(runner, port)
-            self.admit(taken)
-            yield f"http://{LOOPBACK}:{taken}/?token={self.gate.token}"
+            yield self._door.opened(await self._listen(runner, port))
         finally:
-            self._site.close()
-            for stream in self._streams:
-                stream.cancel()
+            await self._door.close()
             await runner.cleanup()
-
-    def admit(self, port: int) -> None:
-        """From now on requests for this port are answered."""
-        self.gate.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
-        self.gate.cookie_name = f"vacate-{port}"  # cookies know no ports: two programs must not share one
 
     def application(self) -> web.Application:
         """The application, for a server or for a test."""
@@ -101,47 +79,27 @@ class WebServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Every answer has the headers, and every request passes the gate."""
-        if why := self.gate.refusal(request.method, request.headers):
-            return _answer(403, refused_document("This page cannot be asked for so", why))
-        cookie = request.cookies.get(self.gate.cookie_name, "")
-        if "token" in request.query:
-            return self._enter(request, known=self.gate.admits_session(cookie))
-        if not request.path.startswith("/static/") and not self.gate.admits_session(cookie):
-            return _answer(
-                401,
-                refused_document(
-                    "Open the address that the program has printed",
-                    "It lets one browser in, once. If it has been used, end the program with Ctrl-C and "
-                    "start it again. If you have followed a link from elsewhere, open the page here.",
-                    link=request.path_qs if request.path != "/events" else "/drains",
-                ),
-            )
+        if why := self._door.refusal(request.method, request.headers):
+            return answer(403, refused_document("This page cannot be asked for so", why))
+        if not request.path.startswith("/static/"):
+            found = await self._door.admit(request)
+            if not isinstance(found, Visitor):
+                return found
+            _VISITOR.set(found)
         response = await handler(request)
         if not response.prepared:
             response.headers.update({name: HEADERS[name] for name in HEADERS if name not in response.headers})
         return response
 
-    def _enter(self, request: web.Request, *, known: bool) -> web.StreamResponse:
-        """The one-time token becomes a cookie, and leaves the address."""
-        if not known and not self.gate.admits_token(request.query["token"]):
-            text = "It lets one browser in, once. End the program with Ctrl-C and start it again."
-            return _answer(401, refused_document("This address has been used, or is another one's", text))
-        clean = request.rel_url.without_query_params("token")
-        answer = web.Response(status=303, headers={**HEADERS, "Location": _own(clean)})
-        if not known:
-            answer.set_cookie(
-                self.gate.cookie_name, self.gate.session, httponly=True, samesite="Strict", path="/"
-            )
-        return answer
-
     async def _page(self, request: web.Request) -> web.StreamResponse:
         if request.path == "/":
             return web.Response(status=303, headers={"Location": "/drains"})
-        await self._site.feed.wait_first()
-        snapshot, page = await self._site.page(request.path, request.query)
+        visitor = _VISITOR.get()
+        await visitor.site.feed.wait_first()
+        snapshot, page = await visitor.site.page(request.path, request.query)
         body = body_of(snapshot, page)
         tab = self._entropy.uid()
-        self._remember(tab, Tab(0, title_of(snapshot, page), parts_of(body)))
+        visitor.remember(tab, Tab(0, title_of(snapshot, page), parts_of(body)))
         status = 404 if page.title == "Not found" else 200
         return web.Response(
             text=document(snapshot, page, tab, body), content_type="text/html", charset="utf-8", status=status
@@ -149,7 +107,8 @@ class WebServer:
 
     async def _picture(self, request: web.Request) -> web.StreamResponse:
         """The picture of a plan. As an image it runs nothing; its own styles are all that it may have."""
-        found = self._site.picture(request.query)
+        visitor = _VISITOR.get()
+        found = visitor.site.picture(request.query)
         if not found:
             raise web.HTTPNotFound(headers=HEADERS)
         policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -162,16 +121,18 @@ class WebServer:
         action = ACTIONS.get(request.match_info["action"])
         if action is None:
             raise web.HTTPNotFound(headers=HEADERS)
-        return _shown(await self._site.preview(action, request.query, self.gate.form_token))
+        visitor = _VISITOR.get()
+        return _shown(await visitor.site.preview(action, request.query, visitor.form_token))
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Do it: only from a form of our own, whose token no other page knows."""
         action = ACTIONS.get(request.match_info["action"])
         form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
-        if action is None or not self.gate.admits_form(form.pop("token", "")):
+        visitor = _VISITOR.get()
+        if action is None or not same(form.pop("token", ""), visitor.form_token):
             text = "Open the page again, and begin there."
-            return _answer(403, refused_document("This does not come from the page", text))
-        return _shown(await self._site.act(action, form))
+            return answer(403, refused_document("This does not come from the page", text))
+        return _shown(await visitor.site.act(action, form))
 
     async def _static_file(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
@@ -182,51 +143,43 @@ class WebServer:
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Differences of one page, until the tab is closed."""
         name, at = request.query.get("tab", ""), urlsplit(request.query.get("at", "/drains"))
-        tab = self._tabs.get(name) or Tab()
+        visitor = _VISITOR.get()
+        tab = visitor.tab(name)
         if request.headers.get("Last-Event-ID", str(tab.number)) != str(tab.number):
             tab = Tab(tab.number)  # something was lost on the way: all of it again
-        self._remember(name, tab)
+        visitor.remember(name, tab)
         headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
         out = web.StreamResponse(headers=headers)
         await out.prepare(request)
         task = asyncio.current_task()
         assert task is not None
-        self._streams.add(task)
+        visitor.streams.add(task)
         try:
             await out.write(b"retry: 1000\n\n")
-            await self._follow(out, tab, URL(f"{at.path}?{at.query}"))
+            await _follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
         except ConnectionError:
             pass  # the tab was closed
         finally:
-            self._streams.discard(task)
+            visitor.streams.discard(task)
         return out
 
-    async def _follow(self, out: web.StreamResponse, tab: Tab, at: URL) -> None:
-        feed, clock = self._site.feed, self._site.feed.clock
-        while True:
-            version, began = feed.version, clock.monotonic()
-            snapshot, page = await self._site.page(at.path, at.query)
-            parts, title = parts_of(body_of(snapshot, page)), title_of(snapshot, page)
-            changed = difference(tab.parts, parts)
-            if changed or title != tab.title:
-                message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
-                tab.number, tab.parts, tab.title = tab.number + 1, parts, title
-                await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
-            else:
-                await out.write(b": still here\n\n")
-            pause = _SHARE_OF_TIME * (clock.monotonic() - began)
-            await clock.sleep(max(_COALESCE_SECONDS, pause))
-            await feed.wait_change(version, _LOOK_AGAIN_SECONDS)
 
-    def _remember(self, name: str, tab: Tab) -> None:
-        self._tabs[name] = tab
-        self._tabs.move_to_end(name)
-        while len(self._tabs) > _MAX_TABS:
-            self._tabs.popitem(last=False)
-
-
-def _answer(status: int, text: str) -> web.Response:
-    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8", headers=HEADERS)
+async def _follow(out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> None:
+    feed, clock = site.feed, site.feed.clock
+    while True:
+        version, began = feed.version, clock.monotonic()
+        snapshot, page = await site.page(at.path, at.query)
+        parts, title = parts_of(body_of(snapshot, page)), title_of(snapshot, page)
+        changed = difference(tab.parts, parts)
+        if changed or title != tab.title:
+            message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
+            tab.number, tab.parts, tab.title = tab.number + 1, parts, title
+            await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
+        else:
+            await out.write(b": still here\n\n")
+        pause = _SHARE_OF_TIME * (clock.monotonic() - began)
+        await clock.sleep(max(_COALESCE_SECONDS, pause))
+        await feed.wait_change(version, _LOOK_AGAIN_SECONDS)
 
 
 def _shown(found: tuple[Snapshot, Page]) -> web.Response:
@@ -236,14 +189,5 @@ def _shown(found: tuple[Snapshot, Page]) -> web.Response:
     return web.Response(text=text, content_type="text/html", charset="utf-8")
 
 
-def _own(address: URL) -> str:
-    """An address of ours: a path that begins with two slashes would be another host's."""
-    return "/" + str(address).lstrip("/\\")
-
-
 def _read_static(name: str) -> bytes:
     return resources.files("vacate.web").joinpath("static", name).read_bytes()
-
-
-def _secret(entropy: Entropy) -> str:
-    return f"{entropy.uid()}{entropy.uid()}".replace("-", "")

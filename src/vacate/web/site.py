@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from vacate.api.kinds import EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
 from vacate.errors import ConfigError, NotFound, VacateError
 from vacate.eviction.model import Stage
 from vacate.install.check.findings import Finding
@@ -49,10 +50,22 @@ _MAX_KEPT = 200
 _PLAN_SECONDS, _MAX_PLANS = 300.0, 2  # how long a plan is shown again, and how many are made at once
 
 
+_SHOWN = {
+    "drains": NODEMAINTENANCES.plural,
+    "blockers": NODEMAINTENANCES.plural,
+    "nodes": NODES.plural,
+    "requests": EVICTIONREQUESTS.plural,
+    "fencing": FENCINGPOLICIES.plural,
+    "interceptors": PODS.plural,
+}
+"""What a page is about: where it may not be read, nothing can be said, not even that all is well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What pages read from the API server beside the caches: the functions of the commands."""
 
+    user: Callable[[], Awaitable[str]]  # by whom the API server takes one; Unauthorized where it does not
     explain: Callable[[str, str], Awaitable[Explanation]]  # namespace and name of a pod
     findings: Callable[[], Awaitable[Sequence[Finding]]]  # of a check of the installation
     bindings: Callable[[], Awaitable[Bindings | None]]
@@ -76,6 +89,8 @@ class Site:
     async def page(self, path: str, query: Query) -> tuple[Snapshot, Page]:
         """The page, and the state of the cluster that it shows."""
         snapshot = self.feed.snapshot()
+        if hidden := snapshot.hidden(_SHOWN.get(path.strip("/").partition("/")[0], "")):
+            return snapshot, _trouble("What happens here is hidden from you", hidden)
         try:
             found = await self._find(snapshot, path, query)
         except VacateError as error:
@@ -84,6 +99,10 @@ class Site:
             log.exception("%s cannot be shown", path)
             found = _trouble("This page cannot be shown", "The program has a defect; its terminal says more.")
         return snapshot, found or _absent(path)
+
+    async def still_accepted(self) -> None:
+        """Unauthorized where the API server does not accept the user's credentials any more."""
+        await self._reads.user()
 
     async def preview(self, action: Action, given: Query, token: str) -> tuple[Snapshot, Page]:
         """What an action would do: its dry run, where it has one and the user may do it at all."""

@@ -41,6 +41,7 @@ class Snapshot:
     context: str = ""
     program: str = "vacate"
     user: str = ""
+    leave: str = ""  # where the user signs out, if there is such a place
     pods: Sequence[Pod] = ()
     nodes: Sequence[Node] = ()
     requests: Sequence[EvictionRequest] = ()
@@ -54,6 +55,11 @@ class Snapshot:
     unreadable: Sequence[Unreadable] = ()
     stall: Stall | None = None
     heartbeats: Mapping[str, Sequence[dt.datetime]] = field(default_factory=dict)  # seen, by UID of request
+
+    def hidden(self, resource: str) -> str:
+        """Why nothing is known of the kind, where the user may not read it: its absence is no news then."""
+        forbidden = any(one.resource == resource and one.forbidden for one in self.unread)
+        return f"You may not read {resource}." if forbidden else ""
 
     @cached_property
     def pods_by_node(self) -> Mapping[str, list[Pod]]:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.https import Https
 from support.realcluster.evictions import real_cluster
+from support.realcluster.users import until_granted
 from support.webscene import Scene, broken_cluster, new_context, scene, violations
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 pytestmark = pytest.mark.web
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def test_the_token_lets_one_browser_in_once(browser: Browser) -> None:
@@ -105,10 +109,12 @@ def _verdict(page: Page, pattern: str) -> None:
 
 
 @contextmanager
-def web_program(kubeconfig: Path) -> Iterator[str]:
+def web_program(kubeconfig: Path, *options: str) -> Iterator[str]:
     """`vacate web` as a user starts it, and the address that it prints."""
     command = [sys.executable, "-m", "vacate", "web", "--no-browser", "--port", "0", "--kubeconfig"]
-    with subprocess.Popen([*command, str(kubeconfig)], stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        [*command, str(kubeconfig), *options], stdout=subprocess.PIPE, text=True
+    ) as program:
         assert program.stdout is not None
         try:
             yield program.stdout.readline().removeprefix("Open ").strip()
@@ -170,6 +176,46 @@ def test_a_drain_is_watched_from_begin_to_end(
         _verdict(page, "^Nothing is stuck")
         page.get_by_text("Finished drains").wait_for()
         page.screenshot(path=pictures / f"{sort}-drained-1280-light.png", full_page=True)
+        context.close()
+        _one_who_may_only_look(browser, cluster.kubeconfig, node, pictures, axe)
+
+
+def _one_who_may_only_look(browser: Browser, kubeconfig: Path, node: str, pictures: Path, axe: str) -> None:
+    """Signs in with a token of their own, at a program that is given the administrator's and uses none."""
+    admin = Https.from_kubeconfig(kubeconfig)
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    rules = [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["vacate.dev"], "resources": ["nodemaintenances"], "verbs": ["get", "list", "watch"]},
+    ]
+    admin.create(accounts, {"metadata": {"name": "looker"}})
+    admin.create(f"{RBAC}/clusterroles", {"metadata": {"name": "looker"}, "rules": rules})
+    subject = {"kind": "ServiceAccount", "name": "looker", "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looker"}
+    binding = {"metadata": {"name": "looker"}, "roleRef": role, "subjects": [subject]}
+    admin.create(f"{RBAC}/clusterrolebindings", binding)
+    until_granted(admin, "system:serviceaccount:default:looker", rules)
+    token = admin.create(f"{accounts}/looker/token", {"spec": {}})["status"]["token"]
+    with web_program(kubeconfig, "--sign-in", "--metrics-port", "0") as address:
+        context = new_context(browser, viewport={"width": 1280, "height": 800})
+        page = context.new_page()
+        page.goto(f"{address}nodes/{node}")
+        _verdict(page, "^Sign in to Vacate")
+        page.screenshot(path=pictures / "sign-in-1280-light.png", full_page=True)
+        assert not violations(page, axe)
+        page.get_by_label("Token").fill("not-a-token")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("does not accept this token").wait_for()
+        page.goto(f"{address}nodes/{node}")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("You are system:serviceaccount:default:looker.").wait_for()
+        assert page.url == f"{address}nodes/{node}"
+        assert page.get_by_role("link", name="Uncordon…").get_attribute("aria-disabled") == "true"
+        page.get_by_text("You may not patch nodes").wait_for()
+        page.screenshot(path=pictures / "signed-in-1280-light.png", full_page=True)
+        admin.call("DELETE", f"{accounts}/looker").ok()  # and with it the token
+        _verdict(page, "^Sign in to Vacate")
         context.close()
 
 

@@ -92,6 +92,14 @@ def gates_option(command: F) -> F:
     )(command)
 
 
+def host_name(text: str) -> str:
+    """The name of a host under which pages are asked for, with its port where that is not the usual one."""
+    name, colon, port = text.lower().partition(":")
+    if dns1123_subdomain(name) or (colon and not (port.isdecimal() and 0 < int(port) < 65536)):
+        raise click.BadParameter(f"{text[:80]!r} is not a host; write NAME or NAME:PORT, without https://")
+    return f"{name}{colon}{port}"
+
+
 def allowed_option(command: F) -> F:
     """Add --allow-interceptor; the command gets the names as `allowed`."""
     return click.option(

@@ -12,7 +12,7 @@ import click
 
 from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
-from vacate.cli.common.serveroptions import interceptor_accounts_option, unverified_callers_option
+from vacate.cli.common.serveroptions import host_name, interceptor_accounts_option, unverified_callers_option
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import REQUESTING_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
@@ -189,6 +189,11 @@ _OPTIONS = (
                       "signed."),
     click.option("--hooks", type=_FILE, metavar="FILE",
                  help="Deploy the interceptor hooks.vacate.dev, with this allow-list of services and Jobs."),
+    click.option("--web", is_flag=True,
+                 help="Serve the pages of vacate web in the cluster, by kubectl port-forward or a proxy, to "
+                      "users who sign in with their own token. The pod itself has no rights."),
+    click.option("--web-host", "web_hosts", multiple=True, type=host_name, metavar="NAME[:PORT]",
+                 help="Name under which a proxy serves these pages. Can be repeated."),
     click.option("--monitoring", is_flag=True,
                  help="Install ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus "
                       "operator."),

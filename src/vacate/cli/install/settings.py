@@ -77,6 +77,8 @@ def settings_of(
     shutdown_api: str | None,
     kubelet_insecure_tls: bool,
     hooks: Path | None,
+    web: bool,
+    web_hosts: tuple[str, ...],
     monitoring: bool,
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
@@ -94,6 +96,8 @@ def settings_of(
             "--webhook-client-name: names are looked for in certificates of "
             "--webhook-client-ca; give it as well"
         )
+    if web_hosts and not web:
+        raise click.UsageError("--web-host: names the pages of --web; give it as well")
     if (webhook_sources or metrics_sources) and not network_policy:
         raise click.UsageError(
             "--webhook-from and --metrics-from configure network policies; omit --no-network-policy"
@@ -140,6 +144,8 @@ def settings_of(
             shutdown_agent, shutdown_config, shutdown_api, gates, insecure=kubelet_insecure_tls
         ),
         hooks=_hooks(hooks),
+        web=web,
+        web_hosts=web_hosts,
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
 

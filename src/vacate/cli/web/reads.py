@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS
+from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS
 from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import dig
 from vacate.cli.check import read_findings
 from vacate.cli.common.connection import Cluster, Connection
 from vacate.cli.explain.command import explain_pod
-from vacate.errors import ApiError, TransportError
+from vacate.client.config import ClusterConfig
+from vacate.client.kubeconfigwriter import KubeconfigEntry
+from vacate.errors import ApiError, Forbidden, NotFound, TransportError
 from vacate.install.objectkinds import POLICIES
 from vacate.install.policy_authority import bound_accounts
 from vacate.views.interceptors import Bindings
@@ -26,8 +28,18 @@ _MAX_OUTPUT = 2_000_000
 _COMMAND_SECONDS = 600.0
 
 
-def reads_of(cluster: Cluster, reach: Connection) -> Reads:
+Run = Callable[[Sequence[str]], Awaitable[Outcome]]
+
+
+def reads_of(cluster: Cluster, run: Run) -> Reads:
     """What pages read and do, with the rights of the user."""
+
+    async def user() -> str:
+        try:
+            review = await cluster.client.create(SELFSUBJECTREVIEWS, {})
+        except (NotFound, Forbidden):  # of a cluster that does not say it
+            return ""
+        return str(dig(review, "status", "userInfo", "username") or "")
 
     async def explain(namespace: str, pod: str) -> Explanation:
         explanation, _ = await explain_pod(replace(cluster, namespace=namespace), pod)
@@ -51,18 +63,40 @@ def reads_of(cluster: Cluster, reach: Connection) -> Reads:
         where = f" in namespace {right.namespace}" if right.namespace else ""
         return f"You may not {right.verb} {right.kind.plural}{where}."
 
-    return Reads(explain, lambda: read_findings(cluster), bindings, may, lambda words: _run(words, reach))
+    return Reads(user, explain, lambda: read_findings(cluster), bindings, may, run)
 
 
-async def _run(words: Sequence[str], reach: Connection) -> Outcome:
-    """The command as a process of its own, on the same cluster; without a shell, and without input."""
+def run_at(reach: Connection) -> Run:
+    """Commands on the cluster of a kubeconfig."""
     where = [f"--kubeconfig={reach.kubeconfig}"] if reach.kubeconfig else []
     where += [f"--context={reach.context}"] if reach.context else []
+    return lambda words: _run([*words, *where])
+
+
+def run_with_token(server: ClusterConfig, token: str, room: asyncio.Semaphore) -> Run:
+    """Commands with a user's token, which stays in memory: it is in no file of a disk and no argument."""
+    entry = KubeconfigEntry(server.server, server.ca_data, token=token, user="token")
+
+    async def run(words: Sequence[str]) -> Outcome:
+        file = os.memfd_create("kubeconfig")
+        try:
+            os.write(file, entry.to_yaml())
+            async with room:
+                return await _run([*words, f"--kubeconfig=/proc/self/fd/{file}"], file)
+        finally:
+            os.close(file)
+
+    return run
+
+
+async def _run(words: Sequence[str], *files: int) -> Outcome:
+    """The command as a process of its own, on the same cluster; without a shell, and without input."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "vacate", *words, *where,
+        sys.executable, "-m", "vacate", *words,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        pass_fds=files,
         env={**os.environ, "NO_COLOR": "1", "COLUMNS": "110"},
     )  # fmt: skip
     try:

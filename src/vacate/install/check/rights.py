@@ -21,7 +21,15 @@ from vacate.api.kinds import (
     SUBJECTACCESSREVIEWS,
     Kind,
 )
-from vacate.api.objectnames import HOOKS, NODE_FENCER, NODE_MAINTAINER, REQUESTER, SHUTDOWN_AGENT, VIEWER
+from vacate.api.objectnames import (
+    HOOKS,
+    NODE_FENCER,
+    NODE_MAINTAINER,
+    REQUESTER,
+    SHUTDOWN_AGENT,
+    VIEWER,
+    WEB,
+)
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.client.client import Client
 from vacate.errors import ApiError, Forbidden, NotFound, VacateError
@@ -31,6 +39,7 @@ from vacate.install.check.findings import Finding, Right
 from vacate.install.manifests.hooks import hooks
 from vacate.install.manifests.roles import roles
 from vacate.install.manifests.shutdownagent import shutdown_agent
+from vacate.install.manifests.web import web
 from vacate.install.objectkinds import DAEMONSETS
 from vacate.install.settings import DEFAULT_HOOKS, Settings, ShutdownAgent
 from vacate.views.model import Remedy
@@ -67,6 +76,8 @@ class RightsCheck:
             made += hooks(replace(settings, hooks=DEFAULT_HOOKS))
         if await self._is_there(DAEMONSETS, SHUTDOWN_AGENT, ShutdownAgent().namespace):
             made += shutdown_agent(replace(settings, shutdown_agent=ShutdownAgent()))
+        if await self._is_there(DEPLOYMENTS, WEB, settings.namespace):
+            made += web(settings)  # whose account must have none
         rights = find.wanted_rights(made)
         answers = await together(map(self._is_allowed, rights))
         lacking = [right for right, yes in zip(rights, answers, strict=True) if not yes]

@@ -25,18 +25,19 @@ def network_policies(settings: Settings) -> list[Obj]:
     """One for each part that runs in the cluster."""
     made = []
     if settings.deploy_manager:
-        made.append(_policy(MANAGER, [_metrics(settings)], settings))
+        made.append(policy_of(MANAGER, [metrics_ingress(settings)], settings))
     if settings.deploys_webhook:
         reviews = _ingress(WEBHOOK_PORT, settings.webhook_sources)
         # Any pod may have to ask for its reason.
         reasons = [_ingress(REASONS_PORT, ())] if settings.prestop_wrapper else []
-        made.append(_policy(WEBHOOK, [reviews, *reasons, _metrics(settings)], settings))
+        made.append(policy_of(WEBHOOK, [reviews, *reasons, metrics_ingress(settings)], settings))
         if settings.own_certificates:
-            made.append(_policy(CERTIFICATES, [], settings))
+            made.append(policy_of(CERTIFICATES, [], settings))
     return made
 
 
-def _metrics(settings: Settings) -> Obj:
+def metrics_ingress(settings: Settings) -> Obj:
+    """Of metrics and health."""
     return _ingress(METRICS_PORT, settings.metrics_sources)
 
 
@@ -46,7 +47,8 @@ def _ingress(port: int, sources: Sequence[str]) -> Obj:
     return {**made, "from": [{"ipBlock": {"cidr": one}} for one in sources]} if sources else made
 
 
-def _policy(name: str, ingress: list[Obj], settings: Settings) -> Obj:
+def policy_of(name: str, ingress: list[Obj], settings: Settings) -> Obj:
+    """What reaches the pods of a part; they reach names and API servers."""
     marks = labels(name.removeprefix("vacate-"))
     dns = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
     servers = [{"port": port, "protocol": "TCP"} for port in (443, 6443)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vacate import __version__
 from vacate.api.times import format_time
-from vacate.web.components import Page, age, clock, icon
+from vacate.web.components import Page, age, clock, icon, verdict
 from vacate.web.markup import Content, Element, el, to_html
 from vacate.web.snapshot import Snapshot
 
@@ -86,6 +86,7 @@ def document(snapshot: Snapshot, page: Page, tab: str, body: Element) -> str:
     status = el("p", "sr", role="status", id="announcement")
     inside = "".join(to_html(one) for one in (skip, lost, body, status))
     data = f'data-tab="{tab}" data-now="{format_time(snapshot.now)}"'
+    data += f' data-leave="{snapshot.leave}"' if snapshot.leave else ""
     return f'<!doctype html>\n<html lang="en">{to_html(head)}<body {data}>{_SHAPES}{inside}</body></html>'
 
 
@@ -183,6 +184,7 @@ def _foot(snapshot: Snapshot) -> Element:
         "footer",
         "foot",
         el("span", "", f"{who}What you see and do here is limited by your own rights."),
+        el("a", "", "Sign out", href=snapshot.leave) if snapshot.leave else None,
         el("span", "", "Times: ", el("span", "", zone, id="zone")),
         el("span", "", f"vacate {__version__}"),
         key="foot",
@@ -192,14 +194,49 @@ def _foot(snapshot: Snapshot) -> Element:
 def refused_document(headline: str, text: str, link: str = "") -> str:
     """What a browser sees that is not let in."""
     again = el("p", "lead", el("a", "", "Open the page", href=link)) if link.startswith("/") else None
-    main = el(
-        "main", "", el("div", "verdict", el("h1", "", headline), el("p", "lead", text), again), id="main"
+    return _plain(el("div", "verdict", el("h1", "", headline), el("p", "lead", text), again))
+
+
+def sign_in_document(why: str, after: str) -> str:
+    """What a browser sees whose user has not signed in; `after` is the page that was asked for."""
+    field = el(
+        "input",
+        type="password",
+        name="token",
+        id="token",
+        required="",
+        autocomplete="off",
+        spellcheck="false",
     )
+    form = el(
+        "form",
+        "options sign-in",
+        el("input", type="hidden", name="after", value=after),
+        el("label", "line", "Token ", field),
+        el("button", "btn", "Sign in", type="submit"),
+        method="post",
+        action="/sign-in",
+    )
+    lead = "These pages have no rights of their own: they show what your token may read, and do what it may."
+    hint = "It is kept in memory until you sign out. A token of a service account is printed by"
+    return _plain(
+        verdict("wait", "Sign in to Vacate", lead),
+        el("p", "line is-stuck", icon("stuck"), " ", why, role="alert") if why else None,
+        form,
+        el("p", "dim", hint, " ", el("code", "", "kubectl create token NAME -n NAMESPACE")),
+    )
+
+
+def _plain(*main: Element | None) -> str:
+    """A document without navigation: whoever reads it has not been let in."""
     head = el(
         "head",
         "",
         el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
         el("title", "", "Vacate"),
         el("link", rel="stylesheet", href="/static/style.css"),
     )
-    return f'<!doctype html>\n<html lang="en">{to_html(head)}<body>{to_html(main)}</body></html>'
+    inside = to_html(el("main", "", [one for one in main if one is not None], id="main"))
+    return f'<!doctype html>\n<html lang="en">{to_html(head)}<body>{_SHAPES}{inside}</body></html>'

@@ -209,7 +209,7 @@ def _states(
         if found.state == SHUTTING_DOWN
         else state("Shutdown", "Not shutting down"),
         _fencing(snapshot, node, found),
-        _volume_state(volumes),
+        _volume_state(snapshot, volumes),
         key="states",
     )
 
@@ -234,6 +234,8 @@ def _fencing(snapshot: Snapshot, node: Node, found: NodeRow) -> Element:
     word = {NODE_DOWN: "Lost", FENCED: "Fenced", NOT_READY: "Not ready"}.get(found.state, "Reports")
     since = f"for {found.since}" if found.since != NOTHING else ""
     none = "no policy fences it" if not snapshot.policies else "no policy is about to fence it"
+    if snapshot.hidden("fencingpolicies"):
+        none = "policies are hidden from you"
     return state("Fencing", word, f"{since}; {none}" if since else none)
 
 
@@ -244,7 +246,9 @@ def _fenced(policy: FencingPolicy, fencing: NodeFencing) -> Element:
     return state("Fencing", title, "Policy ", policy.metadata.name, ". ", _sentence(fencing.message))
 
 
-def _volume_state(volumes: Sequence[HeldVolume]) -> Element:
+def _volume_state(snapshot: Snapshot, volumes: Sequence[HeldVolume]) -> Element:
+    if hidden := snapshot.hidden("persistentvolumes") or snapshot.hidden("pods"):
+        return state("Exclusive volumes", "Not known", hidden)
     if not volumes:
         return state("Exclusive volumes", "None held")
     awaited = sum(bool(one.awaited) for one in volumes)
@@ -308,7 +312,7 @@ def _pods_section(
         gone,
         table("Pods in the order in which they go", columns, body, key="pods/table", classes="pods")
         if going
-        else el("p", "dim", "No pod is left that would go."),
+        else el("p", "dim", snapshot.hidden("pods") or "No pod is left that would go."),
         more(len(going), "pods"),
         _stay(staying),
         aria_labelledby="pods",

@@ -104,6 +104,12 @@ function sayAge() {
   if (word) word.textContent = `${age} old`;
 }
 
+// A token that has expired is no lost connection: the page to sign in says more.
+async function comeBack() {
+  const answer = body.dataset.leave && await fetch(location.href, { method: "HEAD" }).catch(() => null);
+  if (answer?.status === 401) location.reload(); else connect();
+}
+
 function connect() {
   const address = new URL("/events", location.href);
   address.searchParams.set("tab", body.dataset.tab);
@@ -117,7 +123,7 @@ function connect() {
   };
   stream.onerror = () => {
     setLive(false);
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { stream.close(); connect(); }, 2000);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { stream.close(); comeBack(); }, 2000);
   };
   addEventListener("pagehide", () => stream.close());
 }

@@ -1,0 +1,142 @@
+"""Who is let in, and what is kept for each of them. Here: one browser, by a token that is used up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from aiohttp import web
+from yarl import URL
+
+from vacate.entropy import Entropy
+from vacate.web.access import HEADERS, Gate
+from vacate.web.pages.frame import refused_document
+from vacate.web.site import Site
+
+LOOPBACK = "127.0.0.1"
+_MAX_TABS = 100
+
+
+@dataclass(slots=True)
+class Tab:
+    """What a browser's tab has been sent."""
+
+    number: int = 0
+    title: str = ""
+    parts: dict[str, bytes] = field(default_factory=dict)
+
+
+class Visitor:
+    """Someone who was let in: the pages with their rights, and the tabs that they have open."""
+
+    def __init__(self, site: Site, form_token: str) -> None:
+        self.site = site
+        self.form_token = form_token
+        self.streams: set[asyncio.Task[object]] = set()
+        self._tabs: OrderedDict[str, Tab] = OrderedDict()
+
+    def tab(self, name: str) -> Tab:
+        """What the tab has; nothing, where it is not known."""
+        return self._tabs.get(name) or Tab()
+
+    def remember(self, name: str, tab: Tab) -> None:
+        """Keep what the tab has; the oldest is forgotten."""
+        self._tabs[name] = tab
+        self._tabs.move_to_end(name)
+        while len(self._tabs) > _MAX_TABS:
+            self._tabs.popitem(last=False)
+
+    def leave(self) -> None:
+        """End what is open."""
+        self.site.close()
+        for stream in self.streams:
+            stream.cancel()
+
+
+class Door(Protocol):
+    """Decides about every request."""
+
+    def opened(self, port: int) -> str:
+        """The server listens at this port now; the address to open."""
+        ...
+
+    def refusal(self, method: str, headers: Mapping[str, str]) -> str:
+        """Why a request comes from another site; empty where it does not."""
+        ...
+
+    async def admit(self, request: web.Request) -> Visitor | web.StreamResponse:
+        """Whose request it is, or what is answered in place of a page."""
+        ...
+
+    async def close(self) -> None:
+        """All visitors leave."""
+        ...
+
+
+class OneBrowser:
+    """The program of one person, on their machine."""
+
+    def __init__(self, site: Site, entropy: Entropy) -> None:
+        self.gate = Gate((), "", secret(entropy), secret(entropy))
+        self.visitor = Visitor(site, self.gate.form_token)
+
+    def opened(self, port: int) -> str:
+        """From now on requests for this port are answered; the address has the token that lets one in."""
+        self.gate.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        self.gate.cookie_name = f"vacate-{port}"  # cookies know no ports: two programs must not share one
+        return f"http://{LOOPBACK}:{port}/?token={self.gate.token}"
+
+    def refusal(self, method: str, headers: Mapping[str, str]) -> str:
+        """As the gate decides it."""
+        return self.gate.refusal(method, headers)
+
+    async def admit(self, request: web.Request) -> Visitor | web.StreamResponse:
+        """Whoever has the cookie; or the token, which becomes one and leaves the address."""
+        known = self.gate.admits_session(request.cookies.get(self.gate.cookie_name, ""))
+        if "token" in request.query:
+            return self._enter(request, known=known)
+        if known:
+            return self.visitor
+        return answer(
+            401,
+            refused_document(
+                "Open the address that the program has printed",
+                "It lets one browser in, once. If it has been used, end the program with Ctrl-C and "
+                "start it again. If you have followed a link from elsewhere, open the page here.",
+                link=request.path_qs if request.path != "/events" else "/drains",
+            ),
+        )
+
+    async def close(self) -> None:
+        """End what is open."""
+        self.visitor.leave()
+
+    def _enter(self, request: web.Request, *, known: bool) -> web.StreamResponse:
+        if not known and not self.gate.admits_token(request.query["token"]):
+            text = "It lets one browser in, once. End the program with Ctrl-C and start it again."
+            return answer(401, refused_document("This address has been used, or is another one's", text))
+        found = redirect(request.rel_url.without_query_params("token"))
+        if not known:
+            found.set_cookie(
+                self.gate.cookie_name, self.gate.session, httponly=True, samesite="Strict", path="/"
+            )
+        return found
+
+
+def answer(status: int, text: str) -> web.Response:
+    """A document without a page."""
+    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+def redirect(address: URL) -> web.Response:
+    """To an address of ours: a path that begins with two slashes would be another host's."""
+    own = "/" + str(address.relative() if address.absolute else address).lstrip("/\\")
+    return web.Response(status=303, headers={**HEADERS, "Location": own})
+
+
+def secret(entropy: Entropy) -> str:
+    """What nobody can guess."""
+    return f"{entropy.uid()}{entropy.uid()}".replace("-", "")
