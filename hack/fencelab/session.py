@@ -22,7 +22,7 @@ LOCK = REPOSITORY / "requirements/redfish.lock"
 HOME = REPOSITORY / ".cache/fencelab"
 LAB = "VACATE_REDFISH_LAB"
 _SECONDS = 600.0
-# The embedded server serves no Secrets, and a policy may hold no password: here it is not secret.
+# The agent does not start without a password, which the service does not look at.
 _WRAPPER = """#!/bin/sh
 PYTHONPATH={root}/usr/share/fence
 export PYTHONPATH

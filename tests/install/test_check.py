@@ -23,7 +23,7 @@ from vacate.install.check import findings as find
 from vacate.install.check.findings import Finding, State
 from vacate.install.check.shown import install_again, shown_settings
 from vacate.install.manifests.webhooks import webhook_configurations
-from vacate.install.settings import Certificates
+from vacate.install.settings import DEFAULT_NAMESPACE, Certificates
 from vacate.pki.issue import new_authority
 from vacate.views.interceptors import InterceptorSummary
 from vacate.views.model import Remedy
@@ -71,6 +71,8 @@ def test_the_objects_show_the_options(settings: Settings, command: str) -> None:
     mutating, validating = webhook_configurations(settings)
     shown = shown_settings(settings.namespace, mutating, validating, deployments)
     assert install_again(shown, "vacate").command == command
+    where = f" -n {settings.namespace}" if settings.namespace != DEFAULT_NAMESPACE else ""
+    assert install_again(shown, "vacate", kept=True).command == f"vacate install{where}"
     assert find.failure_policies([mutating, validating], shown, AGAIN).state is State.OK
 
 

@@ -106,7 +106,7 @@ class InstallationCheck:
             missing = Finding(
                 "installation", State.FAILED, "Vacate is not installed in this cluster",
                 (
-                    Remedy("Install it", command_line(self._program, "install", "--wait")),
+                    Remedy("Install it", f"{self._program} install --image IMAGE --wait"),
                     Remedy("Or plan a drain, which needs nothing installed", f"{self._program} plan NODE"),
                 ),
             )  # fmt: skip
@@ -151,7 +151,7 @@ class InstallationCheck:
         self._settings = shown_settings(
             namespace, by_name.get(MUTATING), by_name.get(VALIDATING), deployments
         )
-        self._again = install_again(self._settings, self._program)
+        self._again = install_again(self._settings, self._program, kept=await self._keeps_options())
         if minor and int(minor) < OLDEST_MINOR and not self._embedded:
             text = f"Kubernetes {self._release} is too old; Vacate needs 1.{OLDEST_MINOR} or newer"
             remedy = Remedy(f"Upgrade the cluster to 1.{OLDEST_MINOR} or newer")
@@ -238,6 +238,12 @@ class InstallationCheck:
             return await Inventory(self._client, self._settings.namespace).lines()
         except Forbidden:
             return []
+
+    async def _keeps_options(self) -> bool:
+        try:
+            return bool(await Inventory(self._client, self._settings.namespace).options())
+        except ApiError:
+            return False
 
     async def _there(self, obj: Obj) -> bool | None:
         async with self._room:

@@ -13,11 +13,16 @@ from vacate.views.phrases import command_line
 _CERT_MANAGER = "cert-manager.io/inject-ca-from"
 
 
-def install_again(settings: Settings, program: str) -> Remedy:
-    """The command that applies an installation again, with the options that its objects show."""
+def install_again(settings: Settings, program: str, *, kept: bool = False) -> Remedy:
+    """The command that applies an installation again, with the options that its objects show.
+
+    One that keeps its options needs none, but for where it is.
+    """
     words = ["install"]
+    words += ["-n", settings.namespace] if settings.namespace != DEFAULT_NAMESPACE else []
+    if kept:
+        return Remedy("Apply the installation again, which keeps its options", command_line(program, *words))
     for option, given in (
-        ("-n", settings.namespace if settings.namespace != DEFAULT_NAMESPACE else ""),
         ("--image", settings.image if settings.image != DEFAULT_IMAGE else ""),
         ("--webhook-url", settings.webhook_url),
     ):

@@ -1,14 +1,22 @@
-"""`vacate check` on a real control plane: each part is broken and has its line; its remedy makes it green."""
+"""`vacate check` on a real control plane: each part is broken and has its line; its remedy makes it green.
+
+In the end the steps of `docs/how-to/adopt.md`, up and back, by the commands of that page.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.documents import Command, run_all
+from support.kubectl import kubectl_or_reason
 from support.processes.commands import Ended
 from support.processes.commands import vacate as run
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
@@ -21,6 +29,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 VALIDATING = f"{HOOKS}/validatingwebhookconfigurations/vacate-validating"
 MUTATING = f"{HOOKS}/mutatingwebhookconfigurations/vacate-mutating"
+DOCUMENTS = Path(__file__).parents[4] / "docs"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -78,6 +87,13 @@ def test_all_is_well(real: RealCluster) -> None:
     }  # fmt: skip
 
 
+def test_helm_test_passes_with_the_rights_of_the_manager(real: RealCluster) -> None:
+    """The chart runs the command as this account."""
+    found = checked(real.account(HOME, "vacate-manager"))
+    assert found["manager"]["state"] == "ok"
+    assert "failed" not in {one["state"] for one in found.values()}
+
+
 def test_a_manager_and_a_webhook_that_are_away(real: RealCluster) -> None:
     real.stop_part("manager")
     real.webhook.kill()
@@ -131,7 +147,9 @@ def test_parts_are_broken_and_the_remedy_repairs_them(real: RealCluster) -> None
     for broken in dict.fromkeys(one[0] for one in BROKEN):
         broken(real)
     found = [becomes(real, part, state, text) for _, part, state, text in BROKEN]
-    assert len({one["remedies"][0]["command"].partition(" --pod-failure")[0] for one in found}) == 1
+    assert {one["remedies"][0]["command"].partition(" --pod-failure")[0] for one in found} == {
+        "vacate install"
+    }
     install_again(real, found[0])
     until(real.leader)  # whose definitions and rights are back
     for _, part, _, _ in BROKEN:
@@ -185,3 +203,68 @@ def test_a_user_of_few_rights_learns_what_was_not_seen(real: RealCluster) -> Non
     assert words[:2] == ["create", "clusterrolebinding"]
     shown = vacate(kubeconfig, "check").out
     assert all(len(line) <= 100 or line.startswith(" " * 12) for line in shown.splitlines())
+
+
+def step_commands(step: str) -> list[str]:
+    """Each block of the step as a script; the last one leads back."""
+    text = (DOCUMENTS / "how-to/adopt.md").read_text()
+    (section,) = [one for one in text.split("\n## ")[1:] if one.startswith(step)]
+    return [
+        one.strip().replace("NODE", "node-2")
+        for one in re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+    ]
+
+
+def test_the_steps_of_adoption_lead_up_and_back(real: RealCluster, tmp_path: Path) -> None:
+    kubectl, reason = kubectl_or_reason()
+    if kubectl is None:
+        pytest.skip(reason)
+    (tmp_path / "kubectl").symlink_to(kubectl)
+    (tmp_path / "vacate").symlink_to(Path(sys.prefix) / "bin/vacate")
+    around = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "KUBECONFIG": str(real.kubeconfig)}
+
+    def shell(script: str) -> str:
+        """What it printed; every line of it has worked."""
+        return run_all([Command(script)], tmp_path, around)[0]
+
+    def bridged() -> bool:
+        return "evictions.validate.vacate.dev" in [
+            one["name"] for one in real.admin.get(VALIDATING).ok()["webhooks"]
+        ]
+
+    def node() -> Obj:
+        found: Obj = real.admin.get("/api/v1/nodes/node-2").ok()["spec"]
+        return found
+
+    shell("kubectl create namespace shop && kubectl -n shop create deployment web --image=web:1 --replicas=2")
+    shell("kubectl -n shop rollout status deployment/web --timeout=300s")
+    (plan,) = step_commands("1. ")
+    shell(plan)
+
+    up, back = step_commands("2. ")
+    shell("vacate install --reset eviction-bridge")
+    assert not bridged()
+    shell(up)
+    assert bridged()
+    shell(back)
+    assert not bridged()
+    becomes(real, "failure policies", "ok")
+
+    up, back = step_commands("3. ")
+    assert "node/node-2 drained" in shell(up)
+    assert node()["unschedulable"]
+    shell(back)
+    until(lambda: not node().get("unschedulable"))
+
+    up, back = step_commands("4. ")
+    shell(up)
+    shell(back)
+    found = real.admin.get("/apis/apps/v1/namespaces/shop/deployments/web").ok()
+    assert "vacate.dev/move-before-eviction" not in found["metadata"]["annotations"]
+
+    up, try_it, back = step_commands("5. ")
+    shell(up)
+    until(lambda: "--force --confirm" in shell(f"{try_it} || true"))
+    shell(back)
+    until(lambda: "--force --confirm" not in shell(f"{try_it} || true"))
+    shell("vacate uninstall --crds")
