@@ -26,7 +26,7 @@ def files() -> dict[str, str]:
     made = {f"crds/{one['spec']['names']['plural']}.yaml": manifest(one) for one in definitions()}
     made |= {f"kustomize/{path}": text for path, text in kustomize_files().items()}
     made |= {f"helm/vacate/{path}": text for path, text in chart_files().items()}
-    texts = {path: f"{HEADER}{text}" for path, text in made.items()}
+    texts = {path: f"{HEADER if path.endswith('.yaml') else ''}{text}" for path, text in made.items()}
     return {**texts, "grafana/vacate.json": json.dumps(dashboard(), indent=1) + "\n"}
 
 

@@ -15,20 +15,22 @@ from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import Any, cast
 
+from hack.deploy.chartfiles import HOOK, NOTES, readme, schema
 from hack.deploy.manifestparts import manifest_of
 
 from vacate import __version__
-from vacate.api.objectnames import HOOKS
+from vacate.api.objectnames import HOOKS, MANAGER, labels
 from vacate.api.objects import Obj
+from vacate.install.manifests.deployments import container_of, deployment_of
 from vacate.install.objects import part_makers, parts
 from vacate.install.settings import (
     DEFAULT_HOOKS,
-    DEFAULT_IMAGE,
     DEFAULT_SHUTDOWN_CONFIG,
     Certificates,
     Confinement,
     FailurePolicy,
     Monitoring,
+    OwnPods,
     Settings,
     ShutdownAgent,
     ShutdownAgentMode,
@@ -64,7 +66,7 @@ _TEXTS = {
     _RULES: "podRules",
 }
 _VALUES = {
-    "mark-image": ".Values.image",
+    "mark-image": ".Values.image",  # which _object_template requires
     "mark-pull-policy": ".Values.imagePullPolicy",
     "mark-namespace": ".Release.Namespace",
     _SHUTDOWN_NAMESPACE: ".Values.shutdownAgent.namespace",
@@ -80,6 +82,15 @@ _VALUES = {
     str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
     _BRIDGE_UNVERIFIED: ".Values.evictionBridge.unverifiedCallers",
 }
+# What toYaml makes of a value stands where these are; without the value there is no such key.
+_OWN, _OWN_LABEL = "mark-own", "mark-own-label"
+_OWN_PODS = OwnPods(
+    labels={_OWN_LABEL: _OWN},
+    node_selector={_OWN: _OWN},
+    tolerations=({"key": _OWN},),
+    topology_spread_constraints=({"topologyKey": _OWN},),
+    priority_class_name=_OWN,
+)
 _MARKED = Settings(
     image="mark-image",
     pull_policy="mark-pull-policy",
@@ -91,6 +102,7 @@ _MARKED = Settings(
     pod_failure_policy=cast("FailurePolicy", "mark-of-pods"),
     allowed_interceptors=(_ALLOWED,),
     manager_users=(_MANAGER_USER,),
+    own_pods=_OWN_PODS,
     definitions=False,
 )
 _KEEP = "helm.sh/resource-policy"
@@ -202,9 +214,15 @@ _ALL_OFF = replace(_MARKED, pod_webhooks=False, network_policy=False, monitoring
 
 def chart_files() -> dict[str, str]:
     """Every file of the chart by its path."""
-    files = {"Chart.yaml": _chart(), "values.yaml": VALUES}
+    files = {
+        "Chart.yaml": _chart(),
+        "values.yaml": VALUES,
+        "values.schema.json": schema(VALUES),
+        "README.md": readme(VALUES),
+        "templates/NOTES.txt": NOTES,
+    }
     # Some parts are there with a switch, and some without.
-    for part in parts(_with(SWITCHES)) | parts(_ALL_OFF):
+    for part in [*(parts(_with(SWITCHES)) | parts(_ALL_OFF)), _TEST]:
         text = _branches(part, _ALL_OFF, _relevant(part))
         if part == "namespace":
             text = _if(".Values.createNamespace", text, "")
@@ -229,8 +247,20 @@ def _relevant(part: str) -> list[Switch]:
     return found
 
 
+_TEST = "tests/check"
+
+
 def _part(name: str, settings: Settings) -> list[Obj]:
-    return part_makers(settings)[name]()
+    return [_test_pod(settings)] if name == _TEST else part_makers(settings)[name]()
+
+
+def _test_pod(settings: Settings) -> Obj:
+    """What `helm test` runs: `vacate check`, with the rights of the manager, where that could run."""
+    container = container_of("check", ["check"], [], settings)
+    spec = deployment_of(MANAGER, 1, container, settings)["spec"]["template"]["spec"]
+    marks = labels("check")
+    meta = {"name": "vacate-check", "namespace": settings.namespace, "labels": marks, "annotations": HOOK}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, "restartPolicy": "Never"}}
 
 
 def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
@@ -251,7 +281,7 @@ def _pieces(text: str) -> list[str]:
             made[-1] += line
         else:
             made.append(line)
-        depth += line.startswith(("{{- if ", "{{- range ")) - line.startswith("{{- end ")
+        depth += line.startswith(("{{- if ", "{{- range ", "{{- with ")) - line.startswith("{{- end ")
     return made
 
 
@@ -288,14 +318,55 @@ def _template(objects: list[Obj]) -> str:
 @cache
 def _object_template(obj: str) -> str:
     """Of an object in JSON; most are the same in most of the branches."""
-    text = manifest_of(obj).replace("{{", '{{ "{{" }}')
+    text = _own_pods(manifest_of(obj).replace("{{", '{{ "{{" }}'))
     text = _repeated(_BRIDGE_REQUIREMENT.sub(_bridge_requirements, text))
     for mark, value in _VALUES.items():
         text = re.sub(rf": {mark}$", f": {{{{ {value} | quote }}}}", text, flags=re.MULTILINE)
         text = text.replace(mark, f"{{{{ {value} }}}}")
+    text = text.replace("{{ .Values.image ", f"{{{{ required {json.dumps(_NO_IMAGE)} .Values.image ")
     # Numbers must stay numbers.
     text = re.sub(r"(replicas: \{\{ \S+) \| quote", r"\1", text)
     return text.replace(_GATES, "{{ .Values.featureGates }}")
+
+
+_NO_IMAGE = (
+    f"image: name it, where nodes can pull it, as --set image=registry.example.com/vacate:{__version__}; "
+    "docs/how-to/install.md shows how to build one"
+)
+_OWN_FIELD = re.compile(rf"^( *)(\w+):(?: {_OWN}|(?:\n +(?:- )?\w*[\w-]*: {_OWN}))\n", re.MULTILINE)
+_CONTAINER = re.compile(r"containers:\n +- name: (\w+)$", re.MULTILINE)
+
+
+def _own_pods(text: str) -> str:
+    """What an administrator adds to the pods of Deployments, or puts in place of what is there."""
+    if not text.startswith(("apiVersion: apps/v1\nkind: Deployment\n", "apiVersion: v1\nkind: Pod\n")):
+        return text
+    found = _CONTAINER.search(text)
+    assert found is not None
+    component = "manager" if found[1] == "check" else found[1]
+    label = re.compile(rf"^( *){_OWN_LABEL}: {_OWN}\n", re.MULTILINE)
+    text = label.sub(partial(_given, "labels", alone=True), text)
+    text = _OWN_FIELD.sub(lambda found: _given(found[2], found), text)
+    for key, path in (("affinity", "affinity"), ("resources", f"resources.{component}")):
+        block = re.compile(rf"^( *){key}:\n(?:\1 +.*\n)+", re.MULTILINE)
+        text = block.sub(partial(_given, path, key=key, otherwise=True), text)
+    return text
+
+
+def _given(
+    path: str, found: re.Match[str], *, key: str = "", alone: bool = False, otherwise: bool = False
+) -> str:
+    """The value, if there is one; otherwise what stands there, or nothing."""
+    width = len(found[1])
+    head = "" if alone else f"{found[1]}{key or path}:"
+    if path == "priorityClassName":
+        body = f"{head} {{{{ . | quote }}}}\n"
+    elif alone:
+        body = f"{{{{ toYaml . | indent {width} }}}}\n"
+    else:
+        body = f"{head}\n{{{{ toYaml . | indent {width + 2} }}}}\n"
+    rest = f"{{{{- else }}}}\n{found[0]}" if otherwise else ""
+    return f"{{{{- with .Values.ownPods.{path} }}}}\n{body}{rest}{{{{- end }}}}\n"
 
 
 def _repeated(text: str) -> str:
@@ -385,8 +456,8 @@ def _indented(text: str) -> str:
 
 
 VALUES = f"""\
-# Image of manager and webhook.
-image: {DEFAULT_IMAGE}
+# Image of manager and webhook, where nodes can pull it. There is no default.
+image: ""
 imagePullPolicy: IfNotPresent
 # Names of Secrets for pulling it.
 imagePullSecrets: []
@@ -398,6 +469,23 @@ webhook:
   # CA of the client certificate that API servers must show, a text of PEM, and names that must stand in it.
   clientCA: ""
   clientNames: []
+
+# What the pods of the Deployments have beside. The shutdown agent, one pod on each node, is not among them.
+ownPods:
+  labels: {{}}
+  nodeSelector: {{}}
+  tolerations: []
+  # In place of a preference for copies on different nodes.
+  affinity: {{}}
+  topologySpreadConstraints: []
+  priorityClassName: ""
+  # In place of requests of 100m CPU and 128Mi, and a limit of 1Gi.
+  resources:
+    manager: {{}}
+    webhook: {{}}
+    certificates: {{}}
+    hooks: {{}}
+    web: {{}}
 
 # Who makes the webhook's certificate: self or cert-manager.
 certificates: self

@@ -68,7 +68,7 @@ def test_the_wheel_runs_without_this_checkout(parts: Path, tmp_path: Path) -> No
         archive.extractall(tmp_path)
     code = "import sys; sys.path.insert(0, '.'); from vacate.__main__ import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "install", "--print"],
+        [sys.executable, "-c", code, "install", "--image", "x:1", "--print"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -5,21 +5,39 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from support.realcluster.helm import CHART, Helm, Values, helm_or_reason
+from support.realcluster.helm import CHART, Helm, Values, helm_or_reason, objects_of
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import Confinement, FailurePolicy, ShutdownAgent, ShutdownAgentMode
+from vacate.install.settings import (
+    Confinement,
+    FailurePolicy,
+    OwnPods,
+    ShutdownAgent,
+    ShutdownAgentMode,
+)
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
 HOOKS = "targets:\n  - name: flush\n    url: https://flush.shop.svc/hook\n    namespaces: [shop]\n"
 BUCKETS = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nshutdownGracePeriod: 9s\n"
+OWN_PODS: dict[str, Any] = {
+    "labels": {"team": "platform", "number": "1"},
+    "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+    "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+    "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+    ],
+    "priorityClassName": "system-cluster-critical",
+    "resources": {"manager": {"limits": {"memory": "3Gi"}}, "hooks": {"requests": {"cpu": "1"}}},
+}
 CASES: dict[str, tuple[Values, Settings]] = {
     "defaults": ({}, Settings()),
     "another namespace": ({}, Settings(namespace="elsewhere")),
@@ -197,6 +215,22 @@ CASES: dict[str, tuple[Values, Settings]] = {
         },
         Settings(hooks=HOOKS, interceptor_accounts={"hooks.vacate.dev": ("system:serviceaccount:shop:own",)}),
     ),
+    "own pods": (
+        {"ownPods": OWN_PODS, "hooks": {"enabled": True, "config": HOOKS}},
+        Settings(
+            own_pods=OwnPods(
+                labels=OWN_PODS["labels"],
+                node_selector=OWN_PODS["nodeSelector"],
+                tolerations=tuple(OWN_PODS["tolerations"]),
+                affinity=OWN_PODS["affinity"],
+                topology_spread_constraints=tuple(OWN_PODS["topologySpreadConstraints"]),
+                priority_class_name=OWN_PODS["priorityClassName"],
+                resources=OWN_PODS["resources"],
+            ),
+            hooks=HOOKS,
+            interceptor_accounts=hook_accounts("vacate-system"),
+        ),
+    ),
     "gates": (
         {"featureGates": "EvictionRequestAPI=false"},
         Settings(feature_gates="EvictionRequestAPI=false"),
@@ -223,6 +257,38 @@ def test_the_chart_has_the_objects_of_the_settings(case: str, helm: Helm) -> Non
     values, settings = CASES[case]
     found = helm.template({**values, "createNamespace": True}, settings.namespace)
     assert _by_path(found) == _by_path(_kept(objects(settings)))
+
+
+REFUSED: dict[str, Values] = {
+    "replica": {"manager": {"replica": 2}},  # no such value
+    "certificates": {"certificates": "letsencrypt"},
+    "evictionBridge": {"evictionBridge": True},
+    "app.kubernetes.io/name": {"ownPods": {"labels": {"app.kubernetes.io/name": "mine"}}},
+    "--set image=registry.example.com/vacate": {"image": ""},
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("named", REFUSED)
+def test_a_value_that_cannot_be_used_is_named(named: str, helm: Helm) -> None:
+    given = helm.values({"image": "here/vacate:1", **REFUSED[named]})
+    done = helm.ran("template", "vacate", str(CHART), "-f", given, "--kube-version", "1.36.0")
+    assert done.returncode != 0
+    assert named in done.stderr
+
+
+@pytest.mark.process
+def test_what_helm_tests_runs_where_the_manager_could(helm: Helm) -> None:
+    given = helm.values({"image": "here/vacate:1", "ownPods": OWN_PODS, "imagePullSecrets": ["a"]})
+    (pod,) = objects_of(
+        helm.run("template", "vacate", str(CHART), "-f", given, "-s", "templates/tests/check.yaml")
+    )
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    assert (pod["spec"]["serviceAccountName"], pod["spec"]["containers"][0]["args"]) == (
+        "vacate-manager",
+        ["check"],
+    )
+    assert pod["spec"]["tolerations"] == OWN_PODS["tolerations"]
 
 
 @pytest.mark.process

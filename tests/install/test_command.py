@@ -12,12 +12,14 @@ from support.yaml_text import yaml_documents
 from vacate.cli.main import cli
 from vacate.errors import VacateError
 from vacate.install import Certificates, Monitoring, Settings, objects
+from vacate.install.settings import OwnPods
 
 pytestmark = pytest.mark.unit
 
 
 def run(*args: str) -> Result:
-    return CliRunner().invoke(cli, ["install", "--print", *args])
+    """With the image that settings without one have."""
+    return CliRunner().invoke(cli, ["install", "--image", Settings().image, "--print", *args])
 
 
 def printed(*args: str) -> list[object]:
@@ -54,6 +56,41 @@ def test_options_become_settings(tmp_path: Path) -> None:
         "--no-pod-webhooks", "--no-network-policy", "--no-crds", "--monitoring",
     )  # fmt: skip
     assert given == objects(wanted)
+
+
+def test_an_image_is_needed_where_something_runs_in_the_cluster(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["install", "--print"])
+    assert "--image: name the image" in str(done.exception)
+    assert "--image registry.example.com/vacate:" in str(done.exception)
+    outside = ["--webhook-url", "https://10.0.0.1:9443", "--no-manager"]
+    assert CliRunner().invoke(cli, ["install", "--print", *outside]).exit_code == 0
+
+
+def test_own_pods(tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text("tolerations: [{operator: Exists}]\nresources: {manager: {limits: {memory: 2Gi}}}\n")
+    pods = OwnPods(
+        tolerations=({"operator": "Exists"},), resources={"manager": {"limits": {"memory": "2Gi"}}}
+    )
+    assert printed("--own-pods", str(file)) == objects(Settings(own_pods=pods))
+
+
+BAD_PODS = {
+    "[]": "a mapping with these keys is expected: labels, nodeSelector",
+    "toleration: []": "a mapping with these keys is expected",
+    "tolerations: {}": "tolerations: a list of mappings is expected",
+    "labels: {a: 1}": "labels: a mapping of names to texts is expected",
+    "labels: {app.kubernetes.io/name: x}": "labels: app.kubernetes.io/name is a label by which Vacate finds",
+    "resources: {limits: {}}": "resources: a mapping of manager, webhook, certificates, hooks or web",
+    "priorityClassName: 7": "priorityClassName: a text is expected",
+    "a: [": "while parsing",
+}
+
+
+@pytest.mark.parametrize("text", BAD_PODS)
+def test_own_pods_that_cannot_be_used_are_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text(text)
+    assert BAD_PODS[text] in str(run("--own-pods", str(tmp_path / "pods.yaml")).exception)
 
 
 BAD = {

@@ -62,11 +62,11 @@ def test_nobody_may_run_jobs_by_default() -> None:
 def test_the_command_binds_the_interceptor_to_its_account_and_checks_the_list(tmp_path: Path) -> None:
     file = tmp_path / "hooks.yaml"
     file.write_text(LIST)
-    shown = CliRunner().invoke(cli, ["install", "--print", "--hooks", str(file)])
+    shown = CliRunner().invoke(cli, ["install", "--image", "x:1", "--print", "--hooks", str(file)])
     assert shown.exit_code == 0, shown.output
     assert "--interceptor=hooks.vacate.dev=vacate-system/vacate-hooks" in shown.output
     assert "url: https://flush.shop.svc/hook" in shown.output
     file.write_text(LIST.replace("https://", "https://user@"))
-    refused = CliRunner().invoke(cli, ["install", "--print", "--hooks", str(file)])
+    refused = CliRunner().invoke(cli, ["install", "--image", "x:1", "--print", "--hooks", str(file)])
     assert refused.exit_code != 0
     assert "targets[0].url" in str(refused.exception)

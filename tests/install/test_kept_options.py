@@ -46,6 +46,7 @@ VALUES = {
 
 def files(folder: Path) -> dict[str, str]:
     texts = {"pod-rules": RULES, "shutdown-config": "kind: KubeletConfiguration\n", "hooks": "targets: []\n"}
+    texts |= {"own-pods": "labels: {a: b}\n"}
     texts |= dict.fromkeys(("ca-file", "webhook-client-ca"), "some text\n")
     for name, text in texts.items():
         (folder / name).write_text(text)
@@ -92,7 +93,8 @@ def test_what_is_given_now_comes_before_what_is_kept() -> None:
 def test_forgetting() -> None:
     kept = {"image": "x:1", "eviction-bridge": True}
     assert forgotten(kept, ["eviction-bridge"]) == {"image": "x:1"}
-    assert forgotten(kept, ["all"]) == {}
+    assert forgotten(kept, ["all"]) == {"image": "x:1"}  # which has no default
+    assert forgotten(kept, ["all", "image"]) == {}
     with pytest.raises(click.UsageError, match="no option 'eviction'"):
         forgotten(kept, ["eviction"])
 

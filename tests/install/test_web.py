@@ -47,6 +47,6 @@ def test_nothing_of_the_cluster_reaches_the_port_of_the_pages() -> None:
     ],
 )
 def test_options_that_cannot_be_used(options: list[str], trouble: str) -> None:
-    result = CliRunner().invoke(cli, ["install", "--print", *options])
+    result = CliRunner().invoke(cli, ["install", "--image", "x:1", "--print", *options])
     assert result.exit_code == 2
     assert trouble in " ".join(result.output.split())

@@ -154,8 +154,11 @@ async def test_uninstalling_leaves_no_key_behind(plane: Plane) -> None:
         assert [one["metadata"]["name"] for one in left] == []
 
 
+IMAGE = ("--image", "vacate:0")
+
+
 def _install(kubeconfig: Path) -> tuple[str, ...]:
-    return ("install", "--kubeconfig", str(kubeconfig), "--certificates", "cert-manager")
+    return ("install", "--kubeconfig", str(kubeconfig), "--certificates", "cert-manager", *IMAGE)
 
 
 async def _injected(plane: Plane) -> bool:

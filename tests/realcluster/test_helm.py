@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -11,10 +12,10 @@ import pytest
 from support.arms.arm import MERGE_PATCH, Obj
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_steps import request
-from support.realcluster.definitions import remove
+from support.realcluster.definitions import remove, until
 from support.realcluster.helm import CHART, Helm, Values, helm_or_reason
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import NAMESPACES
+from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objectnames import MANAGER, MUTATING
 from vacate.entropy import system_entropy
 from vacate.install import Settings, objects
@@ -38,6 +39,9 @@ class Release:
     def upgrade(self, values: Values | None = None) -> str:
         return self._run("upgrade", "--reset-values", *self._chart(values))
 
+    def test(self) -> str:
+        return self._run("test")
+
     def uninstall(self) -> str:
         return self._run("uninstall")
 
@@ -45,7 +49,8 @@ class Release:
         return self._helm.run(verb, "vacate", "-n", self.namespace, *options)
 
     def _chart(self, values: Values | None) -> tuple[str, ...]:
-        return (str(CHART), "-f", self._helm.values(values or {}))
+        given = {"image": Settings().image, **(values or {})}
+        return (str(CHART), "-f", self._helm.values(given))
 
     async def there(self, settings: Settings) -> list[str]:
         """The objects of the settings that are in the cluster, but for the namespace, which Helm keeps."""
@@ -95,6 +100,7 @@ async def test_install_upgrade_and_uninstall(release: Release) -> None:
     assert "STATUS: deployed" in release.install()
     assert await release.there(settings) == paths(settings)
 
+    await _helm_test(release)
     await _write_authority(release)
     assert "STATUS: deployed" in release.upgrade({"podRules": RULES, "manager": {"replicas": 3}})
     assert await release.there(more) == paths(more)
@@ -124,6 +130,20 @@ async def test_requests_stay_when_the_release_goes_and_are_there_when_it_comes_b
     assert (await release.arm.call("GET", path)).ok() == made
     release.uninstall()
     assert (await release.arm.call("GET", path)).ok() == made
+
+
+async def _helm_test(release: Release) -> None:
+    """No node is here: the end of the pod is written as its kubelet would."""
+    path = PODS.object_path("vacate-check", release.namespace)
+    tested = asyncio.create_task(asyncio.to_thread(release.test))
+
+    async def begun() -> bool:
+        return tested.done() or (await release.arm.call("GET", path)).code == 200
+
+    await until(begun)
+    ended = {"status": {"phase": "Succeeded"}}
+    await release.arm.given("PATCH", f"{path}/status", ended, content_type=MERGE_PATCH)
+    assert "Succeeded" in await tested
 
 
 async def _write_authority(release: Release) -> None:

@@ -6,6 +6,7 @@ rights.
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -37,6 +38,9 @@ CONFIGURATIONS = (
 )
 
 
+IMAGE = ("--image", Settings().image)
+
+
 class Lab:
     """The cluster, and the commands in it."""
 
@@ -45,15 +49,19 @@ class Lab:
         self.admin = Https.from_kubeconfig(kubeconfig)
 
     def run(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
-        return vacate(command, "--kubeconfig", str(self.kubeconfig), *options)
+        return vacate(*self._words(command, *options))
 
     def begin(self, command: str, *options: str) -> subprocess.Popen[str]:
-        arguments = [sys.executable, "-m", "vacate", command, "--kubeconfig", str(self.kubeconfig), *options]
+        arguments = [sys.executable, "-m", "vacate", *self._words(command, *options)]
         pipe = subprocess.PIPE
         return subprocess.Popen(
             arguments, stdout=pipe, stderr=pipe, text=True,
             env=environment() | {"PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
+
+    def _words(self, command: str, *options: str) -> list[str]:
+        image = IMAGE if command == "install" else ()
+        return [command, "--kubeconfig", str(self.kubeconfig), *image, *options]
 
     def there(self, settings: Settings) -> set[str]:
         return {path_of(obj) for obj in objects(settings) if self.admin.get(path_of(obj)).code == 200}
@@ -234,7 +242,7 @@ def an_upgrade_keeps_them_until_they_are_forgotten(lab: Lab) -> None:
     assert lab.there(Settings()) == {path_of(obj) for obj in objects(with_url)}
     assert lab.run("install", "--reset").returncode == 0
     assert lab.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
-    assert "options" not in lab.admin.get(NOTES).ok()["data"]
+    assert json.loads(lab.admin.get(NOTES).ok()["data"]["options"]) == {"image": Settings().image}
 
 
 def one_way_and_the_other(lab: Lab) -> None:
@@ -289,7 +297,7 @@ WRITE = [
 
 def lacking_nearly_all(lab: Lab, kubeconfig: Path) -> None:
     """All that is missing is named, and nothing is begun."""
-    done = vacate("install", "--kubeconfig", str(kubeconfig))
+    done = vacate("install", *IMAGE, "--kubeconfig", str(kubeconfig))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: you may not install Vacate into this cluster; you lack: ")
@@ -301,7 +309,7 @@ def lacking_nearly_all(lab: Lab, kubeconfig: Path) -> None:
 
 def unable_to_hand_on(kubeconfig: Path) -> None:
     """Who may write roles and lacks what is in them is stopped by the server; an administrator goes on."""
-    done = vacate("install", "--kubeconfig", str(kubeconfig))
+    done = vacate("install", *IMAGE, "--kubeconfig", str(kubeconfig))
     assert done.returncode == 1
     assert done.stderr.startswith("error: clusterroles.rbac.authorization.k8s.io")
     assert "attempting to grant RBAC permissions not currently held" in done.stderr

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
+from vacate.api.objects import Obj
 from vacate.eviction.callers import UnverifiedCallers
 
 DEFAULT_IMAGE = f"vacate:{__version__}"
+"""The name of the image without a registry: for a kustomization to replace, and no image that exists."""
 DEFAULT_NAMESPACE = "vacate-system"
 
 
@@ -82,6 +84,24 @@ class ShutdownAgent:
     kubelet_insecure_tls: bool = False
     # The API by which it requests evictions, by the singular name of its kind.
     api: str = "evictionrequest"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPods:
+    """What an administrator adds to the pods of the Deployments; what is empty stays as it is without it.
+
+    Each is written as in the spec of a pod. The shutdown agent has its own.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Obj, ...] = ()
+    # In place of copies that prefer different nodes.
+    affinity: Mapping[str, Obj] = field(default_factory=dict)
+    topology_spread_constraints: tuple[Obj, ...] = ()
+    priority_class_name: str = ""
+    # By component: manager, webhook, certificates, hooks, web.
+    resources: Mapping[str, Obj] = field(default_factory=dict)
 
 
 DEFAULT_HOOKS = "targets: []\n"
@@ -161,6 +181,7 @@ class Settings:
     # names under which proxies serve them.
     web: bool = False
     web_hosts: tuple[str, ...] = ()
+    own_pods: OwnPods = field(default_factory=OwnPods)
     monitoring: Monitoring = field(default_factory=Monitoring)
 
     @property

@@ -191,7 +191,8 @@ class ManagerParts:
         return (
             f"this process runs as service account {account[1]} of namespace {account[0]}, and was rendered "
             f"for namespace {self._namespace}, whose accounts the policies name: they do not apply. "
-            f"Render the objects for that namespace: vacate install --namespace {account[0]} --print"
+            "Render the objects for that namespace: "
+            f"vacate install --namespace {account[0]} --print --image IMAGE"
         )
 
 

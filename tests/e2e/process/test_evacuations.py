@@ -159,7 +159,7 @@ def test_output_of_evict_is_for_eviction_requests(lab: Lab) -> None:
 
 @pytest.mark.thorough
 def test_an_installation_hands_the_gate_to_manager_and_webhook(lab: Lab) -> None:
-    printed = lab.vacate("install", "--print", "--feature-gates", "EvacuationAPI=true")
+    printed = lab.vacate("install", "--image", "x:1", "--print", "--feature-gates", "EvacuationAPI=true")
     assert printed.code == 0
     assert printed.out.count("- --feature-gates=EvacuationAPI=true") == 2
     assert "name: evacuations.evacuation.coordination.k8s.io" in printed.out

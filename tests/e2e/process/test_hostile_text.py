@@ -51,7 +51,7 @@ EVERYWHERE = {
     "follow": ("status", "-w"),
     "status of nodes": ("status", "--nodes"),
     "follow json": ("status", "-w", "-o", "json"),
-    "install": ("install",),
+    "install": ("install", "--image", "x:1"),
     "uninstall": ("uninstall",),
     "certificates": ("certificates",),
     "node": ("node", "--name", "laptop", "--dir", "/nowhere/at/all"),

@@ -15,6 +15,7 @@ from hack.kubelab.peers import GIVEN
 
 from support.yaml_text import yaml_documents
 from vacate.api.objects import Obj
+from vacate.install import Settings
 
 CHART = Path(__file__).parents[3] / "deploy/helm/vacate"
 Values = Mapping[str, Any]
@@ -54,7 +55,8 @@ class Helm:
 
     def template(self, values: Values, namespace: str) -> list[Obj]:
         """The objects that the chart makes of the values."""
-        options = ("-n", namespace, "-f", self.values(values), "--kube-version", "1.36.0")
+        given = self.values({"image": Settings().image, **values})
+        options = ("-n", namespace, "-f", given, "--kube-version", "1.36.0", "--skip-tests")
         return objects_of(self.run("template", "vacate", str(CHART), *options))
 
     def values(self, values: Values) -> str:

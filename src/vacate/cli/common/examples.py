@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vacate import __version__
 from vacate.cli.common.program import program_name
 
 Example = tuple[str, str]
 """A command without the program's name, and what it is for."""
 
+_IMAGE = f"registry.example.com/vacate:{__version__}"
 EXAMPLES: Mapping[str, Sequence[Example]] = {
     "up": (
         ("up", "a cluster in ~/.vacate"),
@@ -24,9 +26,9 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("manager --context staging --no-leader-elect -v", "without leader election, with a log"),
     ),
     "install": (
-        ("install --wait", "install or upgrade, and wait until it is ready"),
+        (f"install --image {_IMAGE} --wait", "install, and wait until it is ready"),
         ("install --dry-run", "show what would change"),
-        ("install --print > vacate.yaml", "objects for a repository"),
+        (f"install --image {_IMAGE} --print > vacate.yaml", "objects for a repository"),
     ),
     "uninstall": (
         ("uninstall", "all but the definitions and the requests"),

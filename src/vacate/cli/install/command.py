@@ -37,7 +37,7 @@ from vacate.cli.install.kept import (
 from vacate.cli.install.options import install_options, own_namespace
 from vacate.cli.install.settings import settings_of
 from vacate.entropy import system_entropy
-from vacate.errors import Forbidden
+from vacate.errors import ConfigError, Forbidden
 from vacate.install import objects
 from vacate.install.apply.installer import Installer, InstallOptions, OptionsChanged
 from vacate.install.apply.inventory import Inventory
@@ -116,7 +116,7 @@ def install(
         seen = await _kept_in(cluster, namespace)
         kept = declared
         if kept is None:
-            kept = forgotten({} if ALL in reset else read_kept(seen, _source(namespace)), reset)
+            kept = forgotten(_read(seen, namespace, all_forgotten=ALL in reset), reset)
             for line in shown({name: value for name, value in kept.items() if name not in given}):
                 terminal.echo(line)
         settings = _settings(kept, chosen)
@@ -146,6 +146,15 @@ async def _kept_in(cluster: Cluster, namespace: str) -> str:
         return await Inventory(cluster.client, namespace).options()
     except Forbidden:
         return ""  # all the rights that are missing are named together, before anything is done
+
+
+def _read(seen: str, namespace: str, *, all_forgotten: bool) -> Given:
+    try:
+        return read_kept(seen, _source(namespace))
+    except ConfigError:
+        if all_forgotten:
+            return {}
+        raise
 
 
 def _settings(kept: Given, chosen: Mapping[str, Any]) -> Settings:

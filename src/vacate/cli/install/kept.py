@@ -97,9 +97,9 @@ def checked(found: object, source: str, folder: Path | None) -> Given:
 
 
 def forgotten(options: Given, names: Sequence[str]) -> Given:
-    """These without the named ones, or without all of them."""
+    """These without the named ones, or without all of them but the image, which has no default."""
     if ALL in names:
-        return {}
+        return {name: value for name, value in options.items() if name == "image" and name not in names}
     for name in names:
         if name not in _BY_NAME:
             raise click.UsageError(f"--reset: there is no option {name[:80]!r}")

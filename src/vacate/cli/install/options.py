@@ -17,7 +17,6 @@ from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import REQUESTING_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
 from vacate.install.settings import (
-    DEFAULT_IMAGE,
     DEFAULT_NAMESPACE,
     Certificates,
     Confinement,
@@ -91,12 +90,15 @@ def install_options(command: F) -> F:
 _OPTIONS = (
     click.option("--namespace", "-n", type=own_namespace, default=DEFAULT_NAMESPACE, show_default=True,
                  metavar="NAME", help="Namespace for Vacate alone; created if it does not exist."),
-    click.option("--image", type=image_reference, default=DEFAULT_IMAGE, show_default=True, metavar="IMAGE",
-                 help="Image of the manager and the webhook."),
+    click.option("--image", type=image_reference, metavar="IMAGE",
+                 help="Image of the manager and the webhook, where nodes can pull it. Upgrades keep it."),
     click.option("--pull-secret", "pull_secrets", type=subdomain, multiple=True, metavar="NAME",
                  help="Secret for pulling the image. Can be repeated."),
     click.option("--replicas", type=_REPLICAS, default=2, show_default=True, metavar="N",
                  help="Replicas of the manager and of the webhook."),
+    click.option("--own-pods", type=_FILE, metavar="FILE",
+                 help="What Vacate's own pods have beside: labels, nodeSelector, tolerations, affinity, "
+                      "topologySpreadConstraints, priorityClassName, and resources by component, as YAML."),
     click.option("--certificates", type=click.Choice([one.value for one in Certificates]),
                  default=Certificates.SELF.value, show_default=True,
                  help="What issues the webhook's certificate."),

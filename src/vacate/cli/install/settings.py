@@ -11,11 +11,14 @@ import click
 import yaml
 from cryptography import x509
 
+from vacate import __version__
 from vacate.admission.pods.registrationrules import read_rules
+from vacate.api.objectnames import labels
 from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.errors import ConfigError
 from vacate.eviction.callers import UnverifiedCallers
 from vacate.features import FeatureGates, parse_feature_gates
+from vacate.install import objects
 from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.settings import (
     DEFAULT_HOOKS,
@@ -23,6 +26,7 @@ from vacate.install.settings import (
     Confinement,
     FailurePolicy,
     Monitoring,
+    OwnPods,
     Settings,
     ShutdownAgent,
     ShutdownAgentMode,
@@ -36,9 +40,10 @@ _MAX_FILE_BYTES = 900_000  # what fits into a ConfigMap, with room for the rest 
 def settings_of(
     *,
     namespace: str,
-    image: str,
+    image: str | None,
     pull_secrets: tuple[str, ...],
     replicas: int,
+    own_pods: Path | None,
     certificates: str,
     webhook_url: str | None,
     ca_file: Path | None,
@@ -102,8 +107,8 @@ def settings_of(
         raise click.UsageError(
             "--webhook-from and --metrics-from configure network policies; omit --no-network-policy"
         )
-    return Settings(
-        image=image,
+    made = Settings(
+        image=image or "",
         pull_secrets=pull_secrets,
         namespace=namespace,
         manager_replicas=replicas,
@@ -146,8 +151,16 @@ def settings_of(
         hooks=_hooks(hooks),
         web=web,
         web_hosts=web_hosts,
+        own_pods=_own_pods(own_pods),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
+    if not image and any(one["kind"] in ("Deployment", "DaemonSet") for one in objects(made)):
+        raise ConfigError(
+            "--image: name the image, where nodes can pull it, as --image "
+            f"registry.example.com/vacate:{__version__}; none is published, and docs/how-to/install.md shows "
+            "how to build one. An installation keeps it: an upgrade without the option has it still"
+        )
+    return made
 
 
 def _shutdown_agent(
@@ -180,6 +193,52 @@ def _hooks(file: Path | None) -> str:
     text = _bytes(file).decode(errors="replace")
     read_allow_list(text, f"--hooks: {file}")
     return text or DEFAULT_HOOKS
+
+
+_OWN_PODS = {
+    "labels": "a mapping of names to texts", "nodeSelector": "a mapping of names to texts",
+    "tolerations": "a list of mappings", "affinity": "a mapping",
+    "topologySpreadConstraints": "a list of mappings", "priorityClassName": "a text",
+    "resources": "a mapping of manager, webhook, certificates, hooks or web to resources",
+}  # fmt: skip
+_COMPONENTS = {"manager", "webhook", "certificates", "hooks", "web"}
+
+
+def _own_pods(file: Path | None) -> OwnPods:
+    """Of which sort each entry is; what stands in it, the API server checks as for any pod."""
+    if file is None:
+        return OwnPods()
+    source = f"--own-pods: {file}"
+    try:
+        found = yaml.safe_load(_bytes(file))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{source}: {' '.join(str(error).split())}") from None
+    found = {} if found is None else found
+    if not isinstance(found, dict) or not found.keys() <= _OWN_PODS.keys():
+        raise ConfigError(f"{source}: a mapping with these keys is expected: {', '.join(_OWN_PODS)}")
+    for key, value in found.items():
+        good = {
+            "t": isinstance(value, str),
+            "l": isinstance(value, list) and all(isinstance(one, dict) for one in value),
+            "m": isinstance(value, dict),
+        }[_OWN_PODS[key].removeprefix("a ")[0]]
+        if good and key in ("labels", "nodeSelector"):
+            good = all(isinstance(part, str) for pair in value.items() for part in pair)
+        if good and key == "resources":
+            good = value.keys() <= _COMPONENTS and all(isinstance(one, dict) for one in value.values())
+        if not good:
+            raise ConfigError(f"{source}: {key}: {_OWN_PODS[key]} is expected")
+    if taken := sorted(labels("manager").keys() & found.get("labels", {}).keys()):
+        raise ConfigError(f"{source}: labels: {taken[0]} is a label by which Vacate finds its pods")
+    return OwnPods(
+        labels=found.get("labels", {}),
+        node_selector=found.get("nodeSelector", {}),
+        tolerations=tuple(found.get("tolerations", ())),
+        affinity=found.get("affinity", {}),
+        topology_spread_constraints=tuple(found.get("topologySpreadConstraints", ())),
+        priority_class_name=found.get("priorityClassName", ""),
+        resources=found.get("resources", {}),
+    )
 
 
 def _authority(file: Path | None, option: str) -> bytes:

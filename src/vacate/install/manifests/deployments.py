@@ -175,7 +175,8 @@ def gate_options(settings: Settings) -> list[str]:
 
 def deployment_of(name: str, replicas: int, container: Obj, settings: Settings) -> Obj:
     """A Deployment of pods without privileges, under an account of the same name."""
-    marks = labels(name.removeprefix("vacate-"))
+    component, own = name.removeprefix("vacate-"), settings.own_pods
+    marks = labels(component)
     spec: Obj = {
         "serviceAccountName": name,
         "securityContext": {
@@ -184,12 +185,20 @@ def deployment_of(name: str, replicas: int, container: Obj, settings: Settings) 
             "runAsGroup": 65532,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "affinity": {"podAntiAffinity": _apart(marks)},
+        "affinity": dict(own.affinity) or {"podAntiAffinity": _apart(marks)},
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
     }
+    chosen = {
+        "nodeSelector": dict(own.node_selector),
+        "tolerations": list(own.tolerations),
+        "topologySpreadConstraints": list(own.topology_spread_constraints),
+        "priorityClassName": own.priority_class_name,
+    }
+    spec |= {key: value for key, value in chosen.items() if value}
     if settings.pull_secrets:
         spec["imagePullSecrets"] = [{"name": one} for one in settings.pull_secrets]
-    spec["containers"] = [container]
+    resources = own.resources.get(component)
+    spec["containers"] = [{**container, **({"resources": resources} if resources else {})}]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -198,7 +207,7 @@ def deployment_of(name: str, replicas: int, container: Obj, settings: Settings) 
             "replicas": replicas,
             "selector": {"matchLabels": marks},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-            "template": {"metadata": {"labels": marks}, "spec": spec},
+            "template": {"metadata": {"labels": {**own.labels, **marks}}, "spec": spec},
         },
     }
 
