@@ -1,10 +1,12 @@
 """Everything that a release consists of, in one folder.
 
-    python -m hack.release --registry registry.example.com/team [--image] [--dirty] [FOLDER]
+    python -m hack.release --registry registry.example.com/team [FOLDER]
 
 Wheel, sdist, chart, manifests, the definitions, the bill of materials, the notes of the version, and the
 checksums of all of them. The same commit gives the same bytes: times are those of the commit. `--image` adds
 the image for the architecture of this machine; it needs root and Debian's packages, as `make test-node` does.
+`--archive` adds one that was built elsewhere, for another architecture. `--push` sends the images, under one
+name for all architectures, and the chart to the registry.
 """
 
 from __future__ import annotations
@@ -15,18 +17,19 @@ import hashlib
 import io
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
 from hack.gen_deploy import DEPLOY
 from hack.kubelab.release import KubeError
+from hack.registry import Registry, RegistryError, architecture_of
 from hack.sbom import GO_MODULE, GO_PIN, LOCK, sbom
 
 from vacate import __version__
@@ -34,7 +37,6 @@ from vacate.crds.definition import definitions
 from vacate.errors import ConfigError
 from vacate.install import Settings, objects
 from vacate.install.manifest import manifests
-from vacate.install.settings import DEFAULT_IMAGE
 
 _ROOT = Path(__file__).resolve().parent.parent
 _CHART = DEPLOY / "helm" / "vacate"
@@ -46,7 +48,14 @@ class ReleaseError(Exception):
     """Why there is no release."""
 
 
-def release(folder: Path, registry: str, *, with_image: bool = False, dirty: bool = False) -> list[Path]:
+def release(
+    folder: Path,
+    registry: str,
+    *,
+    with_image: bool = False,
+    archives: Sequence[Path] = (),
+    dirty: bool = False,
+) -> list[Path]:
     """Write all parts to the folder, which must be empty or missing; in the order of their names."""
     if not _REGISTRY.fullmatch(registry):
         raise ReleaseError(
@@ -73,12 +82,27 @@ def release(folder: Path, registry: str, *, with_image: bool = False, dirty: boo
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
-    if with_image:
-        shutil.copyfile(_image(), folder / f"vacate-{__version__}-{_architecture()}.oci.tar")
+    for archive in [*archives, *([_image()] if with_image else [])]:
+        target = folder / f"vacate-{__version__}-{architecture_of(archive)}.oci.tar"
+        if target.exists():
+            raise ReleaseError(f"--archive: {archive} is the second image for {architecture_of(archive)}")
+        shutil.copyfile(archive, target)
     parts = sorted(path for path in folder.iterdir() if path.name != SUMS)
     sums = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in parts)
     (folder / SUMS).write_text(sums)
     return [*parts, folder / SUMS]
+
+
+def push(folder: Path, registry: str, credentials: Mapping[str, str] = os.environ) -> list[str]:
+    """Send the images and the chart of a release; what to pull them by, with their digests."""
+    target = Registry(registry, credentials)
+    made = []
+    if archives := sorted(folder.glob("*.oci.tar")):
+        digest = target.push_image(archives, "vacate", __version__)
+        made.append(f"{registry}/vacate:{__version__}@{digest}")
+    about = yaml.safe_load((_CHART / "Chart.yaml").read_text())
+    digest = target.push_chart(folder / f"vacate-{__version__}.tgz", about)
+    return [*made, f"oci://{registry}/charts/vacate:{__version__}@{digest}"]
 
 
 def notes_of(changelog: str, version: str) -> str:
@@ -96,7 +120,7 @@ def notes_of(changelog: str, version: str) -> str:
 def chart(image: str, made_at: int) -> bytes:
     """The Helm chart as `helm package` would archive it, with this image as its default."""
     found = {str(one.relative_to(_CHART)): one.read_text() for one in _CHART.rglob("*") if one.is_file()}
-    default = f"image: {DEFAULT_IMAGE}\n"
+    default = 'image: ""\n'
     if found["values.yaml"].count(default) != 1:
         raise ReleaseError(f"the chart's values have no line {default.strip()!r} to replace")
     found["values.yaml"] = found["values.yaml"].replace(default, f"image: {image}\n")
@@ -139,10 +163,6 @@ def _image() -> Path:
         raise ReleaseError(f"--image: {error}") from error
 
 
-def _architecture() -> str:
-    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-
-
 def _git(*words: str) -> str:
     done = subprocess.run(["git", *words], cwd=_ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -161,14 +181,21 @@ def main() -> None:
         "--registry", required=True, help="where the images will be, as registry.example.com/team"
     )
     parser.add_argument("--image", action="store_true", help="add the image for this architecture (as root)")
+    parser.add_argument(
+        "--archive", type=Path, action="append", default=[], help="an image for another architecture, OCI"
+    )
+    parser.add_argument("--push", action="store_true", help="send images and chart to the registry")
     parser.add_argument("--dirty", action="store_true", help="also with changes that are not committed")
     given = parser.parse_args()
     try:
-        made = release(given.folder, given.registry, with_image=given.image, dirty=given.dirty)
-    except (ReleaseError, ConfigError, OSError) as error:
+        for path in release(
+            given.folder, given.registry, with_image=given.image, archives=given.archive, dirty=given.dirty
+        ):
+            print(path)
+        for part in push(given.folder, given.registry) if given.push else []:
+            print(part)
+    except (ReleaseError, RegistryError, ConfigError, OSError) as error:
         sys.exit(f"release: {error}")
-    for part in made:
-        print(part)
 
 
 if __name__ == "__main__":
