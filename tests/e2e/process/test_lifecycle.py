@@ -53,4 +53,8 @@ def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
     assert lab.ready(pod)
     again = lab.vacate("evict", pod, "--api", "lifecycle")
     assert again.out.startswith("pod/web eviction requested")
-    until(lambda: any(one["state"] == "Active" for each in statuses(lab) for one in each["targetResponders"]))
+    until(
+        lambda: any(
+            one["state"] == "Active" for each in statuses(lab) for one in each.get("targetResponders", ())
+        )
+    )
