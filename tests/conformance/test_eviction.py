@@ -219,7 +219,11 @@ async def test_too_many_unconfirmed(api: CaseApi) -> None:
     await budgeted(api, 1, status={"disruptedPods": pods})
     why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
     answer = await evict(api)
-    answer.refused(403, "Forbidden", f'poddisruptionbudget.policy "b" is forbidden: {why}').caused_by()
+    answer.refused(403, "Forbidden", f'poddisruptionbudget.policy "b" is forbidden: {why}')
+    cause = "too many pending evictions not confirmed by PDB controller"
+    answer.caused_by(
+        ("DisruptionBudget", f"The disruption budget b does not allow evicting pods currently: {cause}")
+    )
 
 
 async def test_as_many_unconfirmed_as_may_be(api: CaseApi) -> None:

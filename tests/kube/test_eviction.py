@@ -231,7 +231,10 @@ def test_a_negative_budget_is_forbidden() -> None:
     assert error.message == (
         'poddisruptionbudget.policy "b" is forbidden: pdb disruptions allowed is negative'
     )
-    assert error.details == {"name": "b", "group": "policy", "kind": "poddisruptionbudget"}
+    assert error.details is not None
+    assert [one["message"] for one in error.details["causes"]] == [
+        "The disruption budget b does not allow evicting pods currently: pdb disruptions allowed is negative"
+    ]
 
 
 def test_too_many_unconfirmed_evictions_are_forbidden() -> None:
@@ -243,7 +246,9 @@ def test_too_many_unconfirmed_evictions_are_forbidden() -> None:
         'poddisruptionbudget.policy "b" is forbidden: '
         "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
     )
-    assert error.details == {"name": "b", "group": "policy", "kind": "poddisruptionbudget"}
+    assert error.details is not None
+    (cause,) = error.details["causes"]
+    assert cause["message"].endswith(": too many pending evictions not confirmed by PDB controller")
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,16 @@ def still_processed(budget: str) -> TooManyRequests:
 
 def negative_budget(budget: str) -> Forbidden:
     """A status that nobody should have written."""
-    return _forbidden(budget, "pdb disruptions allowed is negative")
+    why = "pdb disruptions allowed is negative"
+    return _forbidden(budget, why, why)
 
 
 def too_many_unconfirmed(budget: str) -> Forbidden:
     """The disruption controller does not keep up, or does not run."""
     return _forbidden(
-        budget, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        budget,
+        "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        "too many pending evictions not confirmed by PDB controller",
     )
 
 
@@ -77,11 +80,16 @@ def _refusing_condition(status: Obj) -> Obj:
     return {}
 
 
-def _forbidden(budget: str, why: str) -> Forbidden:
-    """Kubernetes 1.36 names no causes here; 1.37 does."""
+def _forbidden(budget: str, why: str, cause: str) -> Forbidden:
+    message = f"The disruption budget {budget} does not allow evicting pods currently: {cause}"
     return Forbidden(
         f'poddisruptionbudget.policy "{budget}" is forbidden: {why}',
-        details={"name": budget, "group": "policy", "kind": "poddisruptionbudget"},
+        details={
+            "name": budget,
+            "group": "policy",
+            "kind": "poddisruptionbudget",
+            "causes": _causes(message),
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Iterable
 
@@ -46,20 +47,27 @@ def unhealthy_ordinals(stateful_set: StatefulSet, pods: Iterable[Pod], now: dt.d
 
 
 def max_unavailable(stateful_set: StatefulSet) -> int:
-    """How many members may be down at once: by the annotation, else by the strategy, else one."""
-    rolling = stateful_set.spec.update_strategy.rolling_update
+    """How many members may be down at once: by the annotation, else as during an update."""
     annotated = stateful_set.metadata.annotations.get(MAX_UNAVAILABLE, "").strip()
-    by_field = rolling.max_unavailable if rolling is not None else None
-    value: int | str | None = (
+    value: int | str = (
         int(annotated) if annotated.isascii() and annotated.isdigit() and len(annotated) < 10 else annotated
     )
-    for one in (value or None, by_field):
-        if one is None:
-            continue
-        try:
-            return max(1, scaled_value(one, stateful_set.spec.replicas, round_up=True))
-        except InvalidIntOrPercent:
-            continue
+    with contextlib.suppress(InvalidIntOrPercent):
+        if value:
+            return max(1, scaled_value(value, stateful_set.spec.replicas, round_up=True))
+    return update_limit(stateful_set)
+
+
+def update_limit(stateful_set: StatefulSet) -> int:
+    """How many members an update may have down at once: by the strategy, else one.
+
+    A percentage is rounded down, as the StatefulSet controller does.
+    """
+    rolling = stateful_set.spec.update_strategy.rolling_update
+    by_field = rolling.max_unavailable if rolling is not None else None
+    with contextlib.suppress(InvalidIntOrPercent):
+        if by_field is not None:
+            return max(1, scaled_value(by_field, stateful_set.spec.replicas, round_up=False))
     return 1
 
 

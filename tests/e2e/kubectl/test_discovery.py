@@ -48,8 +48,8 @@ def test_api_versions(k: Kubectl) -> None:
 
 def test_version(k: Kubectl) -> None:
     server = k("version -o json").json()["serverVersion"]
-    assert (server["major"], server["minor"]) == ("1", "36")
-    assert server["gitVersion"].startswith("v1.36.")
+    assert (server["major"], server["minor"]) == ("1", "37")
+    assert server["gitVersion"].startswith("v1.37.")
 
 
 def test_version_is_its_own(k: Kubectl) -> None:

@@ -53,6 +53,19 @@ def order(world: World, *, deleted: bool) -> list[str]:
     return list(seen.values())
 
 
+def most_terminating(world: World) -> int:
+    """How many pods were terminating at the same time."""
+    terminating: set[str] = set()
+    most = 0
+    for gone, obj in history(world, PODS):
+        if gone:
+            terminating.discard(obj["metadata"]["name"])
+        elif obj["metadata"].get("deletionTimestamp"):
+            terminating.add(obj["metadata"]["name"])
+        most = max(most, len(terminating))
+    return most
+
+
 async def patch(world: World, **spec: Any) -> None:
     await world.client.patch(STATEFULSETS, "db", {"spec": spec}, "default")
 
@@ -168,6 +181,35 @@ def test_an_update_goes_from_the_highest_ordinal_down_to_the_partition() -> None
             "registry.example/app:2"
         ] * 3
         assert status(world)["currentRevision"] != first
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_an_update_takes_down_as_many_members_as_the_strategy_allows(policy: str) -> None:
+    async def body(world: World) -> None:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "50%"}}
+        await members(world, 5, spec={"podManagementPolicy": policy, "updateStrategy": strategy})
+        await patch(world, template=NEW_IMAGE)
+        await settled(world, 5)
+        assert most_terminating(world) == 2
+        assert sorted(order(world, deleted=True)[:2]) == ["db-3", "db-4"]
+
+    in_world(body)
+
+
+def test_parallel_members_that_are_down_anyway_are_updated_at_once() -> None:
+    async def body(world: World) -> None:
+        never: Obj = {"metadata": {"annotations": {"sim.vacate.dev/ready-seconds": "never"}}}
+        db = statefulset("db", replicas=3, spec={"podManagementPolicy": "Parallel"})
+        await world.client.create(STATEFULSETS, db, "default")
+        await settled(world, 3)
+        await patch(world, template=never)
+        await world.until(lambda: status(world).get("updatedReplicas") == 1, what="one that is never ready")
+        await patch(world, template={"metadata": {"annotations": None}, **NEW_IMAGE})
+        await settled(world, 3)
+        assert order(world, deleted=True)[:2] == ["db-2", "db-2"]  # and only then the next
+        assert most_terminating(world) == 1
 
     in_world(body)
 

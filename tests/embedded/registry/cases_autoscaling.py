@@ -55,7 +55,7 @@ CASES: Cases = (
     DoneByStep(f"{_H}status/kept", KIND, {"status.desiredReplicas": 3}, "status.desiredReplicas", 0),
     DoneByStep(f"{_H}spec/kept", KIND, {"spec.maxReplicas": 5}, "spec.maxReplicas", 3, subresource="status"),
     _broken("spec.minReplicas/invalid", {"spec.minReplicas": -1},
-            "spec.minReplicas: Invalid value: -1: must be greater than or equal to 1"),
+            "spec.minReplicas: Invalid value: -1: must be greater than or equal to 0"),
     _broken("spec.maxReplicas/required", {"spec.maxReplicas": 0},
             "spec.maxReplicas: Required value: must be set and greater than 0"),
     _broken("spec.maxReplicas/invalid/negative", {"spec.maxReplicas": -1},

@@ -14,11 +14,6 @@ _LABEL = (
     " with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
     " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
-_FIXED = (
-    "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template',"
-    " 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are"
-    " forbidden"
-)
 _ROLLING = "spec.updateStrategy.rollingUpdate"
 _POLICY = "spec.persistentVolumeClaimRetentionPolicy"
 _CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
@@ -28,7 +23,7 @@ STATEFULSET_CASES: Cases = (
     Done(f"{_S}spec.replicas/default", STATEFULSETS, {}, "spec.replicas", 1),
     Done(f"{_S}spec.podManagementPolicy/default", STATEFULSETS, {}, "spec.podManagementPolicy", "OrderedReady"),
     Done(f"{_S}spec.updateStrategy/default", STATEFULSETS, {}, "spec.updateStrategy",
-         {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}),
+         {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}}),
     Done(f"{_S}spec.updateStrategy/default", STATEFULSETS, {"spec.updateStrategy.type": "OnDelete"},
          "spec.updateStrategy", {"type": "OnDelete"}),
     Done(f"{_S}spec.revisionHistoryLimit/default", STATEFULSETS, {}, "spec.revisionHistoryLimit", 10),
@@ -42,8 +37,14 @@ STATEFULSET_CASES: Cases = (
          {"spec.volumeClaimTemplates": [_CLAIM],
           "spec.template.spec.containers[0].volumeMounts": [{"name": "data", "mountPath": "/data"}]},
          "spec.template.spec.containers[0].volumeMounts", [{"name": "data", "mountPath": "/data"}]),
-    Done(f"{_S}{_ROLLING}.maxUnavailable/dropped", STATEFULSETS, {_ROLLING: {"maxUnavailable": 2}}, _ROLLING,
-         {"partition": 0}),
+    Done(f"{_S}{_ROLLING}.maxUnavailable/kept", STATEFULSETS, {_ROLLING: {"maxUnavailable": "20%"}}, _ROLLING,
+         {"partition": 0, "maxUnavailable": "20%"}),
+    Broken(f"{_S}{_ROLLING}.maxUnavailable/invalid", STATEFULSETS, {f"{_ROLLING}.maxUnavailable": -1},
+           f"{_ROLLING}.maxUnavailable: Invalid value: -1: {NEGATIVE}"),
+    Broken(f"{_S}{_ROLLING}.maxUnavailable/invalid/zero", STATEFULSETS, {f"{_ROLLING}.maxUnavailable": 0},
+           f"{_ROLLING}.maxUnavailable: Invalid value: 0: cannot be 0"),
+    Broken(f"{_S}{_ROLLING}.maxUnavailable/invalid/hundred", STATEFULSETS, {f"{_ROLLING}.maxUnavailable": "101%"},
+           f'{_ROLLING}.maxUnavailable: Invalid value: "101%": must not be greater than 100%'),
     Done(f"{_S}status/dropped", STATEFULSETS, {"status": {"replicas": 3}}, "status",
          {"replicas": 0, "availableReplicas": 0}),
     DoneByStep(f"{_S}metadata.generation/set", STATEFULSETS, {"spec.replicas": 2}, "metadata.generation", 2),
@@ -85,9 +86,10 @@ STATEFULSET_CASES: Cases = (
            {"spec.template.spec.activeDeadlineSeconds": 5},
            "spec.template.spec.activeDeadlineSeconds: Forbidden:"
            " activeDeadlineSeconds in StatefulSet is not Supported"),
-    BrokenStep(f"{_S}spec/forbidden", STATEFULSETS, {"spec.serviceName": "x"}, _FIXED),
-    BrokenStep(f"{_S}spec/forbidden", STATEFULSETS, {"spec.podManagementPolicy": "Parallel"}, _FIXED),
-    BrokenStep(f"{_S}spec/forbidden", STATEFULSETS, {"spec.volumeClaimTemplates": [_CLAIM]}, _FIXED),
+    BrokenStep(f"{_S}spec.serviceName/immutable", STATEFULSETS, {"spec.serviceName": "x"},
+               'spec.serviceName: Invalid value: "x": field is immutable'),
+    BrokenStep(f"{_S}spec.podManagementPolicy/immutable", STATEFULSETS, {"spec.podManagementPolicy": "Parallel"},
+               'spec.podManagementPolicy: Invalid value: "Parallel": field is immutable'),
     BrokenStep(f"{_S}status.replicas/invalid", STATEFULSETS, {"status.replicas": -1},
                f"status.replicas: Invalid value: -1: {NEGATIVE}", subresource="status"),
     BrokenStep(f"{_S}status.readyReplicas/invalid", STATEFULSETS, {"status.readyReplicas": 1},

@@ -104,7 +104,7 @@ def test_spec_writes_leave_status_and_status_writes_leave_spec(kind: Kind) -> No
 COUNTING = {
     kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
     kinds.PODDISRUPTIONBUDGETS, kinds.JOBS, kinds.CRONJOBS, kinds.PODTEMPLATES,
-    kinds.LIFECYCLE_REQUESTS, kinds.LIFECYCLE_EVICTIONS,
+    kinds.LIFECYCLE_REQUESTS, kinds.LIFECYCLE_EVICTIONS, kinds.HORIZONTALPODAUTOSCALERS,
 }  # fmt: skip
 
 

@@ -12,13 +12,16 @@ from vacate.api.kinds import Kind, Subresource
 from vacate.api.objectnames import EMBEDDED_BUILD
 from vacate.api.objects import Obj, encode
 from vacate.embedded.apiserver.request.negotiation import check_plain, no_such_form, wants_discovery_document
+from vacate.embedded.release import KUBERNETES
 from vacate.errors import NotAcceptable, NotFound
 from vacate.wire.message import Request, Response
 
+_MAJOR, _MINOR, _ = KUBERNETES.removeprefix("v").split(".")
+
 VERSION = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": f"v1.36.4{EMBEDDED_BUILD}",
+    "major": _MAJOR,
+    "minor": _MINOR,
+    "gitVersion": f"{KUBERNETES}{EMBEDDED_BUILD}",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -26,7 +29,7 @@ VERSION = {
     "compiler": "cpython",
     "platform": "any",
 }
-"""The release of Kubernetes whose behaviour is served."""
+"""What `kubectl version` shows of the server."""
 
 
 Kinds = tuple[Kind, ...]

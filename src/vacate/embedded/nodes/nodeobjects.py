@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
+from vacate.embedded.release import KUBERNETES
 
 LEASE_NAMESPACE = "kube-node-lease"
-KUBELET_VERSION = "v1.36.4"
 _PODS = ipaddress.IPv4Address("10.0.0.0")
 _HOSTS = ipaddress.IPv4Address("172.16.0.2")
 ADDRESSES_PER_NODE = 1024
@@ -150,7 +150,7 @@ def _node_info(shape: NodeShape, booted: dt.datetime | None) -> Obj:
         "containerRuntimeVersion": "vacate-sim://1",
         "kernelVersion": "6.1.0",
         "kubeProxyVersion": "",
-        "kubeletVersion": KUBELET_VERSION,
+        "kubeletVersion": KUBERNETES,
         "machineID": identity,
         "operatingSystem": "linux",
         "osImage": "Vacate simulated node",

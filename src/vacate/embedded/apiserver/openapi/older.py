@@ -6,9 +6,10 @@ They check a file against the definition of its kind, and where there is none th
 from __future__ import annotations
 
 from vacate.api.objects import encode
+from vacate.embedded.release import KUBERNETES
 from vacate.wire.message import Request, Response
 
-_TITLE, _VERSION = "Vacate", "v1.36.4"
+_TITLE, _VERSION = "Vacate", KUBERNETES
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 

@@ -15,7 +15,7 @@ from vacate.api.terminationreason import DECOMMISSIONED, UPDATE
 from vacate.api.types import Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
 from vacate.embedded.controllers.statefulset.identity import has_identity
-from vacate.kube.statefulsets import first_ordinal, is_healthy, ordinal_of
+from vacate.kube.statefulsets import first_ordinal, is_healthy, ordinal_of, update_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def plan_members(stateful_set: StatefulSet, update: str, pods: Sequence[Pod], no
     if _shrink(plan, stateful_set, members, condemned, ordered, now) and ordered:
         return plan
     if plan.empty and stateful_set.spec.update_strategy.type == "RollingUpdate":
-        _update(plan, stateful_set, update, members, now)
+        _update(plan, stateful_set, update, members, now, ordered)
     return plan
 
 
@@ -135,15 +135,27 @@ def _shrink(
 
 
 def _update(
-    plan: Plan, stateful_set: StatefulSet, update: str, members: dict[int, Pod], now: dt.datetime
+    plan: Plan,
+    stateful_set: StatefulSet,
+    update: str,
+    members: dict[int, Pod],
+    now: dt.datetime,
+    ordered: bool,
 ) -> None:
-    """Delete the highest member of an older revision, once all above it are healthy."""
+    """Delete the highest members of an older revision, as many as may be down.
+
+    Where members need no order, those that are down anyway cost nothing and go first.
+    """
     rolling = stateful_set.spec.update_strategy.rolling_update
     lowest = first_ordinal(stateful_set) + (rolling.partition if rolling else 0)
-    for ordinal in sorted((one for one in members if one >= lowest), reverse=True):
-        pod = members[ordinal]
-        if pod.metadata.labels.get(REVISION_HASH) != update and not pod.terminating:
-            plan.delete.append(Deletion(pod, UPDATE))
-            return
-        if not is_healthy(stateful_set, pod, now):
-            return
+    highest_first = [members[one] for one in sorted(members, reverse=True) if one >= lowest]
+    older = [
+        pod
+        for pod in highest_first
+        if pod.metadata.labels.get(REVISION_HASH) != update and not pod.terminating
+    ]
+    healthy = {pod.metadata.uid for pod in members.values() if is_healthy(stateful_set, pod, now)}
+    may_go = max(update_limit(stateful_set) - (stateful_set.spec.replicas - len(healthy)), 0)
+    down = [] if ordered else [pod for pod in older if pod.metadata.uid not in healthy]
+    up = [pod for pod in older if ordered or pod.metadata.uid in healthy]
+    plan.delete += [Deletion(pod, UPDATE) for pod in (*down, *up[:may_go])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from vacate.admission.checks import (
     not_negative,
@@ -10,27 +11,22 @@ from vacate.admission.checks import (
     same,
     selector_errors,
     shown_selector,
+    unchanged,
     unsupported,
 )
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import dns_label, name_is_label
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.apps import podtemplate
+from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
 
 _UPDATE = "spec.updateStrategy"
 _POLICY = "spec.persistentVolumeClaimRetentionPolicy"
-_MUTABLE = (
-    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
-)  # fmt: skip
-_FIXED = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
+_FIXED = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
 _COUNTS = (
     "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
     "observedGeneration", "collisionCount",
@@ -57,7 +53,9 @@ class StatefulSetStrategy(KindStrategy):
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
         if strategy["type"] == "RollingUpdate":
-            child(strategy, "rollingUpdate").setdefault("partition", 0)
+            rolling = child(strategy, "rollingUpdate")
+            rolling.setdefault("partition", 0)
+            rolling.setdefault("maxUnavailable", 1)
         policy = child(spec, "persistentVolumeClaimRetentionPolicy")
         for key in ("whenDeleted", "whenScaled"):
             if not policy.get(key):
@@ -71,13 +69,13 @@ class StatefulSetStrategy(KindStrategy):
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """The status is the controller's."""
         obj["status"] = {"replicas": 0, "availableReplicas": 0}
-        _drop_gated_fields(mapping(obj.get("spec")), None, ctx)
+        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Status stays; a new spec is a new generation."""
         keep(new, old, "status")
         spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        _drop_gated_fields(spec, before, ctx)
+        podtemplate.drop_gated_fields(spec, before, ctx)
         count_generation(new, old, not same(spec, before))
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
@@ -94,9 +92,8 @@ class StatefulSetStrategy(KindStrategy):
         """The spec again; identity and storage stay."""
         spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
         found = step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, old))
-        fixed = [key for key in dict.fromkeys((*spec, *before)) if key not in _MUTABLE]
-        if not all(same(spec.get(key), before.get(key)) for key in fixed):
-            found.append(forbidden("spec", _FIXED))
+        for key in _FIXED:
+            found += unchanged(f"spec.{key}", spec.get(key), before.get(key))
         return found
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
@@ -128,11 +125,6 @@ def collision_errors(status: Obj, before: Obj) -> list[FieldError]:
     return [invalid("status.collisionCount", collisions, "cannot be decremented")]
 
 
-def _drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
-    podtemplate.drop_gated_fields(spec, before, ctx)
-    mapping(mapping(spec.get("updateStrategy")).get("rollingUpdate")).pop("maxUnavailable", None)
-
-
 def _policy_errors(spec: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     if (order := text(spec.get("podManagementPolicy"))) not in ("OrderedReady", "Parallel"):
@@ -141,13 +133,16 @@ def _policy_errors(spec: Obj) -> list[FieldError]:
     sort, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     shown = None
     if rolling is not None:
-        shown = {"Partition": mapping(rolling).get("partition"), "MaxUnavailable": None}
+        given = mapping(rolling)
+        shown = {"Partition": given.get("partition"), "MaxUnavailable": given.get("maxUnavailable")}
     if sort == "OnDelete":
         if rolling is not None:
             detail = "only allowed for updateStrategy 'RollingUpdate'"
             found.append(invalid(f"{_UPDATE}.rollingUpdate", shown, detail))
     elif sort == "RollingUpdate":
         found += not_negative(f"{_UPDATE}.rollingUpdate", mapping(rolling), "partition")
+        limit = mapping(rolling).get("maxUnavailable")
+        found += _limit_errors(limit, f"{_UPDATE}.rollingUpdate.maxUnavailable")
     else:
         detail = "must be 'RollingUpdate' or 'OnDelete'"
         found.append(invalid(_UPDATE, {"Type": sort, "RollingUpdate": shown}, detail))
@@ -156,6 +151,15 @@ def _policy_errors(spec: Obj) -> list[FieldError]:
         if (value := text(policy.get(key))) not in ("Retain", "Delete"):
             found.append(unsupported(f"{_POLICY}.{key}", value, ("Retain", "Delete")))
     return found
+
+
+def _limit_errors(limit: Any, path: str) -> list[FieldError]:
+    if limit is None:
+        return []
+    found = int_or_percent_errors(limit, path)
+    if amount(limit) == 0:
+        found.append(invalid(path, limit, "cannot be 0"))
+    return found + over_hundred_errors(limit, path)
 
 
 def _with_claims(spec: Obj) -> Obj:

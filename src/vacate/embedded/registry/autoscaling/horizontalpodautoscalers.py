@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vacate.admission.checks import not_negative
+from vacate.admission.checks import not_negative, same
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import name_is_path_segment
-from vacate.admission.strategy import KindStrategy
+from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.lenient import child, integer, mapping, text
 from vacate.api.objects import Obj
@@ -17,7 +17,9 @@ _REF = "spec.scaleTargetRef"
 
 
 class HorizontalPodAutoscalerStrategy(KindStrategy):
-    """Answers for HorizontalPodAutoscalers. Their generation is not counted, as in Kubernetes 1.36."""
+    """Answers for HorizontalPodAutoscalers."""
+
+    counts_generations = True
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """At least one pod, by their use of the CPU."""
@@ -33,8 +35,9 @@ class HorizontalPodAutoscalerStrategy(KindStrategy):
         obj["status"] = {"desiredReplicas": 0, "currentMetrics": None}
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays."""
+        """Status stays; a new spec is a new generation."""
         keep(new, old, "status")
+        count_generation(new, old, not same(mapping(new.get("spec")), mapping(old.get("spec"))))
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""
@@ -56,8 +59,8 @@ class HorizontalPodAutoscalerStrategy(KindStrategy):
 def _bounds_errors(spec: Obj) -> list[FieldError]:
     floor, ceiling = integer(spec.get("minReplicas")), integer(spec.get("maxReplicas"))
     found: list[FieldError] = []
-    if floor < 1:
-        found.append(invalid("spec.minReplicas", floor, "must be greater than or equal to 1"))
+    if floor < 0:
+        found.append(invalid("spec.minReplicas", floor, "must be greater than or equal to 0"))
     if ceiling == 0:
         found.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif ceiling < 0:
