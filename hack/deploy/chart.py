@@ -493,7 +493,8 @@ certificates: self
 # Names of interceptors that are allowed although they end in k8s.io.
 allowedInterceptors: []
 
-# Bind interceptors to service accounts, which alone may report while theirs is active:
+# Bind interceptors to service accounts, which alone may report while theirs is active (write a responder
+# backup.example.com/backup of lifecycle.k8s.io as backup.backup.example.com):
 #   NAME: [NAMESPACE/SERVICEACCOUNT]
 interceptorAccounts: {{}}
 

@@ -98,3 +98,9 @@ def test_which_account_reports_for_them_and_for_whom_anyone_may() -> None:
     assert "vacate install --interceptor NAME=NAMESPACE/SERVICEACCOUNT" in notice
     assert not unbound_notice(found[:1])
     assert not unbound_notice(interceptor_summaries(pods, []))  # where bindings cannot be read
+
+
+def test_a_binding_is_for_the_responder_of_kubernetes_own_api_too() -> None:
+    pod: Obj = {"spec": {"evictionResponders": [{"name": "example.com/backup", "priority": 9000}]}}
+    (found,) = interceptor_summaries([pod], [], {"backup.example.com": ("system:serviceaccount:shop:a",)})
+    assert (found.name, found.pods, found.bound_to) == ("example.com/backup", 1, "shop/a")

@@ -10,10 +10,12 @@ from vacate.api.durations import human_duration
 from vacate.api.identity import split_service_account
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.turn_conditions import past_turns
 from vacate.eviction.records.history import TurnResult
 from vacate.eviction.records.reader import has_responded
 from vacate.eviction.registration import resolve
+from vacate.eviction.requesternames import dotted
 from vacate.views.phrases import NOTHING
 
 HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE", "BOUND TO")
@@ -64,7 +66,7 @@ def interceptor_summaries(
         return found.setdefault(name, InterceptorSummary(name))
 
     for pod in pods:
-        for name in resolve(pod).interceptors:
+        for name in (*resolve(pod).interceptors, *LIFECYCLE.registration(pod).interceptors):
             of(name).pods += 1
     for request in requests:
         for one in request.spec.interceptors:
@@ -85,7 +87,7 @@ def interceptor_summaries(
             else:
                 summary.waiting += 1
     for summary in found.values():
-        summary.accounts = None if bindings is None else tuple(bindings.get(summary.name, ()))
+        summary.accounts = None if bindings is None else tuple(bindings.get(dotted(summary.name), ()))
     return sorted(found.values(), key=lambda one: (one.state != "NeverAnswered", one.name))
 
 

@@ -14,16 +14,19 @@ import pytest
 
 from support.simulated.clusters import in_world
 from support.simulated.workloads import condition_of, created, events_of, history
+from vacate.api.identity import MASTERS, StatusAuthority
 from vacate.api.kinds import EVENTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.apiserver.inprocess import Handler
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.errors import Forbidden
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
-from vacate.wire.message import Request, Response
+from vacate.wire.message import Peer, Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -211,6 +214,31 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
         )
         assert states(world)[FIRST] == "Active"
         assert outcome(world, "drain") == AWAITED
+
+    simulate(body)
+
+
+def test_a_bound_responder_is_reported_for_by_its_account_alone_and_the_process_goes_on() -> None:
+    async def body(world: World) -> None:
+        server = world.network.server
+        assert isinstance(server, ApiServer)
+        server.storage.authority = StatusAuthority(interceptors={"backup.first.example.com": ("backup",)})
+        await request(world, await given_pod(world, FIRST, SECOND))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        with pytest.raises(Forbidden, match="bound to accounts"):
+            await respond(world, FIRST, completionTime=now(world))
+        backup = world.client_of("backup", Peer("backup", (MASTERS,)))
+        await backup.patch(
+            LIFECYCLE_EVICTIONS,
+            "pod-1-web",
+            {"status": {"responders": [{"name": FIRST, "completionTime": now(world)}]}},
+            "default",
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        await world.until(lambda: states(world)[SECOND] == "Active")
+        await respond(world, SECOND, heartbeatTime=now(world), completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
 
     simulate(body)
 

@@ -14,6 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.shellcompletion import complete_contexts
 from vacate.eviction.callers import UnverifiedCallers
+from vacate.eviction.requesternames import dotted
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.httpclient.addresses import Network, read_networks
 
@@ -130,7 +131,8 @@ def _interceptor_accounts(
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for one in given:
-        name, _, account = one.partition("=")
+        written, _, account = one.partition("=")
+        name = dotted(written)  # the same one in all APIs
         namespace, _, short = account.partition("/")
         user = service_account_user(namespace, short)
         if dns1123_subdomain(name) or split_service_account(user) is None:

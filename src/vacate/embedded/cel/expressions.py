@@ -68,7 +68,9 @@ def _environment() -> Any:
         _member("matchesPattern", _BOOL, _matches_pattern),
         _member("find", _TEXT, _find),
     ]
-    variables = {"self": _DYN, "oldSelf": _DYN}
+    # Of definitions, and of admission policies.
+    names = ("self", "oldSelf", "object", "oldObject", "request")
+    variables = dict.fromkeys(names, _DYN)
     config = cel.NewEnvConfigFromYaml(_CONFIG)
     return cel.NewEnv(config=config, variables=variables, functions=functions)
 

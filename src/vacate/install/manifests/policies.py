@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS, Kind
 from vacate.api.objectnames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STATUS_AUTHORITY,
@@ -12,6 +12,7 @@ from vacate.api.objectnames import (
     EVICTION_SIZE,
     EXCLUSIVE_GATE,
     FINALIZERS,
+    RESPONDER_AUTHORITY,
     RIGHT_TO_DELETE,
     STATUS_AUTHORITY,
     STEPS,
@@ -31,6 +32,7 @@ from vacate.install.manifests.policyobjects import (
     validation,
     variables,
 )
+from vacate.install.responder_authority import responder_validations
 from vacate.install.settings import Settings
 from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
 
@@ -82,6 +84,8 @@ def policies(settings: Settings | None = None) -> list[Obj]:
     guards = forcedeletion.guard(unlabelled=chosen.guard_unlabelled, managers=chosen.controllers)
     guards = [*guards, _exclusive_gate(chosen)]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
+    if chosen.interceptor_accounts:
+        guards.append(_responders(chosen))
     return [obj for policy in [*of_apis, _finalizers(), _eviction_size(), *guards] for obj in bound(policy)]
 
 
@@ -300,5 +304,16 @@ def _authority(api: _Api, settings: Settings) -> Obj:
             "matchConditions": policy_authority.others_only(settings.controllers),
             "variables": policy_authority.variables(accounts, api.fields),
             "validations": policy_authority.validations(accounts, api.fields),
+        },
+    )
+
+
+def _responders(settings: Settings) -> Obj:
+    """The same of Kubernetes' own API. Where that is not served, nothing matches."""
+    return policy_of(
+        RESPONDER_AUTHORITY,
+        {
+            "matchConstraints": matched(rule_about(LIFECYCLE_EVICTIONS, ["UPDATE"], "status")),
+            "validations": responder_validations(settings.interceptor_accounts, settings.controllers),
         },
     )
