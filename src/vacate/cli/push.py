@@ -151,20 +151,21 @@ def skip(pod: str, interceptor: str, reach: Connection, output: str | None) -> N
 async def skip_turn(cluster: Cluster, pod: str, interceptor: str) -> str:
     """Have the controller end the turn; what was done."""
     request = _open_request((await find(cluster, pod)).typed_request, pod)
-    names = [one.name for one in reversed(request.spec.interceptors)]
+    terms, names = dialect_of(request).terms, [one.name for one in reversed(request.spec.interceptors)]
+    named = f"{terms.interceptor} {interceptor}"
     if interceptor not in names:
         those = f"it has {listed(names)}" if names else "it has none"
-        raise ConfigError(f"the request for pod {pod} has no interceptor {interceptor}; {those}")
+        raise ConfigError(f"the request for pod {pod} has no {named}; {those}")
     active = request.status.active_interceptor_name
     over = any(turn.interceptor == interceptor for turn in past_turns(request))
     if over or (active == interceptor and has_ended(request)):
-        raise ConfigError(f"the turn of interceptor {interceptor} is over already")
+        raise ConfigError(f"the turn of {named} is over already")
     skipped = [*filter(None, request.metadata.annotations.get(SKIP, "").split(",")), interceptor]
     await _annotate(cluster, request, SKIP, ",".join(dict.fromkeys(skipped)))
     who = await cluster_user(cluster) or "a user"
-    await note(cluster, request, SKIPPED, f"{who} skips interceptor {interceptor}.", warning=True)
+    await note(cluster, request, SKIPPED, f"{who} skips {named}.", warning=True)
     then = "its turn ends now" if active == interceptor else "it gets no turn"
-    return f"pod/{pod} interceptor {interceptor} is skipped: {then}"
+    return f"pod/{pod} {named} is skipped: {then}"
 
 
 class Retrying:

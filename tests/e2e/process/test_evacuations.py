@@ -127,6 +127,10 @@ def test_an_administrator_sees_who_is_at_work_and_until_when(lab: Lab) -> None:
         "drain.example.com",
     ):
         assert words in explained, (words, explained)
+    assert (
+        lab.vacate("skip", pod, FALLBACK).out
+        == f"pod/{pod} evacuator {FALLBACK} is skipped: it gets no turn\n"
+    )
     assert lab.vacate("cancel", pod, "--override").code == 0
 
 

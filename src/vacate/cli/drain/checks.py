@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
-from vacate.cli.common.parameters import drain_name
+from vacate.cli.common.parameters import DRAIN_PREFIXES, drain_name, node_name
 from vacate.errors import BadRequest
 
 _OF_A_NEW_DRAIN = (
@@ -17,6 +17,7 @@ _OF_A_NEW_DRAIN = (
     "max_nodes", "topology_key", "order", "deadline", "on_deadline", "cordon", "reason", "dialect", "plan",
     "yes",
 )  # fmt: skip
+_DRAIN = "nodemaintenance/"
 
 
 def pod_selector(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[Obj]:
@@ -35,6 +36,26 @@ def pod_selector(_ctx: click.Context, _param: click.Parameter, value: str | None
 def drain_choice(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """The name of a drain; empty where it is that of the nodes that are named, None where none is meant."""
     return drain_name(value) if value else value
+
+
+def node_or_drain(text: str) -> str:
+    """A node, or what is printed for a drain: with --follow and --cancel it may stand before the option."""
+    prefix, slash, _ = text.partition("/")
+    return f"{_DRAIN}{drain_name(text)}" if slash and prefix in DRAIN_PREFIXES else node_name(text)
+
+
+def named_before(
+    nodes: tuple[str, ...], follow: str | None, cancel: str | None
+) -> tuple[tuple[str, ...], str | None, str | None]:
+    """The same, with a drain that stands among the nodes as the name of the option without one."""
+    drains = [one.removeprefix(_DRAIN) for one in nodes if one.startswith(_DRAIN)]
+    if not drains:
+        return nodes, follow, cancel
+    if len(nodes) > 1 or {follow, cancel} != {"", None}:
+        raise click.UsageError(
+            f"{_DRAIN}{drains[0]} is a drain, for --follow or --cancel alone; to begin one, name nodes"
+        )
+    return (), drains[0] if follow is not None else None, drains[0] if cancel is not None else None
 
 
 def check_drain_choice(nodes: Sequence[str], selector: str, follow: str | None, cancel: str | None) -> None:

@@ -12,12 +12,18 @@ from vacate.api.objects import Obj
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.output import JSON
-from vacate.cli.common.parameters import node_count, node_name, span_between
+from vacate.cli.common.parameters import node_count, span_between
 from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_drains, complete_nodes
-from vacate.cli.drain.checks import check_drain_choice, drain_choice, refuse_for_existing
+from vacate.cli.drain.checks import (
+    check_drain_choice,
+    drain_choice,
+    named_before,
+    node_or_drain,
+    refuse_for_existing,
+)
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.drain.start import (
     DrainOptions,
@@ -35,7 +41,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 
 @click.command()
-@click.argument("nodes", type=node_name, shell_complete=complete_nodes, nargs=-1, metavar="[NODE…]")
+@click.argument("nodes", type=node_or_drain, shell_complete=complete_nodes, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
 @drain_rule_options
 @click.option(
@@ -117,6 +123,7 @@ def drain(
     Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out; with --dry-run 5 where the
     drain would block until a person acts, 6 where replacements would find no node.
     """
+    nodes, follow, cancel = named_before(nodes, follow, cancel)
     check_drain_choice(nodes, selector, follow, cancel)
     if follow is not None or cancel is not None:
         refuse_for_existing(click.get_current_context(), cancels=cancel is not None)

@@ -82,10 +82,12 @@ class SeveralPods:
         if self.left_out:
             lines.append(f"  … and {counted(self.left_out, 'more pod')}")
         of_pods = [way for one in self.explanations for way in one.remedies if way.text != REQUEST_IT]
-        ways = dict.fromkeys([*of_pods, *self.remedies])
+        ways: dict[str, Remedy] = {}
+        for way in [*of_pods, *self.remedies]:
+            ways.setdefault(way.command or way.text, way)
         if ways:
             lines += ["", "What you can do:"]
-        for one in ways:
+        for one in ways.values():
             lines += [f"  - {one.text}", *([f"    {one.command}"] if one.command else [])]
         return lines
 
