@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
@@ -69,6 +70,7 @@ class WorldSettings:
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+    force_guard: Guard = field(default_factory=Guard)  # against deletions that leave processes behind
     event_buffer: int = BUFFER  # 0 where nobody reads Events
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: RequestFaultRates = field(
@@ -94,6 +96,7 @@ class World:
             settings.retention,
             skew=settings.skews.get("server", 0.0),
             gates=settings.gates,
+            force_guard=settings.force_guard,
         )
         self.client = self.client_of("admin")
         self.scheduler = Process("scheduler", self.network, self._scheduler)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.compaction import Compactor, Retention
 from vacate.embedded.store.log import Record
@@ -33,6 +35,7 @@ class SimServer:
         *,
         skew: float = 0.0,
         gates: FeatureGates | None = None,
+        force_guard: Guard | None = None,
     ) -> None:
         self._sim = sim
         self._network = network
@@ -42,6 +45,7 @@ class SimServer:
         self._retention = retention
         self._clock = sim.skewed_clock(skew) if skew else sim.clock
         self.gates = gates or FeatureGates()  # from its next start on
+        self._force_guard = force_guard or Guard()
         self._disk: SimDisk | None = None
         self._starts = 0
         self._up = asyncio.Event()
@@ -72,7 +76,8 @@ class SimServer:
         disk = self._disk = SimDisk(
             self.log, sim.clock, latencies, self._latency, sim.trace, self._keep, self.condition
         )
-        server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates))
+        parts = ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates)
+        server = await open_server(replace(parts, force_guard=self._force_guard))
         self._store = server.storage.store
         if self._retention is not None:
             compactor = Compactor(self._store, sim.clock, self._retention)

@@ -11,7 +11,7 @@ import pytest
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.endings import left_open
-from support.laboratory.faults.catalogue import FAULTS, STOCK_FAULTS
+from support.laboratory.faults.catalogue import FAULTS, FAULTS_OF_PEOPLE, STOCK_FAULTS
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import keep_restarting, keep_untainted, untaint
 from support.laboratory.faults.reports import LateVolumes, RefusedReports
@@ -23,6 +23,7 @@ from support.laboratory.outcome import Enough, Outcome
 from support.laboratory.programs import stock_agents
 from support.laboratory.workload import create_workload
 from support.simulated.fencing import beside
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.entropy import Entropy
 from vacate.errors import OutOfTime, VacateError
@@ -60,6 +61,7 @@ class Scenario:
     # Nodes that do not wait for exclusive volumes, and pods with the gate. What a person must confirm there
     # is not confirmed, so that the end is not waited for.
     stock: bool = False
+    guarded: bool = False  # the whole cluster, so that people who give up a lost node are asked
 
     def play(self) -> Outcome:
         """From beginning to end."""
@@ -100,7 +102,13 @@ class Scenario:
         skews = _drawn_skews(entropy)
         outcome.counts["clock more than a second off"] = sum(abs(one) > 1.0 for one in skews.values())
         settings = WorldSettings(
-            nodes=0, evictions=(), plans=plan, skews=skews, gates=self.gates, disk=(0.0005, 0.003)
+            nodes=0,
+            evictions=(),
+            plans=plan,
+            skews=skews,
+            gates=self.gates,
+            force_guard=Guard(unlabelled=self.guarded),
+            disk=(0.0005, 0.003),
         )
         lab = LaboratoryCluster(sim, settings, folder, outcome)
         lab.unreported, lab.lagging = unreported, lagging
@@ -129,7 +137,7 @@ class Scenario:
         check_history(lab)
 
     async def _break(self, lab: LaboratoryCluster, entropy: Entropy) -> None:
-        catalogue = STOCK_FAULTS if self.stock else FAULTS
+        catalogue = _catalogue(stock=self.stock, guarded=self.guarded)
         for name in _drawn_faults(self.seed, entropy, catalogue)[: self.beginning]:
             lab.outcome.counts[name] += 1
             self._begin(
@@ -177,11 +185,15 @@ def _has_ended(lab: LaboratoryCluster) -> bool:
     return is_well(lab) and nodes_are_well(lab) and not open_ones
 
 
-def faults_of(seed: int, *, stock: bool = False) -> list[str]:
+def _catalogue(*, stock: bool, guarded: bool) -> Mapping[str, tuple[Fault, int]]:
+    return STOCK_FAULTS if stock else FAULTS_OF_PEOPLE if guarded else FAULTS
+
+
+def faults_of(seed: int, *, stock: bool = False, guarded: bool = False) -> list[str]:
     """The faults of a seed in their order, without playing it."""
     entropy = stream_of(seed, STREAM)
     _drawn_skews(entropy)
-    return _drawn_faults(seed, entropy, STOCK_FAULTS if stock else FAULTS)
+    return _drawn_faults(seed, entropy, _catalogue(stock=stock, guarded=guarded))
 
 
 def _drawn_skews(entropy: Entropy) -> dict[str, float]:

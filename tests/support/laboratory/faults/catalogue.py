@@ -56,6 +56,10 @@ FAULTS: dict[str, tuple[Fault, int]] = {
 }
 """Every fault with its weight."""
 
+NODE_GIVEN_UP = "node given up that is only cut off"
+FAULTS_OF_PEOPLE = {**FAULTS, NODE_GIVEN_UP: (people.delete_a_lost_node, 12)}
+"""Those of a cluster of which every namespace is guarded, as without that nobody asks about a Node."""
+
 GATE_OPENS = "managers away as a gate opens"
 _ALSO_ON_STOCK_NODES = (
     "node cut off from the control plane",

@@ -12,6 +12,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.api.objects import Obj, dig
 from vacate.api.options import DeleteOptions
+from vacate.api.types.core import TERMINAL_PHASES
 
 PEOPLE = "people.example.com"
 REGISTERS_WITHIN = 25.0
@@ -51,6 +52,39 @@ async def delete_node_by_mistake(lab: LaboratoryCluster, draw: Draw) -> None:
     await tried(lab.world.client.delete(NODE_OBJECTS, name))
     await _registered_again(lab, name)
     hosts.spared.pop(name, None)
+
+
+async def delete_a_lost_node(lab: LaboratoryCluster, draw: Draw) -> None:
+    """Somebody takes a node for lost that is only cut off, and deletes its Node without a confirmation.
+
+    Only where a member of a StatefulSet is bound to it: of others nobody is asked.
+    """
+    hosts, members = lab.hosts, _nodes_with_members(lab)
+    if not members:
+        return
+    name = members[draw.below(len(members))]
+    if name in hosts.spared:
+        return
+    lab.outcome.note(f"{name} is cut off, and its Node is deleted without a confirmation")
+    hosts.keep_away(name)
+    await lab.sim.clock.sleep(draw.seconds(60, 200))  # it is not ready by then
+    for _ in range(10):  # for as long as a person who is in a hurry tries
+        if name in _nodes_with_members(lab):
+            await tried(lab.world.client.delete(NODE_OBJECTS, name))
+        await lab.sim.clock.sleep(draw.seconds(5, 20))
+    await lab.sim.clock.sleep(draw.seconds(0, 300))
+    hosts.let_back(name)
+
+
+def _nodes_with_members(lab: LaboratoryCluster) -> list[str]:
+    """The nodes to which members of StatefulSets are bound that have not ended."""
+    members = [
+        one
+        for one in lab.world.objects(PODS, "default")
+        if dig(one, "metadata", "labels", "app") == "db"
+        and dig(one, "status", "phase") not in TERMINAL_PHASES
+    ]
+    return sorted({str(node) for one in members if (node := dig(one, "spec", "nodeName"))})
 
 
 async def _registered_again(lab: LaboratoryCluster, name: str) -> None:

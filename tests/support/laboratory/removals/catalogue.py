@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.laboratory.faults.catalogue import GATE_OPENS
+from support.laboratory.faults.catalogue import GATE_OPENS, NODE_GIVEN_UP
 from support.laboratory.outcome import Breach
 from support.laboratory.removals import endings, fences, pods, volumes, writes
 from support.laboratory.scenario import GATES, Scenario, faults_of
@@ -38,11 +38,13 @@ class Removal:
     gates: FeatureGates = GATES
     wait_seconds: float | None = None  # how long to wait for the end, where that is what does not come
     stock: bool = False  # whether the nodes are those that do not wait for volumes
+    guarded: bool = False  # whether every namespace is, so that people are asked about Nodes
 
     def seeds(self, count: int) -> Iterator[int]:
         """The known seed, and so many more that begin with the fault."""
         yield self.seed
-        hands = ((one, faults_of(one, stock=self.stock)) for one in itertools.count() if one != self.seed)
+        kinds = {"stock": self.stock, "guarded": self.guarded}
+        hands = ((one, faults_of(one, **kinds)) for one in itertools.count() if one != self.seed)
         begin = (one for one, hand in hands if hand[0] == self.fault)
         yield from itertools.islice(begin, count)
 
@@ -96,6 +98,12 @@ REMOVALS: dict[str, Removal] = {
     ),
     "force deletion must be confirmed": Removal(
         _nothing, TWICE, "force deletion without confirmation", 183, UNGUARDED
+    ),
+    "deletion of a lost Node must be confirmed": Removal(
+        pods.nobody_asks_about_nodes, TWICE, NODE_GIVEN_UP, 10, guarded=True
+    ),
+    "a Node with members may run what must run once": Removal(
+        pods.members_count_for_nothing, TWICE, NODE_GIVEN_UP, 10, guarded=True
     ),
     "an agent takes over what runs": Removal(pods.an_agent_forgets_what_runs, TWICE, "agent crash", 63),
     "a pod goes after its processes": Removal(
@@ -169,6 +177,7 @@ def finds(rule: str, seed: int) -> Breach | None:
                 beginning=BEGINNING,
                 wait_seconds=removal.wait_seconds,
                 stock=removal.stock,
+                guarded=removal.guarded,
             ).play()
         except Exception as error:  # such as a process that ended
             return Breach(Invariant.RUNNING, f"{type(error).__name__}: {error}")

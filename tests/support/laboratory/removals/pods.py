@@ -8,9 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from vacate.admission import nodedeletion
+from vacate.admission.pods.forcedeletion import Guard
+from vacate.api.identity import User
 from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
-from vacate.api.types import Node, Pod, StatefulSet
+from vacate.api.types import Node, PersistentVolume, Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
 from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
@@ -57,6 +61,22 @@ def members_are_replaced_early(patch: Patch) -> None:
     plan_members, make = plan_of_members.plan_members, PodWriter._create
     patch.setattr(statefulset_controller, "plan_members", eager)
     patch.setattr(PodWriter, "_create", create)
+
+
+def nobody_asks_about_nodes(patch: Patch) -> None:
+    def may_ask(node: Obj, user: User, guard: Guard) -> bool:
+        return False
+
+    patch.setattr(nodedeletion, "may_ask", may_ask)
+
+
+def members_count_for_nothing(patch: Patch) -> None:
+    """Only exclusive volumes are looked at."""
+
+    def runs_once(pod: Pod, exclusive: Iterable[PersistentVolume]) -> bool:
+        return not pod.terminal and any(exclusive)
+
+    patch.setattr(nodedeletion, "runs_once", runs_once)
 
 
 def an_agent_forgets_what_runs(patch: Patch) -> None:
