@@ -184,6 +184,22 @@ async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_i
     os.close(reader)
 
 
+async def test_an_agent_that_listens_left_when_it_last_reported_that(folder: Path) -> None:
+    """One that is stopped, and killed then, has not heard anything since."""
+    reader, lock = os.pipe()
+    async with opened(folder) as (runtime, _):
+        await runtime.hold("lock", lock, 3600.0)
+        assert await runtime.holds("lock", listening=True) == Held()
+        listened = time.monotonic()
+    async with opened(folder) as (runtime, _):
+        held = await runtime.holds("lock")
+        assert held is not None
+        assert held.left_at is not None
+        assert held.left_at <= listened
+        await runtime.release("lock")
+    os.close(reader)
+
+
 @pytest.mark.parametrize("use_cgroups", CGROUPS)
 async def test_when_the_supervisor_is_killed_containers_run_on_without_an_exit_code(
     folder: Path, use_cgroups: bool

@@ -27,7 +27,7 @@ from vacate.clock import Clock
 from vacate.embedded.bootstrap.identities import node
 from vacate.nodeagent.adopt import POD
 from vacate.nodeagent.lifecycle import hooks
-from vacate.nodeagent.runtime.protocol import ContainerState, ExecResult
+from vacate.nodeagent.runtime.protocol import ContainerState, ExecResult, Held
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -52,6 +52,7 @@ STAGES = {  # by what is done to the agent: what has happened before it, and how
     "well": ("", 0),
     "killed idle": ("", 0),
     "frozen idle": ("", 0),
+    "frozen idle and killed": ("", 0),
     "killed while interceptors prepare": ("turn", 1),
     "killed in a hook": ("preStop begins", 1),
     "killed after SIGTERM": ("SIGTERM", 1),
@@ -115,6 +116,10 @@ class StoppedRuntime(SimRuntime):
     async def signal(self, container: str, number: int) -> None:
         await self.running.wait()
         await super().signal(container, number)
+
+    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
+        await self.running.wait()
+        return await super().holds(name, listening=listening)
 
 
 class Place:
@@ -189,7 +194,8 @@ class Place:
         await self.agent.crash()
         self.machine.descriptors.update(held)
         if self.machine.left_at is None:
-            self.machine.left_at = self.sim.clock.monotonic()
+            self.machine.left_at = self.machine.listened_at or self.sim.clock.monotonic()
+        self.machine.listened_at = None
 
     async def run_pods(self) -> None:
         group = "rbac.authorization.k8s.io"
@@ -240,13 +246,15 @@ async def course(place: Place, agent: str, server: str) -> None:
         await place.kill()
     place.away = server == "away" or (server == "back later" and entropy.uniform(0, 1) < 0.5)
     began = clock.monotonic()
-    if agent == "frozen idle":
+    if agent.startswith("frozen idle"):
         place.running.clear()
     place.logind.power_off()
-    if agent.endswith("idle"):
+    if "idle" in agent:
         await clock.sleep(entropy.uniform(0.0, AWAY_SECONDS))
+        if agent.endswith("and killed"):
+            await place.kill()
         place.running.set()
-    if agent == "killed idle":
+    if "killed" in agent and "idle" in agent:
         await place.start(wait=False)
     before, times = STAGES[agent]
     for _ in range(times):

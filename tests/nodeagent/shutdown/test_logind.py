@@ -142,40 +142,6 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("stage", ["idle", "hook", "last bucket", "stopped idle", "stopped in a hook"])
-def test_an_agent_killed_or_stopped_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
-    # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
-    with shutdown_node(tmp_path, {0: 60, 1000: 60}) as node:
-        node.run_pod("low", 0, takes=4.0, hook=True)
-        node.run_pod("high", 1000, takes=4.0, hook=True)
-        stopped = stage.startswith("stopped")
-        end = node.freeze if stopped else node.kill
-        if stage.endswith("idle"):
-            end()
-            node.machine.power_off()
-            since = time.monotonic()
-            until(lambda: time.monotonic() - since > 2.0)  # longer than an agent can be busy unnoticed
-        else:
-            node.machine.power_off()
-            until(lambda: node.hooks("low") if stage.endswith("hook") else "term" in node.signals("high"))
-            end()
-        assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
-        if stopped:
-            node.thaw()
-        else:
-            node.start()
-        off_at(node.machine)
-        # A busy machine may keep any agent from listening for a moment.
-        assert "logind may wait since" in node.agent_log or not stage.endswith("idle")
-        low, high = node.signals("low"), node.signals("high")
-        assert low["hooked"] <= low["term"] < low["end"] <= high["hook"]
-        assert high["hooked"] <= high["term"] < high["end"]
-        for name in ("low", "high"):
-            assert [line.split()[0] for line in node.hooks(name).splitlines()] == ["hook", "hooked"]
-        assert node.record["outcome"] == "finished"
-
-
-@pytest.mark.thorough
 def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 60}) as node:
         node.run_pod("web", 0)

@@ -39,6 +39,9 @@ async def main():
     print("held" if held else "took", os.getpid(), os.environ.get("{parent.STOPPING}", ""), flush=True)
     if "crash" in sys.argv:
         os._exit(3)
+    if "listen" in sys.argv and not held:
+        await holder.holds(listening=True)
+        print("listened", os.getpid(), flush=True)
     if "release" in sys.argv:
         await holder.release()
     while True:
@@ -124,6 +127,21 @@ def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
     until(lambda: len(run.lines) == 5)
     since, again = (tmp_path / "lock.left").read_text().split()
     assert before <= float(since) == float(again) < time.monotonic() - 1.0
+
+
+@pytest.mark.thorough
+def test_an_agent_that_is_stopped_and_then_killed_left_when_it_last_listened(
+    tmp_path: Path, started: list[Run]
+) -> None:
+    run = Run(tmp_path, "60", "listen")
+    started.append(run)
+    until(lambda: len(run.lines) == 2 and run.lines[1].startswith("listened"))
+    listened = time.monotonic()
+    os.kill(run.agent(), signal.SIGSTOP)
+    until(lambda: time.monotonic() > listened)
+    os.kill(run.agent(), signal.SIGKILL)
+    until(lambda: len(run.lines) == 4 and run.lines[3].startswith("held"))
+    assert float((tmp_path / "lock.left").read_text()) <= listened
 
 
 @pytest.mark.thorough

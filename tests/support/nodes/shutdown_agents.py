@@ -71,7 +71,7 @@ class LockHolder:
         await self.release()
         self.fd = fd
 
-    async def holds(self) -> Held | None:
+    async def holds(self, *, listening: bool = False) -> Held | None:
         return Held() if self.fd is not None else None
 
     async def release(self) -> None:

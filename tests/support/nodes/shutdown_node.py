@@ -112,19 +112,25 @@ class ShutdownNode(NodeProcess):
         interceptor: str = "",
         *,
         hook: bool = False,
+        http_hook: Obj | None = None,
     ) -> None:
         """A pod that says when it was asked to end and when it does; one that takes long must be killed.
 
         One that takes None ends when `let_end` lets it: what is done meanwhile may take its time.
         """
         work = "until [ -e go ]; do sleep 0.05; done" if takes is None else f"sleep {takes} & wait $!"
-        on_term = f'cat hooks; echo "term $(date +%s.%N)"; {work}; echo "end $(date +%s.%N)"; exit 0'
+        also = f"| tee -a {self._kept(name)}"
+        on_term = (
+            f'cat hooks; echo "term $(date +%s.%N)" {also}; {work}; echo "end $(date +%s.%N)" {also}; exit 0'
+        )
         script = f"trap '{on_term}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
         spec = {"terminationGracePeriodSeconds": grace, "priorityClassName": self._priority_class(priority)}
         more: Obj = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
         if hook:
             command = 'echo "hook $(date +%s.%N)" >> hooks; sleep 2; echo "hooked $(date +%s.%N)" >> hooks'
             more["container"] = {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", command]}}}}
+        elif http_hook is not None:
+            more["container"] = {"lifecycle": {"preStop": {"httpGet": http_hook}}}
         made = self.create(name, script, **spec, **more)
         self.uids[name] = made["metadata"]["uid"]
         until(lambda: "on" in self.signals(name))
@@ -147,9 +153,21 @@ class ShutdownNode(NodeProcess):
 
     def signals(self, name: str) -> dict[str, float]:
         """The words that the pod logged, and when."""
+        return {word: float(at) for word, at in _SIGNAL.findall(self._log_of(name))}
+
+    def terms(self, name: str) -> int:
+        """How often the pod was asked to end."""
+        return [word for word, _ in _SIGNAL.findall(self._log_of(name))].count("term")
+
+    def _log_of(self, name: str) -> str:
         folder = self.folder / "pods" / self.uids[name] / "logs" / "main"
-        text = "".join(one.read_text() for one in folder.glob("*.log")) if folder.is_dir() else ""
-        return {word: float(at) for word, at in _SIGNAL.findall(text)}
+        if folder.is_dir():
+            return "".join(one.read_text() for one in folder.glob("*.log"))
+        return self._kept(name).read_text() if self._kept(name).exists() else ""
+
+    def _kept(self, name: str) -> Path:
+        """What it says when it ends is there, too, when it was evicted and its folder is gone."""
+        return self.machine.shared / f"{name}.signals"
 
     def request_of(self, name: str) -> Obj | None:
         """The eviction request of a pod."""

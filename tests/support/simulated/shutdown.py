@@ -167,6 +167,7 @@ class SimLockHolder:
         self._logind = logind
         self.fd: int | None = None
         self.left_at: float | None = None
+        self.listened_at: float | None = None
 
     async def hold(self, fd: int, orphan_seconds: float) -> None:
         await self._logind.clock.sleep(0.001)
@@ -175,7 +176,10 @@ class SimLockHolder:
         if old is not None:
             self._logind.close(old)
 
-    async def holds(self) -> Held | None:
+    async def holds(self, *, listening: bool = False) -> Held | None:
+        await self._logind.heard.wait()
+        if listening:
+            self.listened_at = self._logind.clock.monotonic()
         return Held(self.left_at) if self.fd is not None else None
 
     async def release(self) -> None:

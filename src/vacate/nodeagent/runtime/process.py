@@ -115,9 +115,9 @@ class ProcessRuntime:
         """Have the supervisor hold a descriptor; it is closed here in any case."""
         await self._supervisor.hold(name, fd, orphan_seconds)
 
-    async def holds(self, name: str) -> Held | None:
+    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
         """The descriptor of that name, if the supervisor holds one."""
-        answer = await self._supervisor.ask("holds", {"name": name})
+        answer = await self._supervisor.ask("holds", {"name": name, "listening": listening})
         return Held(answer.get("left_at")) if answer["held"] else None  # an older one does not say when
 
     async def release(self, name: str) -> None:

@@ -123,7 +123,8 @@ class Held:
     """A descriptor that is held while agents come and go."""
 
     left_at: float | None = None
-    """When the agent that handed it over ended, on the machine's monotonic clock; None while it runs."""
+    """When the agent that handed it over last listened, or ended if it never said so, on the machine's
+    monotonic clock; None while it runs."""
 
 
 class DescriptorStore(Protocol):
@@ -133,8 +134,8 @@ class DescriptorStore(Protocol):
         """Take one over, also where this fails; close it when no agent was there for so many seconds."""
         ...
 
-    async def holds(self, name: str) -> Held | None:
-        """The one of that name, if it is held."""
+    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
+        """The one of that name, if it is held. A `listening` agent says so each second."""
         ...
 
     async def release(self, name: str) -> None:

@@ -17,9 +17,9 @@ class SupervisedLock:
         """Hand the lock over."""
         await self._store.hold(_NAME, fd, orphan_seconds)
 
-    async def holds(self) -> Held | None:
+    async def holds(self, *, listening: bool = False) -> Held | None:
         """The lock, if one is held."""
-        return await self._store.holds(_NAME)
+        return await self._store.holds(_NAME, listening=listening)
 
     async def release(self) -> None:
         """Let the machine go down."""

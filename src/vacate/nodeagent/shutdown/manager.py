@@ -41,6 +41,8 @@ RECHECK_AFTER = 30.0
 MIN_SHARE = 0.1
 """What pods have at least of the time that logind grants, where an agent was away for nearly all of it."""
 RELEASE_RETRY, RESTART_SECONDS = 0.5, 5.0
+LISTENING_SECONDS = 1.0
+"""How often the holder of the lock is told that this agent hears logind: one that is stopped cannot tell."""
 KNOWN_SECONDS = 10.0
 """How long an agent that starts waits for the API server where no record says what its pods need."""
 
@@ -98,6 +100,7 @@ class ShutdownManager:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._watch(), name="watch logind")
                 group.create_task(self._drive(), name="drive shutdown")
+                group.create_task(self._keep_telling(), name="tell the holder of the lock")
         finally:
             if not self._is_terminating:
                 await asyncio.shield(self._release(stopping=True))
@@ -175,6 +178,17 @@ class ShutdownManager:
                 continue  # it may have begun meanwhile
             self._unwatched_since = await session.changed(RECHECK_AFTER)
 
+    async def _keep_telling(self) -> None:
+        while True:
+            await self._clock.sleep(LISTENING_SECONDS)
+            if self.state.locked and not self.state.active and self._unwatched_since is None:
+                await self._tell()
+
+    async def _tell(self) -> None:
+        """So that an agent after this one knows since when nobody listened, also if this one was stopped."""
+        with contextlib.suppress(VacateError, OSError):
+            await self._holder.holds(listening=True)
+
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
             wanted = self._config.total_seconds
@@ -182,6 +196,7 @@ class ShutdownManager:
             self._stale, self._shortfall = False, grant.missing
             self._granted, self._wanted = grant.seconds, wanted
             self._show(replace(self.state, locked=True))
+        await self._tell()
         self._report(grant.missing)
 
     def _report(self, problem: str, *, refused: str = "", connected: bool = True) -> None:

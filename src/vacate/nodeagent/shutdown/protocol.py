@@ -108,8 +108,8 @@ class LockHolder(Protocol):
         """
         ...
 
-    async def holds(self) -> Held | None:
-        """The lock, if one is held."""
+    async def holds(self, *, listening: bool = False) -> Held | None:
+        """The lock, if one is held; a `listening` agent, which says so each second, hears logind just now."""
         ...
 
     async def release(self) -> None:

@@ -8,7 +8,7 @@ import socket
 
 from vacate.errors import VacateError
 from vacate.nodeagent.runtime.protocol import Held
-from vacate.nodeagent.shutdownagent.parent import HELD, HOLD, HOLDS, RELEASE
+from vacate.nodeagent.shutdownagent.parent import HELD, HOLD, HOLDS, LISTENS, RELEASE
 
 ANSWER_SECONDS = 5.0
 
@@ -32,9 +32,9 @@ class ParentLock:
         finally:
             os.close(fd)
 
-    async def holds(self) -> Held | None:
+    async def holds(self, *, listening: bool = False) -> Held | None:
         """The one that the parent holds, if it does."""
-        match (await self._ask(HOLDS)).split():
+        match (await self._ask(LISTENS if listening else HOLDS)).split():
             case [word, left_at] if word == HELD:
                 return Held(float(left_at))
             case [word] if word == HELD:

@@ -22,6 +22,8 @@ SOCKET = "VACATE_PARENT_SOCKET"
 STOPPING = "VACATE_PARENT_STOPPING"
 """Is set for an agent that is started although its pod is to end: it finishes a shutdown, or ends at once."""
 HOLD, HOLDS, RELEASE = "hold", "holds", "release"
+LISTENS = "listens"
+"""As HOLDS, from an agent that hears logind just now."""
 HELD, FREE, DONE = "held", "free", "done"
 
 _RESTART_SECONDS = 1.0
@@ -39,7 +41,8 @@ class Parent:
         self._spoke = False  # the agent that runs; one that crashes before is of no use to the lock
         self._last_use = time.monotonic()  # when an agent that spoke was last there
         self._handed_over = False  # the lock that is held, by the agent that runs
-        self._left_at = 0.0  # when the agent ended that handed it over
+        self._listened_at: float | None = None  # when the agent that runs last said that it hears logind
+        self._left_at = 0.0  # when the agent last listened that handed it over, or ended if it never did
         self._stopping = False
 
     def run(self) -> int:
@@ -60,7 +63,7 @@ class Parent:
             if self._spoke:  # it may have had nothing to say for days
                 self._last_use = time.monotonic()
             if self._handed_over:
-                self._handed_over, self._left_at = False, time.monotonic()
+                self._handed_over, self._left_at = False, self._listened_at or time.monotonic()
             self._connection.close()
             if code == 0 or (self._stopping and self._lock is None):
                 return code if code >= 0 else 128 - code
@@ -68,6 +71,7 @@ class Parent:
             self._pause(reader)
 
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        self._listened_at = None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             environment = {**os.environ, SOCKET: str(theirs.fileno())}
@@ -103,6 +107,8 @@ class Parent:
             case [verb] if verb == RELEASE:
                 self._release()
                 return DONE
+            case [verb] if verb == LISTENS:
+                self._listened_at = time.monotonic()
         for one in descriptors:
             os.close(one)
         if self._lock is None:

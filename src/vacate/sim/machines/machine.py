@@ -46,7 +46,8 @@ class Machine:
         self.hook_seconds: Callable[[ContainerState], float] = lambda _: 0.0  # that a hook takes
         self.history: list[tuple[float, str, str]] = []  # when, which run, and what was done to it
         self.descriptors: dict[str, int] = {}
-        self.left_at: float | None = None  # when the agent ended that handed the last of these over
+        self.listened_at: float | None = None  # when an agent last said that it hears logind
+        self.left_at: float | None = None  # when the agent left that handed the last of the descriptors over
         self._clock = clock
         self._entropy = entropy
         self._network = network
@@ -119,6 +120,10 @@ class Machine:
             self._runs[spec.id] = made
             self.changed()
             return made
+
+    def listens(self) -> None:
+        """Note that the agent hears logind just now."""
+        self.listened_at = self._clock.monotonic()
 
     async def run_once(self, container: str, name: str, timeout: float) -> None:
         """A command beside a container: it is run once, and goes on without the agent."""

@@ -70,8 +70,10 @@ class SimRuntime:
         await self.release(name)
         self._machine.descriptors[name], self._machine.left_at = fd, None
 
-    async def holds(self, name: str) -> Held | None:
+    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
         """The one of that name, if it is held."""
+        if listening:
+            self._machine.listens()
         return Held(self._machine.left_at) if name in self._machine.descriptors else None
 
     async def release(self, name: str) -> None:

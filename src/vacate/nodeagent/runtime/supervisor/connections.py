@@ -21,6 +21,7 @@ class Client:
         self.descriptors: list[int] = []  # that came with a request
         self.containers_end_too = False  # with the connection, however the agent ended
         self.agent = ""  # whose connection it is, while that runs
+        self.listened_at: float | None = None  # when it last said that it hears logind
 
     def receive(self) -> list[bytes] | None:
         """The requests that are complete by now; None where the connection is over, or sends too much."""

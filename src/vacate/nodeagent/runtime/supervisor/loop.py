@@ -106,7 +106,7 @@ class Supervisor:
             self.selector.unregister(client.socket)
             client.close()
             self.clients.remove(client)
-            self.descriptors.leave(client.agent, time.monotonic())
+            self.descriptors.leave(client.agent, client.listened_at or time.monotonic())
             if client.containers_end_too:
                 self._kill_all()
             return
@@ -210,9 +210,11 @@ class Supervisor:
         self.descriptors.hold(name, client.descriptors.pop(0), seconds, request.get("agent", ""))
         return {}
 
-    def do_holds(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+    def do_holds(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
         """Whether one of that name is held, and when the agent ended that handed it over."""
         name = request["name"]
+        if request.get("listening"):
+            client.listened_at = time.monotonic()
         return {"held": self.descriptors.holds(name), "left_at": self.descriptors.left_at(name)}
 
     def do_release(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,209 @@
+"""The agent is killed or stopped at each stage of a shutdown, on a real logind with real processes.
+
+In each bucket there are pods with an exec hook, with an HTTP hook, with an interceptor, and a plain one.
+tests/nodeagent/shutdown/test_grid.py has the same in virtual time, with more combinations and many seeds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.nodes.shutdown_node import ShutdownNode, off_at, shutdown_node
+from support.waiting import until
+from vacate.nodeagent.shutdown.durations import parse_duration
+
+pytestmark = [pytest.mark.dbus, pytest.mark.timeout(600), pytest.mark.thorough]
+
+# Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
+BUCKETS = {0: 60, 1000: 60, 100_000: 60}
+HOOK_SECONDS = 1.0
+KINDS = ("exec", "http", "intercepted", "plain")
+CELLS = [  # what is done to the agent, in which bucket and before what, and how the API server is
+    ("killed", "idle", 0, "up"),
+    ("stopped", "idle", 0, "up"),
+    ("stopped and killed", "idle", 0, "up"),
+    ("killed", "preparing", 0, "up"),
+    ("stopped", "preparing", 2, "up"),
+    ("killed", "hook", 1, "up"),
+    ("stopped", "hook", 0, "up"),
+    ("stopped and killed", "hook", 2, "up"),
+    ("killed twice", "hook", 0, "up"),
+    ("killed", "term", 2, "up"),
+    ("stopped", "term", 1, "up"),
+    ("killed", "hook", 0, "away"),
+    ("stopped", "hook", 1, "away"),
+]
+
+
+class Hooks:
+    """What the HTTP hooks of all pods call: when each began and ended, by the name of the pod."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, list[list[float]]] = {}
+        hooks = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                call = [time.time()]
+                hooks.calls.setdefault(self.path.strip("/"), []).append(call)
+                time.sleep(HOOK_SECONDS)  # the work of the hook
+                call.append(time.time())
+                with contextlib.suppress(OSError):
+                    self.send_response(200)
+                    self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+
+@contextlib.contextmanager
+def serving(hooks: Hooks) -> Iterator[None]:
+    thread = threading.Thread(target=hooks.server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        hooks.server.shutdown()
+        thread.join()
+        hooks.server.server_close()
+
+
+class Course:
+    """One shutdown of one node."""
+
+    def __init__(self, node: ShutdownNode, hooks: Hooks) -> None:
+        self.node, self.hooks = node, hooks
+        self.completed: dict[str, float] = {}  # turns of interceptors
+
+    def run_pods(self) -> None:
+        port = self.hooks.server.server_address[1]
+        for number, priority in enumerate(BUCKETS):
+            self.node.run_pod(f"exec-{number}", priority, takes=0.5, hook=True)
+            path = f"/http-{number}"
+            self.node.run_pod(f"http-{number}", priority, takes=0.5, http_hook={"port": port, "path": path})
+            self.node.run_pod(f"intercepted-{number}", priority, takes=0.5, interceptor="backup.example.com")
+            self.node.run_pod(f"plain-{number}", priority, takes=0.5)
+
+    def intercept(self, below: int = len(BUCKETS)) -> None:
+        """As the interceptor: complete each turn that has begun."""
+        for number in range(below):
+            name = f"intercepted-{number}"
+            if name not in self.completed and self._in_turn(name):
+                self.completed[name] = time.time()
+                self.node.complete_turn(name)
+
+    def _in_turn(self, name: str) -> bool:
+        found = self.node.request_of(name) or {}
+        return bool(found.get("status", {}).get("activeInterceptorName"))
+
+    def wait_for(self, stage: str, bucket: int, *, served: bool) -> None:
+        """Go on until the stage is reached."""
+
+        def reached() -> bool:
+            if served:
+                self.intercept(bucket if stage == "preparing" else len(BUCKETS))
+            if stage == "preparing":
+                return self._in_turn(f"intercepted-{bucket}")
+            name = f"exec-{bucket}"
+            return bool(self.node.hooks(name) if stage == "hook" else "term" in self.node.signals(name))
+
+        until(reached)
+
+    def disturb(self, agent: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Stop the agent, or kill it, or both, for longer than it can be busy unnoticed."""
+        killed = "killed" in agent
+        if agent.startswith("stopped"):
+            self.node.freeze()
+        else:
+            self.node.kill()
+        meanwhile()
+        since = time.monotonic()
+        until(lambda: time.monotonic() - since > 3.0)
+        if agent.startswith("stopped") and killed:
+            self.node.kill()
+        if not killed:
+            self.node.thaw()
+            return
+        assert self.node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
+        self.node.start()
+        if agent.endswith("twice"):
+            self.node.kill()
+            self.node.start()
+
+
+@pytest.mark.parametrize(("agent", "stage", "bucket", "server"), CELLS)
+def test_nothing_is_skipped_repeated_or_lost(
+    tmp_path: Path, agent: str, stage: str, bucket: int, server: str
+) -> None:
+    hooks = Hooks()
+    with serving(hooks), shutdown_node(tmp_path, BUCKETS) as node:
+        course = Course(node, hooks)
+        course.run_pods()
+        served = server == "up"
+        if not served:
+            node.cluster.kill()
+        if stage == "idle":
+            course.disturb(agent, node.machine.power_off)
+        else:
+            node.machine.power_off()
+            course.wait_for(stage, bucket, served=served)
+            course.disturb(agent)
+
+        def down() -> bool:
+            if served:
+                course.intercept()
+            return not node.machine.up
+
+        until(down, 400)
+        off_at(node.machine)
+        check(course, served=served, killed="killed" in agent)
+        if stage == "idle":
+            (since_text,) = re.findall(r"logind may wait since (\S+)", node.agent_log)
+            assert parse_duration(since_text) >= 2.0, since_text
+
+
+def check(course: Course, *, served: bool, killed: bool) -> None:
+    node, ends = course.node, 0.0
+    for number in range(len(BUCKETS)):
+        begins: list[float] = []
+        ended: list[float] = []
+        for kind in KINDS:
+            name = f"{kind}-{number}"
+            signals = node.signals(name)
+            assert node.terms(name) == 1, name
+            acts = [signals["term"], signals["end"]]
+            if kind == "exec":
+                assert [line.split()[0] for line in node.hooks(name).splitlines()] == ["hook", "hooked"]
+                assert signals["hook"] < signals["hooked"] <= signals["term"]
+                acts.append(signals["hook"])
+            elif kind == "http":
+                ((called, *answered),) = course.hooks.calls[name]
+                # With an agent that is killed the answer is lost, and the request is not repeated.
+                assert called < signals["term"]
+                assert killed or answered[0] <= signals["term"], name
+                acts.append(called)
+            elif kind == "intercepted" and served:
+                assert course.completed[name] <= signals["term"]
+            begins.append(min(acts))
+            ended.append(max(acts))
+        assert ends <= min(begins), number
+        ends = max(ended)
+    assert node.record["outcome"] == "finished"
+    if served:
+        evicted = [f"intercepted-{number}" for number in range(len(BUCKETS))]
+        until(lambda: all(node.get(name) is None for name in evicted))
+        for name in (f"{kind}-{number}" for number in range(len(BUCKETS)) for kind in KINDS):
+            if name in evicted:
+                continue
+            pod = node.until(name, lambda one: one["status"]["phase"] in ("Succeeded", "Failed"))
+            assert pod["status"]["phase"] == "Succeeded", name
