@@ -41,6 +41,7 @@ from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
 from vacate.api.types.core import (
     ClaimSource,
     EvictionInterceptor,
+    EvictionResponder,
     PodSpec,
     PodStatus,
     TopologySpread,
@@ -94,6 +95,7 @@ _LOCAL_DATA = [Volume(empty_dir={})]
 _NO_GATES: list[dict[str, str]] = []
 _NO_TOLERATIONS: list[Toleration] = []
 _NO_INTERCEPTORS: list[EvictionInterceptor] = []
+_NO_RESPONDERS: list[EvictionResponder] = []
 _NO_CONDITIONS: list[Condition] = []
 _NO_CONSTRAINTS: list[TopologySpread] = []
 
@@ -111,6 +113,7 @@ def project_pod(pod: Pod) -> Pod:
             tuple(gate.get("name", "") for gate in pod.spec.scheduling_gates),
             tuple(one.name for one in pod.spec.eviction_interceptors),
             tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
+            tuple((one.name, one.priority) for one in pod.spec.eviction_responders),
         ),
         status=_status(pod.status.phase, kinds_handed_over(pod), _says_node_down(pod)),
     )
@@ -161,6 +164,7 @@ def _spec(
     gates: tuple[str, ...],
     interceptors: tuple[str, ...],
     spread: tuple[tuple[str, str], ...],
+    responders: tuple[tuple[str, int], ...],
 ) -> PodSpec:
     volumes = _LOCAL_DATA if local_data else _NO_VOLUMES
     if claims:
@@ -173,6 +177,8 @@ def _spec(
         tolerations=list(tolerations) if tolerations else _NO_TOLERATIONS,
         scheduling_gates=[{"name": gate} for gate in gates] if gates else _NO_GATES,
         eviction_interceptors=[EvictionInterceptor(name=name) for name in interceptors] or _NO_INTERCEPTORS,
+        eviction_responders=[EvictionResponder(name, priority) for name, priority in responders]
+        or _NO_RESPONDERS,
         topology_spread_constraints=(
             [TopologySpread(topology_key=key, when_unsatisfiable=when) for key, when in spread]
             if spread

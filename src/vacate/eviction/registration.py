@@ -96,18 +96,29 @@ def resolve_evacuators(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
 def registering_part(pod: Pod) -> Obj:
     """As much of the pod's object as registers interceptors."""
     listed = [{"name": one.name} for one in pod.spec.eviction_interceptors]
-    return {"metadata": {"annotations": pod.metadata.annotations}, "spec": {"evictionInterceptors": listed}}
+    responders = [{"name": one.name, "priority": one.priority} for one in pod.spec.eviction_responders]
+    spec = {"evictionInterceptors": listed, "evictionResponders": responders}
+    return {"metadata": {"annotations": pod.metadata.annotations}, "spec": spec}
 
 
 def registers_evacuators_only(pod: Obj) -> bool:
     """Whether the pod has evacuators and no interceptors: an EvictionRequest is nothing to those."""
-    if dig(pod, "spec", "evictionInterceptors"):
-        return False
+    interceptors, evacuators = _registers(pod)
+    return evacuators and not interceptors
+
+
+def registers_responders_only(pod: Obj) -> bool:
+    """Whether the pod has responders of lifecycle.k8s.io, and nobody who has turns in another API."""
+    return bool(dig(pod, "spec", "evictionResponders")) and not any(_registers(pod))
+
+
+def _registers(pod: Obj) -> tuple[bool, bool]:
+    """Whether the pod has interceptors, and whether it has evacuators."""
     interceptors, evacuators = (
         any(key.startswith((f"{prefix}/{_PRIORITY}", f"{prefix}/{_HASH}")) for key in annotations_of(pod))
         for prefix in PREFIXES
     )
-    return evacuators and not interceptors
+    return interceptors or bool(dig(pod, "spec", "evictionInterceptors")), evacuators
 
 
 def registered_names(pod: Obj) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api.types import Taint
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import dialect_named
+from vacate.eviction.dialects.registry import dialect_of_kind
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, fitted_requester
 
 FINALIZER = "vacate.dev/nodemaintenance"
@@ -25,4 +25,4 @@ def requester_of(maintenance: str, dialect: Dialect) -> str:
 
 def dialect_for(maintenance: NodeMaintenance) -> Dialect:
     """The API by which a maintenance requests evictions."""
-    return dialect_named(maintenance.spec.request_kind.lower())
+    return dialect_of_kind(maintenance.spec.request_kind)

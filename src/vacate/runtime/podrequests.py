@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
 from vacate.cache.reader import Reader
 from vacate.cache.store import IndexFunction
 from vacate.eviction.dialects.base import Dialect
@@ -30,6 +32,17 @@ def request_for(
         return requests.get(namespace, name)
     found = requests.by_index(_TARGET, pod_uid)
     return min(found, key=_preference, default=None)
+
+
+def request_by_any(requests: Mapping[Dialect, Informer[EvictionRequest]], pod: Pod) -> EvictionRequest | None:
+    """The request for a pod, by whichever API: one that goes on before one that is over."""
+    meta = pod.metadata
+    found = [
+        request
+        for dialect, informer in requests.items()
+        if (request := request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid))
+    ]
+    return min(found, key=lambda one: one.complete, default=None)
 
 
 def _preference(request: EvictionRequest) -> tuple[bool, float]:

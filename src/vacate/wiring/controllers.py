@@ -60,6 +60,13 @@ _PODS_TO_EVICT = (
 )
 """What the controller of each API does with pods."""
 
+_LIFECYCLE_REQUESTER = (
+    READ_EVICTIONS,
+    # Requesters have objects of their own there.
+    rule("get create patch delete", LIFECYCLE_REQUESTS.group, LIFECYCLE_REQUESTS.plural),
+)
+"""What who requests evictions by lifecycle.k8s.io does there."""
+
 CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor(
         "evictionrequest-controller",
@@ -153,7 +160,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", CORE, "nodes/status"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
-            READ_EVICTIONS,
+            *_LIFECYCLE_REQUESTER,
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
@@ -234,9 +241,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", DESCHEDULINGPOLICIES.group, f"{DESCHEDULINGPOLICIES.plural}/status"),
             rule("list watch", CORE, "nodes"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # Its limits count the pods of all APIs.
-            rule("list watch", EVACUATIONS.group, EVACUATIONS.plural),
-            READ_EVICTIONS,
+            rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
+            *_LIFECYCLE_REQUESTER,
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
         ),

@@ -13,11 +13,13 @@ from support.simulated.evictions import A
 from support.simulated.maintenances import on_node, open_requests, web
 from support.simulated.workloads import created, events_of
 from vacate.api.kinds import DESCHEDULINGPOLICIES, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import LIFECYCLE_EVICTIONS as EVICTIONS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
 from vacate.descheduling.names import requester_of
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 
@@ -118,7 +120,7 @@ def test_what_is_no_longer_wrong_is_withdrawn_and_so_is_all_of_a_deleted_policy(
             await _requested(world, len(there))
             found = world.objects(EVICTIONREQUESTS)
             assert {one["name"] for each in found for one in each["spec"].get("requesters", [])} <= {
-                requester_of(NAME)
+                requester_of(NAME, EVICTION_REQUEST)
             }
             if end == "the taint goes":
                 await taint(world, "node-1", [])
@@ -128,6 +130,38 @@ def test_what_is_no_longer_wrong_is_withdrawn_and_so_is_all_of_a_deleted_policy(
             assert on_node(world, "node-1") == there
 
     in_world(body)
+
+
+@pytest.mark.parametrize("kind", ["Evacuation", "Lifecycle"])
+def test_evictions_are_requested_by_the_api_of_the_policy(kind: str) -> None:
+    async def body(world: World) -> None:
+        responders = [{"name": "backup.example.com/backup", "priority": 20_000}]
+        template = {"spec": {"evictionResponders": responders, "evictionInterceptors": [{"name": A}]}}
+        await web(world, template=template)
+        await policy(world, requestKind=kind)
+
+        def requesters() -> list[str]:
+            """Of all that goes on, as each API has it."""
+            found = [one["metadata"].get("finalizers", []) for one in world.objects(EVACUATIONS)]
+            names = [name.rpartition("_")[2] for each in found for name in each]
+            evictions = [one.get("status", {}).get("requesters", []) for one in world.objects(EVICTIONS)]
+            return names + [one["name"] for each in evictions for one in each if one["intent"] == "Eviction"]
+
+        for end in ("the taint goes", "the policy goes"):
+            await taint(world, "node-1", [TAINT])
+            await world.until(lambda: bool(requesters()))
+            await world.sim.clock.sleep(120)
+            own = {"Evacuation": "tidy.descheduling.vacate.dev", "Lifecycle": "descheduling.vacate.dev/tidy"}
+            assert requesters() == [own[kind]]  # one of the node at a time
+            assert status(world)["requested"] == 1
+            if end == "the taint goes":
+                await taint(world, "node-1", [])
+            else:
+                await world.client.delete(DESCHEDULINGPOLICIES, NAME)
+            await world.until(lambda: not requesters())
+        assert not world.objects(EVICTIONREQUESTS)
+
+    in_world(body, gates=parse_feature_gates("EvacuationAPI=true,LifecycleAPI=true"))
 
 
 def test_uneven_racks_are_evened_out() -> None:

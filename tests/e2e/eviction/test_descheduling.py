@@ -9,6 +9,7 @@ from vacate.api.kinds import DEPLOYMENTS, DESCHEDULINGPOLICIES, EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.descheduling.names import requester_of
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import deployment
 
@@ -74,7 +75,7 @@ async def test_a_policy_reports_first_and_then_moves_pods_through_their_intercep
         await place.until(settled, "nothing is misplaced")
         requests = (await place.client.list(EVICTIONREQUESTS, app)).items
         names = {one["name"] for each in requests for one in each["spec"].get("requesters") or []}
-        assert names <= {requester_of(name)}
+        assert names <= {requester_of(name, EVICTION_REQUEST)}
     finally:
         await place.client.patch(NODES, node, {"spec": {"taints": before or None}})
         await place.client.delete(DESCHEDULINGPOLICIES, name)

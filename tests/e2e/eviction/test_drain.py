@@ -44,7 +44,7 @@ def a_maintenance(place: EvictionNamespace, node: str, app: str) -> Obj:
             "nodes": [node],
             "reason": "kernel update",
             "pods": pods,
-            "requestKind": place.dialect.kind.kind,
+            "requestKind": place.dialect.request_kind,
         },
     }
 

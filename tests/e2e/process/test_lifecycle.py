@@ -13,6 +13,7 @@ from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.process
 
+MAINTENANCES = "/apis/vacate.dev/v1alpha1/nodemaintenances"
 EVICTIONS = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default/evictions"
 BACKUP = "backup.example.com/backup"
 
@@ -36,6 +37,16 @@ def test_evict_waits_until_the_pod_is_gone(lab: Lab) -> None:
     assert done.out.splitlines()[-1] == "pod/plain evicted"
     assert lab.https.get(f"{PODS}/{pod}").code == 404
     until(lambda: not statuses(lab))  # collected with its requests, which are collected with the pod
+
+
+def test_a_drain_by_this_api_frees_the_node(lab: Lab) -> None:
+    pod = lab.pod("drained")
+    node = lab.https.get(f"{PODS}/{pod}").ok()["spec"]["nodeName"]
+    done = lab.vacate("drain", node, "--api", "lifecycle", "--force")
+    assert (done.code, done.err) == (0, ""), done
+    assert lab.https.get(f"{PODS}/{pod}").code == 404
+    assert lab.https.get(f"{MAINTENANCES}/drain-{node}").ok()["spec"]["requestKind"] == "Lifecycle"
+    assert lab.vacate("drain", node, "--cancel").code == 0
 
 
 def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:

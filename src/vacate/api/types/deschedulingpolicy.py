@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from vacate.api.integers import Int32, Int64
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import (
     DEFAULT_DEADLINE_SECONDS,
     MAX_DEADLINE_SECONDS,
@@ -18,7 +19,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.api.types.labelselector import LabelSelectorSpec
 from vacate.api.types.meta import ObjectMeta, Projection
-from vacate.api.types.nodemaintenance import MAX_MESSAGE, MAX_REASON
+from vacate.api.types.nodemaintenance import MAX_MESSAGE, MAX_REASON, REQUEST_KINDS
 
 REPORT, EVICT, IGNORE = "Report", "Evict", "Ignore"
 NODE_TAINTS, NODE_AFFINITY, TOPOLOGY_SPREAD = "NodeTaints", "NodeAffinity", "TopologySpread"
@@ -87,7 +88,7 @@ class DeschedulingPolicySpec(Projection, frozen=True):
         Int32,
         described(
             "How many pods of one node may be evicted at the same time. Pods with requests of others, by "
-            "EvictionRequest or Evacuation, and terminating pods count.",
+            "whichever API, and terminating pods count.",
             minimum=1,
             maximum=MAX_LIMIT,
             default=1,
@@ -123,16 +124,27 @@ class DeschedulingPolicySpec(Projection, frozen=True):
     reason: Annotated[
         str,
         described(
-            "Why, in one sentence. Recorded on every EvictionRequest that is created. If it is not set, the "
+            "Why, in one sentence. Recorded on every request that is created. If it is not set, the "
             "violation is recorded.",
             maxLength=MAX_REASON,
         ),
     ] = ""
+    request_kind: Annotated[
+        str,
+        described(
+            "The kind of the requests that are created. Evacuation needs the feature gate EvacuationAPI. "
+            "Lifecycle stands for EvictionRequests of lifecycle.k8s.io and needs the feature gate "
+            "LifecycleAPI.",
+            enum=list(REQUEST_KINDS),
+            default=EVICTIONREQUESTS.kind,
+        ),
+    ] = EVICTIONREQUESTS.kind
     heartbeat_deadline_seconds: Annotated[
         Int32,
         described(
             "How long the active interceptor may go without a heartbeat, in seconds. Copied into the "
-            "EvictionRequests that are created.",
+            "requests that are created. At most 21600 for Evacuations. For Lifecycle leave it out: that "
+            "API has 1200 for all.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,

@@ -30,6 +30,9 @@ CLOCK_SKEW = dt.timedelta(seconds=30)
 """How far times that are written may be from the API server's clock."""
 MAX_MESSAGE = 4_000
 
+REQUEST_KIND = "Lifecycle"
+"""What NodeMaintenances and DeschedulingPolicies call this API: its kinds have the names of others."""
+
 EVICTION, WITHDRAWN = "Eviction", "Withdrawn"
 INTENTS = (EVICTION, WITHDRAWN)
 

@@ -21,6 +21,7 @@ from vacate.api.types.evictionrequest import (
     described,
 )
 from vacate.api.types.labelselector import _LABEL_KEY, LabelSelectorSpec
+from vacate.api.types.lifecycle import REQUEST_KIND as LIFECYCLE
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
 CORDON, DRAIN = "Cordon", "Drain"
@@ -37,7 +38,7 @@ PHASES = (PENDING, CORDONED, DRAINING, BLOCKED, DRAINED, UNDOING)
 
 MANUAL, AUTOMATIC = "Manual", "Automatic"
 
-REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind)
+REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind, LIFECYCLE)
 
 MAX_NODES = 1000
 MAX_BLOCKERS = 50
@@ -188,9 +189,10 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     request_kind: Annotated[
         str,
         described(
-            "The kind of the requests that are created. Evacuation needs the feature gate EvacuationAPI. If "
-            "the eviction of a pod is already requested, with either kind, the maintenance joins that "
-            "request.",
+            "The kind of the requests that are created. Evacuation needs the feature gate EvacuationAPI. "
+            "Lifecycle stands for EvictionRequests of lifecycle.k8s.io and needs the feature gate "
+            "LifecycleAPI. If the eviction of a pod is already requested, with whichever kind, the "
+            "maintenance joins that request.",
             enum=list(REQUEST_KINDS),
             default=EVICTIONREQUESTS.kind,
         ),
@@ -199,7 +201,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         Int32,
         described(
             "How long the active interceptor may go without a heartbeat, in seconds. Copied into the "
-            "requests that are created. At most 21600 for Evacuations.",
+            "requests that are created. At most 21600 for Evacuations. For Lifecycle leave it out: that "
+            "API has 1200 for all.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,

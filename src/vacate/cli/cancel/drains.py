@@ -11,7 +11,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.program import program_name
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance, own_name
 from vacate.maintenance.names import requester_of
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of
@@ -47,7 +47,7 @@ async def _drains(cluster: Cluster, request: EvictionRequest, names: Collection[
         return []  # the kind is not served
     except Forbidden:
         return [
-            name.removesuffix(f".{MAINTENANCE_SUFFIX}") for name in names
+            own_name(name, MAINTENANCE_SUFFIX) for name in names
         ]  # the name says enough, unless it was cut
     dialect = dialect_of(request)
     return [

@@ -38,6 +38,7 @@ from vacate.cli.drain.start import (
 from vacate.errors import Forbidden
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES
 
 
 @click.command()
@@ -75,7 +76,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
     metavar="TEXT",
     help="Why the nodes are drained; kept on the maintenance and on each request.",
 )
-@api_option("The API in which evictions are requested.")
+@api_option("The API in which evictions are requested.", DIALECT_NAMES)
 @click.option(
     "--follow",
     is_flag=False,
@@ -130,7 +131,7 @@ def drain(
     more = {"maxNodes": max_nodes, "reason": reason.strip()}
     spec = rules | {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
-        spec["requestKind"] = dialect.kind.kind
+        spec["requestKind"] = dialect.request_kind
     if yes and not plan:
         raise click.UsageError("--yes answers the question of --plan; a drain asks no other")
     if plan:

@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vacate.api.events import NORMAL, EventNote, regarding
-from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import DESCHEDULINGPOLICIES, NODES, PODS
 from vacate.api.options import ListOptions
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
 from vacate.descheduling.names import policy_of, requester_of
 from vacate.descheduling.plan import Decision, plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of
-from vacate.errors import ApiError, NotFound
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import served_dialects
+from vacate.errors import ApiError, ConfigError, NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import (
+    checked_served,
+    dialect_for,
+    dialect_of,
+    dialect_of_kind,
+    served_dialects,
+)
+from vacate.eviction.registration import registering_part
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.podrequests import request_for
+from vacate.runtime.podrequests import request_by_any
 from vacate.runtime.reconcile import EARLY_SECONDS, MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
@@ -54,7 +62,10 @@ def build(deps: Deps) -> Controller:
         (
             Source(view.policies),
             Source(view.nodes, keys=view.of_node, when=node_matters),
-            Source(view.requests, keys=_of_request, when=_request_matters),
+            *(
+                Source(requests, keys=view.of_request, when=_request_matters)
+                for requests in view.requests.values()
+            ),
         ),
         deps,
         workers=WORKERS,
@@ -69,30 +80,32 @@ class View:
         informers = deps.informers
         self.policies = informers.informer(DESCHEDULINGPOLICIES, DeschedulingPolicy)
         self.nodes = informers.informer(NODES, Node)
-        self.requests = informers.informer(
-            EVICTIONREQUESTS, EvictionRequest, indexes={_REQUESTED: _requesting}
-        )
-
-        self._others = {
-            dialect: informers.requests(dialect)
+        self.requests: Mapping[Dialect, Informer[EvictionRequest]] = {
+            dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
-            if dialect is not EVICTION_REQUEST
         }
 
-    def is_leaving_otherwise(self, pod: Pod) -> bool:
-        """Whether the pod has an open request of an API by which no policy requests evictions."""
-        meta = pod.metadata
-        for dialect, informer in self._others.items():
-            found = request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid)
-            ref = found.spec.target.pod_ref if found is not None and not found.complete else None
-            if ref is not None and ref.uid == meta.uid:
-                return True
-        return False
+    def open_request(self, pod: Pod) -> EvictionRequest | None:
+        """The open request for this very pod, by whichever API."""
+        found = request_by_any(self.requests, pod)
+        ref = found.spec.target.pod_ref if found is not None and not found.complete else None
+        return found if ref is not None and ref.uid == pod.metadata.uid else None
 
     def requested(self, policy: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a policy."""
-        found = self.requests.reader.by_index(_REQUESTED, policy)
-        return [request for request in found if not request.complete]
+        return [
+            request
+            for dialect, informer in self.requests.items()
+            for request in informer.reader.by_index(_REQUESTED, requester_of(policy, dialect))
+            if not request.complete
+        ]
+
+    def of_request(self, request: EvictionRequest) -> Iterable[Key]:
+        """The policies whose names are on the request; a name that was cut stands for whose it is."""
+        dialect, policies = dialect_of(request), [one.metadata.name for one in self.policies.reader.list()]
+        for requester in _requesting(request):
+            known = [name for name in policies if requester_of(name, dialect) == requester]
+            yield from (Key("", name) for name in known or [policy_of(requester)])
 
     def of_node(self, _node: Node) -> Iterable[Key]:
         """A node that changes may concern every policy."""
@@ -100,11 +113,7 @@ class View:
 
 
 def _requesting(request: EvictionRequest) -> Iterable[str]:
-    return [name for one in request.spec.requesters if (name := policy_of(one.name))]
-
-
-def _of_request(request: EvictionRequest) -> Iterable[Key]:
-    return [Key("", name) for name in _requesting(request)]
+    return [one.name for one in request.spec.requesters if policy_of(one.name)]
 
 
 def _request_matters(old: EvictionRequest | None, new: EvictionRequest | None) -> bool:
@@ -170,9 +179,7 @@ class Descheduling:
         evicts = policy.spec.mode == EVICT
         wanted = plan.misplaced if evicts else set()
         there = {pod.metadata.uid for pod in pods if not pod.terminating}
-        stale = [
-            one for one in own if one.metadata.name not in wanted and one.metadata.name in there
-        ]  # the name of a request is the UID of its pod
+        stale = [one for one in own if _target(one) not in wanted and _target(one) in there]
         await self._withdraw(name, stale)
         if evicts:
             await self._request(policy, plan.request, now)
@@ -200,19 +207,18 @@ class Descheduling:
         made = self._made.setdefault(name, {})
         for uid in [uid for uid, at in made.items() if now - at >= CACHE_LAG]:
             del made[uid]
-        own = requester_of(name)
         found = dict.fromkeys(made, True)
         for pod in pods:
-            request = self._view.requests.reader.get(pod.metadata.namespace, pod.metadata.uid)
-            if request is not None and not request.complete:
+            if (request := self._view.open_request(pod)) is not None:
+                own = requester_of(name, dialect_of(request))
                 found[pod.metadata.uid] = any(one.name == own for one in request.spec.requesters)
-            elif self._view.is_leaving_otherwise(pod):
-                found.setdefault(pod.metadata.uid, False)
         return found
 
     async def _request(self, policy: DeschedulingPolicy, decisions: Sequence[Decision], now: float) -> None:
         """Request the evictions. A refusal harms only one, and is tried again at the next look."""
-        requester, spec, name = self._requester(policy.metadata.name), policy.spec, policy.metadata.name
+        spec, name = policy.spec, policy.metadata.name
+        # A new request only: pods that are on their way already count for the limits, and are not requested.
+        preferred, served = dialect_of_kind(spec.request_kind), tuple(self._view.requests)
         refused: dict[str, str] = {}
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
@@ -221,12 +227,13 @@ class Descheduling:
             reason = spec.reason or f"{decision.violation.rule}: {decision.violation.message}"
             async with room:
                 try:
-                    await requester.request(
-                        pod, reason=reason, deadline_seconds=spec.heartbeat_deadline_seconds
-                    )
+                    dialect = dialect_for(registering_part(pod), served, checked_served(preferred, served))
+                    seconds = spec.heartbeat_deadline_seconds if dialect.sets_deadline else None
+                    requester = self._requester(name, dialect)
+                    await requester.request(pod, reason=reason, deadline_seconds=seconds)
                 except NotFound:
                     return  # the pod is gone
-                except (ApiError, HeldByFinalizers) as error:
+                except (ApiError, ConfigError, HeldByFinalizers) as error:
                     if isinstance(error, ApiError) and not error.is_refusal:
                         raise
                     refused[pod.metadata.uid] = str(error)
@@ -245,12 +252,16 @@ class Descheduling:
 
     async def _withdraw(self, name: str, requests: Sequence[EvictionRequest]) -> None:
         """Take the policy's name out of requests, as far as interceptors allow it."""
-        requester = self._requester(name)
         for request in requests:
             with contextlib.suppress(CancellationForbidden):
-                await requester.withdraw(request)
-            self._made.get(name, {}).pop(request.metadata.name, None)
+                await self._requester(name, dialect_of(request)).withdraw(request)
+            self._made.get(name, {}).pop(_target(request), None)
 
-    def _requester(self, policy: str) -> Requester:
-        deps = self._deps
-        return Requester(deps.client, requester_of(policy), clock=deps.clock, entropy=deps.entropy)
+    def _requester(self, policy: str, dialect: Dialect) -> Requester:
+        deps, name = self._deps, requester_of(policy, dialect)
+        return Requester(deps.client, name, clock=deps.clock, entropy=deps.entropy, dialect=dialect)
+
+
+def _target(request: EvictionRequest) -> str:
+    ref = request.spec.target.pod_ref
+    return "" if ref is None else ref.uid

@@ -30,8 +30,8 @@ from vacate.errors import (
 )
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import checked_served, dialect_of
 from vacate.eviction.dialects.registry import dialect_for as dialect_for_pod
-from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.registration import registering_part
 from vacate.maintenance.model import Plan
 from vacate.maintenance.names import dialect_for, requester_of
@@ -89,23 +89,21 @@ class Evictions:
         A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
         the API that the maintenance names, or by that of evacuators where the pod registers no others.
         """
-        reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
+        reason = maintenance.spec.reason
         found = self._view.request_for(pod)
         goes_on = found is not None and not found.complete
         dialect = dialect_of(found) if found is not None and goes_on else dialect_for(maintenance)
-        if dialect not in self._view.requests:
-            raise ConfigError(
-                f"{dialect.kind.plural} are not served: open the feature gate {dialect.kind.gate}, or set "
-                f"requestKind: {next(iter(self._view.requests)).kind.kind}"
-            )
         if not goes_on:
-            dialect = dialect_for_pod(registering_part(pod), tuple(self._view.requests), dialect)
+            served = tuple(self._view.requests)
+            dialect = dialect_for_pod(registering_part(pod), served, checked_served(dialect, served))
         requester = self._requester(maintenance.metadata.name, dialect)
+        seconds = maintenance.spec.heartbeat_deadline_seconds if dialect.sets_deadline else None
         if found is None:
-            made = dialect.new_request(pod, requester.name, reason, seconds)
+            own = dialect.for_requester(requester.name)
+            made = own.new_request(pod, requester.name, reason, seconds)
             try:
-                answer = await self._deps.client.send(requests.create(dialect.kind, made))
-                return dialect.read(codec_for(dialect.wire).decode(answer))
+                answer = await self._deps.client.send(requests.create(own.kind, made))
+                return own.read(codec_for(own.wire).decode(answer))
             except (AlreadyExists, Conflict, NotFound) as error:
                 if error.is_refusal:  # a webhook's, which may have any code
                     raise

@@ -12,7 +12,7 @@ from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
-from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance, own_name
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.model import ACTIVE
 from vacate.maintenance.names import CLAIMS, requester_of
@@ -20,7 +20,7 @@ from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
 from vacate.maintenance.turns import Turn
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.podrequests import request_for
+from vacate.runtime.podrequests import request_by_any
 from vacate.runtime.reconcile import Key
 
 _CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node", "nodemaintenance-requester"
@@ -77,13 +77,7 @@ class View:
 
     def request_for(self, pod: Pod) -> EvictionRequest | None:
         """The request for a pod, by whichever API: one that goes on before one that is over."""
-        meta = pod.metadata
-        found = [
-            request
-            for dialect, informer in self.requests.items()
-            if (request := request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid))
-        ]
-        return min(found, key=lambda one: one.complete, default=None)
+        return request_by_any(self.requests, pod)
 
     def requested(self, maintenance: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a maintenance."""
@@ -136,7 +130,7 @@ class View:
                 [one.metadata.name for one in self.maintenances.reader.list()],
             )
             known = [name for name in names if requester_of(name, dialect) == requester]
-            keys += [Key("", name) for name in known or [requester.removesuffix(f".{MAINTENANCE_SUFFIX}")]]
+            keys += [Key("", name) for name in known or [own_name(requester, MAINTENANCE_SUFFIX)]]
         return keys
 
     def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:

@@ -7,7 +7,7 @@ from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.nodemaintenance import MAX_NAME
 from vacate.crds.declaration import CelRule, Declaration, PrinterColumn
 from vacate.crds.labelselectors import keys_rule, values_rule
-from vacate.crds.nodemaintenance.rules import name_rule
+from vacate.crds.nodemaintenance.rules import deadline_rules, name_rule
 from vacate.crds.strategy import DeclaredStrategy
 
 _COLUMNS = (
@@ -28,6 +28,7 @@ _COLUMNS = (
 _SELECTORS = ("spec.podSelector", "spec.nodeSelector")
 RULES: tuple[CelRule, ...] = (
     name_rule(),
+    *deadline_rules(),
     *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
 )
 
@@ -39,7 +40,7 @@ DESCHEDULINGPOLICY = Declaration(
     rules=RULES,
     name_schema={
         "type": "string",
-        "description": "Part of the requester's name on EvictionRequests.",
+        "description": "Part of the requester's name.",
         "maxLength": MAX_NAME,
     },
 )

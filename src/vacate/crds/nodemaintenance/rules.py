@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.types.evacuation import MAX_DEADLINE_SECONDS
+from vacate.api.types.evictionrequest import DEFAULT_DEADLINE_SECONDS
+from vacate.api.types.lifecycle import HEARTBEAT_DEADLINE
+from vacate.api.types.lifecycle import REQUEST_KIND as LIFECYCLE
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
 from vacate.crds.declaration import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
@@ -18,6 +21,27 @@ def name_rule() -> CelRule:
         f"size(self.metadata.name) <= {MAX_NAME}",
         f"must be no more than {MAX_NAME} characters: it is part of the requester's name",
         field="metadata.name",
+    )
+
+
+def deadline_rules() -> tuple[CelRule, ...]:
+    """The deadline of interceptors is one that the API of the requests can hold."""
+    unless = "!has(self.requestKind) || !has(self.heartbeatDeadlineSeconds) || self.requestKind != "
+    # The default, which stands in every object, is not meant for an API that has a deadline of its own.
+    own = [int(HEARTBEAT_DEADLINE.total_seconds()), DEFAULT_DEADLINE_SECONDS]
+    return (
+        CelRule(
+            "spec",
+            f"{unless}'{EVACUATIONS.kind}' || self.heartbeatDeadlineSeconds <= {MAX_DEADLINE_SECONDS}",
+            f"must be at most {MAX_DEADLINE_SECONDS} where requestKind is {EVACUATIONS.kind}",
+            field="heartbeatDeadlineSeconds",
+        ),
+        CelRule(
+            "spec",
+            f"{unless}'{LIFECYCLE}' || self.heartbeatDeadlineSeconds in {own}",
+            f"must be left out where requestKind is {LIFECYCLE}: that API has {own[0]} for all",
+            field="heartbeatDeadlineSeconds",
+        ),
     )
 
 
@@ -43,13 +67,7 @@ RULES = (
         field="deadlineSeconds",
         reason="FieldValueRequired",
     ),
-    CelRule(
-        "spec",
-        f"!has(self.requestKind) || self.requestKind != '{EVACUATIONS.kind}' || "
-        f"!has(self.heartbeatDeadlineSeconds) || self.heartbeatDeadlineSeconds <= {MAX_DEADLINE_SECONDS}",
-        f"must be at most {MAX_DEADLINE_SECONDS} where requestKind is {EVACUATIONS.kind}",
-        field="heartbeatDeadlineSeconds",
-    ),
+    *deadline_rules(),
     not_empty_rule("spec.nodeSelector", "an empty selector would drain every node: name at least one label"),
     *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
 )

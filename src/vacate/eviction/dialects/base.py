@@ -83,6 +83,10 @@ class Dialect(Protocol):
         """The struct into which its objects are decoded."""
 
     @property
+    def request_kind(self) -> str:
+        """What NodeMaintenances and DeschedulingPolicies call it."""
+
+    @property
     def terms(self) -> ApiTerms:
         """What it calls the parts of the process."""
 
@@ -101,6 +105,10 @@ class Dialect(Protocol):
     @property
     def can_forbid(self) -> bool:
         """Whether an interceptor can forbid cancellation."""
+
+    @property
+    def sets_deadline(self) -> bool:
+        """Whether a request says how long its interceptors may be silent."""
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -177,6 +185,7 @@ class RequestIsProcess:
     status_patch_type = MERGE_PATCH
     cuts_turns_short = True
     can_forbid = True
+    sets_deadline = True
     heartbeat_seconds = 0.0
     report_seconds = 5.0
 
@@ -199,7 +208,10 @@ class RequestIsProcess:
 
 def registered_interceptors(dialect: Dialect, pod: Pod | None) -> tuple[str, ...]:
     """The interceptors that a new request for the pod would have; a malformed registration counts as none."""
-    if pod is None or not (pod.metadata.annotations or pod.spec.eviction_interceptors):
+    if pod is None:
+        return ()
+    spec = pod.spec
+    if not (pod.metadata.annotations or spec.eviction_interceptors or spec.eviction_responders):
         return ()
     found = dialect.registration(registering_part(pod))
     return () if found.field_errors else found.interceptors

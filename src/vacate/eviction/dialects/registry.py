@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE, LIFECYCLE_REQUEST
-from vacate.eviction.registration import registers_evacuators_only
+from vacate.eviction.registration import registers_evacuators_only, registers_responders_only
 from vacate.features import FeatureGates
 
 DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION, LIFECYCLE)}
@@ -34,16 +35,35 @@ def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
 def dialect_for(pod: Obj, served: Sequence[Dialect], preferred: Dialect = EVICTION_REQUEST) -> Dialect:
     """In which of the served APIs the pod's eviction is requested: those whom it registers watch that one.
 
-    An Evacuation for a pod that registers evacuators only, and what the requester prefers for every other.
-    Where that API is not served, the other one stands in for it.
+    An Evacuation for a pod that registers evacuators only, lifecycle.k8s.io for one that lists responders
+    only, and what the requester prefers for every other. Where that API is not served, another stands in.
     """
-    wanted = EVACUATION if registers_evacuators_only(pod) else preferred
-    return wanted if wanted in served or not served else served[0]
+    wanted = [preferred]
+    if registers_evacuators_only(pod):
+        wanted.insert(0, EVACUATION)
+    elif registers_responders_only(pod):
+        wanted.insert(0, LIFECYCLE)
+    return next((one for one in wanted if one in served or not served), next(iter(served), preferred))
 
 
 def dialect_of(request: EvictionRequest) -> Dialect:
     """The dialect in whose API the request was made."""
     return LIFECYCLE_REQUEST if request.kind is LIFECYCLE_REQUEST.kind else DIALECTS[request.kind]
+
+
+def checked_served(wanted: Dialect, served: Sequence[Dialect]) -> Dialect:
+    """The API that requests are to be made in; ConfigError where its feature gate is closed."""
+    if wanted not in served:
+        raise ConfigError(
+            f"{wanted.kind.plural} are not served: open the feature gate {wanted.kind.gate}, or set "
+            f"requestKind: {served[0].request_kind}"
+        )
+    return wanted
+
+
+def dialect_of_kind(request_kind: str) -> Dialect:
+    """The dialect of requests of this kind, as NodeMaintenances and DeschedulingPolicies name it."""
+    return {one.request_kind: one for one in DIALECTS.values()}[request_kind]
 
 
 def dialect_named(name: str) -> Dialect:

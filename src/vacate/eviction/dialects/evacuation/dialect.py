@@ -44,6 +44,7 @@ class EvacuationDialect(RequestIsProcess):
 
     name = "evacuation"
     kind = EVACUATIONS
+    request_kind = EVACUATIONS.kind
     wire = Evacuation
     terms = ApiTerms("evacuation", "instigator", "evacuator")
     max_requester = MAX_INSTIGATOR

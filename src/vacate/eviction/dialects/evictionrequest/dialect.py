@@ -33,6 +33,7 @@ class EvictionRequestDialect(RequestIsProcess):
 
     name = "evictionrequest"
     kind = EVICTIONREQUESTS
+    request_kind = EVICTIONREQUESTS.kind
     wire = EvictionRequest
     terms = ApiTerms("evictionrequest", "requester", "interceptor")
     max_requester = 253

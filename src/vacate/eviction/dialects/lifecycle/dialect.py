@@ -16,6 +16,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.lifecycle import (
     EVICTOR,
     HEARTBEAT_DEADLINE,
+    REQUEST_KIND,
     Eviction,
     LifecycleRequest,
     turn_order,
@@ -56,6 +57,7 @@ class LifecycleDialect:
 
     name = "lifecycle"
     kind: Kind = LIFECYCLE_EVICTIONS
+    request_kind = REQUEST_KIND
     wire: type[Any] = Eviction
     terms = ApiTerms("eviction", "requester", "responder")
     max_requester = 253
@@ -63,6 +65,7 @@ class LifecycleDialect:
     status_patch_type = STRATEGIC_PATCH
     cuts_turns_short = False
     can_forbid = False
+    sets_deadline = False
     heartbeat_seconds = 20.0
     report_seconds = 20.0
 
