@@ -25,6 +25,7 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -84,7 +85,7 @@ DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
     is_flag=True,
     help="Accept any certificate of the kubelet, for example a self-signed one.",
 )
-@api_option("The API in which evictions of pods with interceptors are requested.")
+@api_option("The API in which evictions of pods with interceptors are requested.", EVICTION_REQUEST.name)
 @click.option("--pod-uid", default="", envvar="POD_UID", metavar="UID", help="UID of the agent's own pod.")
 @kubeconfig_options
 @health_options(8085)
@@ -97,7 +98,7 @@ def shutdown_agent(
     drop_ins: Path,
     kubelet_url: str,
     kubelet_insecure_tls: bool,
-    dialect: Dialect,
+    dialect: Dialect | None,
     pod_uid: str,
     kubeconfig: str,
     context: str,
@@ -124,7 +125,13 @@ def shutdown_agent(
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
     settings = ShutdownAgentSettings(
-        node_name, config, folder, pod_uid, boot_id(), dialect, lambda: read_config_file(config_file, gates)
+        node_name,
+        config,
+        folder,
+        pod_uid,
+        boot_id(),
+        dialect or EVICTION_REQUEST,
+        lambda: read_config_file(config_file, gates),
     )
 
     async def work() -> None:

@@ -8,15 +8,15 @@ import click
 import orjson
 
 from vacate import __version__
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import chosen_api, is_served
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
-from vacate.errors import NotFound, TransportError
+from vacate.errors import TransportError
 from vacate.wire.message import Request
 
 
@@ -60,12 +60,9 @@ async def _server(cluster: Cluster) -> Obj:
 
 
 async def _served(cluster: Cluster) -> str:
-    """The version of the API that is served; empty for none."""
-    try:
-        await cluster.client.send(Request("GET", f"/apis/{EVICTIONREQUESTS.api_version}"))
-    except NotFound:
-        return ""
-    return EVICTIONREQUESTS.api_version
+    """The version of the API that is served, our own first; empty for none."""
+    found = await chosen_api(cluster, None)
+    return found.kind.api_version if await is_served(cluster, found) else ""
 
 
 def _requests(served: str) -> str:

@@ -11,9 +11,10 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.cancel.drains import check_no_drain
 from vacate.cli.cancel.override import STAYS, override
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
-from vacate.cli.common.parameters import pod_name, subdomain
+from vacate.cli.common.parameters import pod_name, requester_name
 from vacate.cli.common.queries import find, list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
@@ -23,7 +24,6 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
@@ -43,16 +43,22 @@ GOES = "is terminating already and cannot be kept:"
 @selector_option("Every request for pods with these labels instead.")
 @click.option(
     "--requester",
-    type=subdomain,
+    type=requester_name,
     metavar="NAME",
     help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )
+@api_option("Only requests of this API.", "all that are served")
 @click.option(
     "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
 )
 @cluster_options
 def cancel(
-    pods: tuple[str, ...], selector: str, requester: str | None, overriding: bool, reach: Connection
+    pods: tuple[str, ...],
+    selector: str,
+    requester: str | None,
+    dialect: Dialect | None,
+    overriding: bool,
+    reach: Connection,
 ) -> None:
     """Cancel eviction requests.
 
@@ -68,10 +74,14 @@ def cancel(
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            own = {one: requester or await own_requester(cluster, one) for one in DIALECTS.values()}
-            cancelling = Cancelling(cluster, own, overriding=overriding)
+            api = dialect and await chosen_api(cluster, dialect)
+            own = {
+                one: one.participant(requester) if requester else await own_requester(cluster, one)
+                for one in DIALECTS.values()
+            }
+            cancelling = Cancelling(cluster, own, overriding=overriding, only=api)
             chosen = tuple(dict.fromkeys(pods)) or await _selected(
-                cluster, selector, None if overriding else own
+                cluster, selector, None if overriding else own, api
             )
             for pod, result in await each(chosen, cancelling.cancel):
                 if isinstance(result, VacateError):
@@ -84,9 +94,12 @@ def cancel(
     end(codes)
 
 
-async def _selected(cluster: Cluster, selector: str, own: Names | None) -> tuple[str, ...]:
-    """The pods of open requests, those by one requester if given; a request has the labels of its pod."""
-    requests = [typed_request(one) for one in await list_all_requests(cluster, cluster.namespace, selector)]
+async def _selected(
+    cluster: Cluster, selector: str, own: Names | None, only: Dialect | None
+) -> tuple[str, ...]:
+    """The pods of open requests, those by one requester if given."""
+    found = await list_all_requests(cluster, cluster.namespace, selector, only)
+    requests = [typed_request(one) for one in found]
     chosen = [
         pod_of(one)
         for one in requests
@@ -103,14 +116,17 @@ async def _selected(cluster: Cluster, selector: str, own: Names | None) -> tuple
 class Cancelling:
     """One call of the command."""
 
-    def __init__(self, cluster: Cluster, own: Names, *, overriding: bool) -> None:
+    def __init__(
+        self, cluster: Cluster, own: Names, *, overriding: bool, only: Dialect | None = None
+    ) -> None:
         self._cluster = cluster
+        self._only = only
         self._own = own
         self._overriding = overriding
 
     async def cancel(self, pod: str) -> str:
         """Cancel for one pod; what was done, as the rest of a sentence that begins with the pod."""
-        found = await find(self._cluster, pod)
+        found = await find(self._cluster, pod, self._only)
         request, there = found.typed_request, found.typed_pod
         if (request is None or is_superseded(request)) and there is not None and is_handed_over(there):
             raise ConfigError(f"a new eviction request for pod {pod} is taking over: try again shortly")
@@ -122,18 +138,13 @@ class Cancelling:
         # Without the own name among them, the drain is whom one has to turn to as well.
         meant = [own] if own in on_it and not self._overriding else on_it
         await check_no_drain(self._cluster, request, meant)
-        result = await (self._override(request) if self._overriding else self._withdraw(request))
+        result = await (
+            override(self._cluster, request, self._own[dialect_of(request)])
+            if self._overriding
+            else self._withdraw(request)
+        )
         # Once an eviction is accepted, cancelling changes only the request.
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
-
-    async def _override(self, request: EvictionRequest) -> str:
-        if dialect_of(request) is LIFECYCLE:
-            raise ConfigError(
-                f"requesters of lifecycle.k8s.io have EvictionRequests of their own: find those for pod "
-                f"{pod_of(request)} with `kubectl get evictionrequests.lifecycle.k8s.io`, and set their "
-                "spec.intent to Withdrawn"
-            )
-        return await override(self._cluster, request, self._own[dialect_of(request)])
 
     async def _withdraw(self, request: EvictionRequest) -> str:
         cluster, dialect = self._cluster, dialect_of(request)

@@ -65,8 +65,8 @@ class Overriding:
             self._request = await _allow(self._cluster, self._request)
             self.allowed = True
         names = listed([one.name for one in self._request.spec.requesters])
-        if names:
-            await _empty(self._cluster, self._request)
+        for one in await _requests_of_requesters(self._cluster, self._request) if names else ():
+            await _patch(self._cluster, one, dialect_of(one).requesters_patch(one, ()))
         self.removed = names or "none"
 
 
@@ -76,8 +76,14 @@ async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
     return await _patch(cluster, request, patch, "status")
 
 
-async def _empty(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
-    return await _patch(cluster, request, dialect_of(request).requesters_patch(request, ()))
+async def _requests_of_requesters(cluster: Cluster, request: EvictionRequest) -> list[EvictionRequest]:
+    """The objects that requesters are on: the request itself, or those that each of them has."""
+    own, ref = dialect_of(request).for_requester(""), request.spec.target.pod_ref
+    if own.kind == request.kind or ref is None:
+        return [request]
+    found = (await cluster.client.list(own.kind, request.metadata.namespace, into=own.wire)).items
+    wanted = [one for one in map(own.read, found) if one.spec.requesters]
+    return [one for one in wanted if one.spec.target.pod_ref and one.spec.target.pod_ref.uid == ref.uid]
 
 
 async def _patch(

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from vacate.cli.common.connection import Cluster, not_served
+from vacate.errors import NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import REQUESTING_NAMES, dialect_named
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import DIALECT_NAMES, dialect_named
+from vacate.wire.message import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def api_option(text: str, names: Sequence[str] = REQUESTING_NAMES) -> Callable[[F], F]:
-    """`--api`, given to the command as the dialect of that name."""
+def api_option(text: str, default: str = f"{EVICTION_REQUEST.name}, where it is served") -> Callable[[F], F]:
+    """`--api`, given to the command as the dialect of that name; None where none is named."""
 
-    def chosen(_: click.Context, __: click.Parameter, name: str) -> Dialect:
-        return dialect_named(name)
+    def chosen(_: click.Context, __: click.Parameter, name: str | None) -> Dialect | None:
+        return dialect_named(name) if name else None
 
     return click.option(
         "--api",
         "dialect",
-        type=click.Choice(names),
-        default=EVICTION_REQUEST.name,
+        type=click.Choice(DIALECT_NAMES),
         callback=chosen,
-        help=f"{text} Default: {EVICTION_REQUEST.name}.",
+        help=f"{text} Default: {default}.",
     )
+
+
+async def chosen_api(cluster: Cluster, named: Dialect | None) -> Dialect:
+    """The API that was named; else what the cluster serves: our own kind before that of Kubernetes."""
+    if named is not None:
+        if named is not EVICTION_REQUEST and not await is_served(cluster, named):
+            raise not_served(named.kind, named.kind.gate)
+        return named
+    if not await is_served(cluster, EVICTION_REQUEST) and await is_served(cluster, LIFECYCLE):
+        return LIFECYCLE
+    return EVICTION_REQUEST
+
+
+async def is_served(cluster: Cluster, dialect: Dialect) -> bool:
+    """Whether the cluster has the API."""
+    try:
+        await cluster.client.send(Request("GET", f"/apis/{dialect.kind.api_version}"))
+    except NotFound:
+        return False
+    return True

@@ -123,6 +123,12 @@ def is_unknown_path(error: ApiError) -> bool:
 
 def not_served(kind: Kind, gate: str) -> ConfigError:
     """Of a kind that the cluster does not serve, and the feature gate that makes an embedded one serve it."""
+    if not kind.custom:
+        return ConfigError(
+            f"this cluster does not serve {kind.api_version}: kube-apiserver 1.37 serves it with "
+            f"--feature-gates=EvictionRequestAPI=true and --runtime-config={kind.api_version}=true, "
+            f"`vacate up` with --feature-gates={gate}=true"
+        )
     return ConfigError(
         f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate with `vacate install`, "
         f"or open Vacate's feature gate {gate}; evictions by lifecycle.k8s.io need --api lifecycle"

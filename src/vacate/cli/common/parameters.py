@@ -58,6 +58,11 @@ def subdomain(text: str) -> str:
     return _checked(text, dns1123_subdomain)
 
 
+def requester_name(text: str) -> str:
+    """The name of a requester: a DNS subdomain, or a key of one, such as example.com/drain."""
+    return _checked(text, label_key if "/" in text else dns1123_subdomain)
+
+
 def namespace_name(text: str) -> str:
     """A namespace."""
     return _checked(text, dns1123_label)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vacate.api.kinds import (
@@ -30,9 +29,9 @@ from vacate.cli.common.remedies import no_node, not_found_in
 from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import DIALECTS
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
@@ -40,7 +39,7 @@ REFUSED = "EvictionRefused"
 _PAGE = 500
 
 
-_BY_KIND: Mapping[str, Dialect] = {one.kind.kind: one for one in (EVACUATION, LIFECYCLE)}
+_BY_KIND: Mapping[str, Dialect] = {one.kind.kind: one for one in DIALECTS.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +98,16 @@ def _of_pod_ref(request: Obj, field: str) -> str:
     return str(dig(ref, field)) if isinstance(ref, dict) else "None"
 
 
-async def find(cluster: Cluster, pod_name: str) -> PodAndRequest:
-    """The pod of that name and its request; of a pod that is gone, the newest request about it.
+async def find(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> PodAndRequest:
+    """The pod of that name and its request, by any API or by one; of a pod that is gone, the newest about it.
 
     NotFound where there is neither.
     """
     pod, missing = await _pod(cluster, pod_name)
     if pod is not None:
-        return PodAndRequest(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid"))))
-    request = await _newest_about(cluster, pod_name)
+        return PodAndRequest(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid")), only))
+    about = await list_all_requests(cluster, cluster.namespace, only=only)
+    request = _newest(one for one in about if named_pod(one) == pod_name)
     if request is None and missing is not None:
         raise missing
     return PodAndRequest(None, request)
@@ -116,7 +116,10 @@ async def find(cluster: Cluster, pod_name: str) -> PodAndRequest:
 async def list_requests(
     cluster: Cluster, namespace: str, selector: str = "", kind: Kind = EVICTIONREQUESTS
 ) -> list[Obj]:
-    """Every request of a namespace, or of all of them, with these labels, page by page."""
+    """Every request of a namespace, or of all of them, for pods with these labels, page by page."""
+    if selector and kind is LIFECYCLE.kind:  # Evictions do not have the labels of their pods
+        uids = {one.metadata.uid for one in await list_pods(cluster, namespace, label_selector=selector)}
+        return [one for one in await list_requests(cluster, namespace, kind=kind) if named_uid(one) in uids]
     found: list[Obj] = []
     token = ""
     while True:
@@ -129,12 +132,26 @@ async def list_requests(
             return found
 
 
-async def list_all_requests(cluster: Cluster, namespace: str, selector: str = "") -> list[Obj]:
-    """Every request with these labels by either API; Evacuations only where they are served to this user."""
-    found = await list_requests(cluster, namespace, selector)
-    with contextlib.suppress(NotFound, Forbidden):
-        listed = await list_requests(cluster, namespace, selector, EVACUATION.kind)
-        found += [{**one, "kind": EVACUATION.kind.kind} for one in listed]
+async def list_all_requests(
+    cluster: Cluster, namespace: str, selector: str = "", only: Dialect | None = None
+) -> list[Obj]:
+    """Every request for pods with these labels by whichever API is served to this user, or by one.
+
+    NotFound or Forbidden, that of the first, where none is.
+    """
+    found: list[Obj] = []
+    refused: list[NotFound | Forbidden] = []
+    apis = tuple(DIALECTS.values()) if only is None else (only,)
+    for one in apis:
+        try:
+            listed = await list_requests(cluster, namespace, selector, one.kind)
+            found += [{**each, "kind": one.kind.kind} for each in listed]
+        except (NotFound, Forbidden) as error:
+            if isinstance(error, Forbidden) and one is EVICTION_REQUEST:
+                raise
+            refused.append(error)
+    if len(refused) == len(apis):
+        raise refused[0]
     return found
 
 
@@ -199,47 +216,49 @@ async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None
         return None, not_found_in(error, cluster.namespace)
 
 
-async def _current(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
-    """The request for a pod by either API; an Evacuation is preferred to an EvictionRequest that is over.
+async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | None) -> Obj | None:
+    """The request for a pod by whichever API, or by one; one that is over only where none goes on.
 
-    NotFound where no EvictionRequests are served, and there is no Evacuation.
+    NotFound where no API is served.
     """
-    request, missing = None, None
-    try:
-        request = await cluster.client.get(EVICTIONREQUESTS, uid, cluster.namespace)
-    except NotFound as error:
-        missing = None if error.details.get("name") else error  # the kind as such is not served
-    if request is None or is_complete(request):
-        request = await _evacuation(cluster, pod_name, uid) or await _eviction(cluster, uid) or request
-    if request is None and missing is not None:
-        raise missing
-    return request
+    found: list[Obj] = []
+    refused: list[ApiError] = []
+    apis = tuple(DIALECTS.values()) if only is None else (only,)
+    for dialect in apis:
+        try:
+            found += await _of_pod(cluster, dialect, pod_name, uid)
+        except (NotFound, Forbidden) as error:
+            if isinstance(error, Forbidden) and dialect is EVICTION_REQUEST:
+                raise
+            refused.append(error)
+        if any(not is_complete(one) for one in found):
+            break
+    if len(refused) == len(apis):
+        raise refused[0]
+    return _newest(one for one in found if not is_complete(one)) or next(iter(found), None)
 
 
-async def _evacuation(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
-    """The pod's Evacuation; None also where that API is not served, or not to this user."""
-    name = EVACUATION.request_name(pod_name, uid)
-    try:
-        return await cluster.client.get(EVACUATION.kind, name, cluster.namespace)
-    except (NotFound, Forbidden):
-        return None
+async def _of_pod(cluster: Cluster, dialect: Dialect, pod_name: str, uid: str) -> list[Obj]:
+    """The requests of one API for a pod, the newest first; NotFound where it is not served."""
+    kind = dialect.kind
+    if name := dialect.request_name(pod_name, uid):
+        try:
+            return [{**await cluster.client.get(kind, name, cluster.namespace), "kind": kind.kind}]
+        except NotFound as error:
+            if error.details.get("name"):
+                return []
+            raise  # the kind as such is not served
+    listed = await list_requests(cluster, cluster.namespace, kind=kind)
+    about = [{**one, "kind": kind.kind} for one in listed if named_uid(one) == uid]
+    return sorted(about, key=_made, reverse=True)
 
 
-async def _eviction(cluster: Cluster, uid: str) -> Obj | None:
-    """The pod's Eviction of lifecycle.k8s.io, the open one or else the newest; None where there is none."""
-    with contextlib.suppress(NotFound, Forbidden):
-        listed = await list_requests(cluster, cluster.namespace, kind=LIFECYCLE.kind)
-        found = [{**one, "kind": LIFECYCLE.kind.kind} for one in listed if named_uid(one) == uid]
-        found.sort(key=lambda one: str(one["metadata"].get("creationTimestamp")))
-        going = [one for one in found if not typed_request(one).complete]
-        return (going or found)[-1] if found else None
-    return None
+def _newest(requests: Iterable[Obj]) -> Obj | None:
+    return max(requests, key=_made, default=None)
 
 
-async def _newest_about(cluster: Cluster, pod_name: str) -> Obj | None:
-    requests = await list_requests(cluster, cluster.namespace)
-    about = [one for one in requests if dig(one, "spec", "target", "podRef", "name") == pod_name]
-    return max(about, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
+def _made(request: Obj) -> str:
+    return str(request["metadata"].get("creationTimestamp"))
 
 
 async def list_maintenances(cluster: Cluster) -> list[NodeMaintenance] | None:

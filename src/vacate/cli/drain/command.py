@@ -38,7 +38,6 @@ from vacate.cli.drain.start import (
 from vacate.errors import Forbidden
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECT_NAMES
 
 
 @click.command()
@@ -76,7 +75,7 @@ from vacate.eviction.dialects.registry import DIALECT_NAMES
     metavar="TEXT",
     help="Why the nodes are drained; kept on the maintenance and on each request.",
 )
-@api_option("The API in which evictions are requested.", DIALECT_NAMES)
+@api_option("The API in which evictions are requested.", EVICTION_REQUEST.name)
 @click.option(
     "--follow",
     is_flag=False,
@@ -109,7 +108,7 @@ def drain(
     detach: bool,
     max_nodes: int | str | None,
     reason: str,
-    dialect: Dialect,
+    dialect: Dialect | None,
     follow: str | None,
     cancel: str | None,
     reach: Connection,
@@ -130,7 +129,8 @@ def drain(
         refuse_for_existing(click.get_current_context(), cancels=cancel is not None)
     more = {"maxNodes": max_nodes, "reason": reason.strip()}
     spec = rules | {key: value for key, value in more.items() if value}
-    if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
+    # The default is left out: older controllers do not know the field.
+    if dialect is not None and dialect is not EVICTION_REQUEST:
         spec["requestKind"] = dialect.request_kind
     if yes and not plan:
         raise click.UsageError("--yes answers the question of --plan; a drain asks no other")

@@ -8,13 +8,12 @@ import sys
 
 import click
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import (
     MAX_DEADLINE_SECONDS,
     MIN_DEADLINE_SECONDS,
 )
 from vacate.cli.common import terminal
-from vacate.cli.common.apis import api_option
+from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, cluster_options_with, connected
 from vacate.cli.common.exitcodes import (
@@ -23,7 +22,7 @@ from vacate.cli.common.exitcodes import (
     end,
 )
 from vacate.cli.common.output import output_option
-from vacate.cli.common.parameters import node_name, span_between, subdomain
+from vacate.cli.common.parameters import node_name, requester_name, span_between
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
@@ -40,7 +39,7 @@ from vacate.cli.evict.targets import EvictionTargets, by_api, select_pods
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECT_NAMES
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk import Requester
 
 
@@ -59,7 +58,7 @@ from vacate.sdk import Requester
 )
 @click.option(
     "--requester",
-    type=subdomain,
+    type=requester_name,
     metavar="NAME",
     help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )
@@ -69,7 +68,7 @@ from vacate.sdk import Requester
     metavar="SPAN",
     help="Heartbeat deadline of interceptors, 10m to 24h; 30m by default.",
 )
-@api_option("The API in which the eviction is requested.", DIALECT_NAMES)
+@api_option("The API in which the eviction is requested.")
 @click.option("--wait", is_flag=True, help="Wait until the pods are evicted or the requests are cancelled.")
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @click.option(
@@ -85,7 +84,7 @@ def evict(
     reason: str,
     requester: str | None,
     deadline: dt.timedelta | None,
-    dialect: Dialect,
+    dialect: Dialect | None,
     wait: bool,
     timeout: dt.timedelta | None,
     dry_run: bool,
@@ -112,10 +111,6 @@ def evict(
         )
     if dry_run and (wait or timeout is not None or output):
         raise click.UsageError("--dry-run requests nothing: there is nothing to wait for or to print with -o")
-    if output and dialect.kind is not EVICTIONREQUESTS:
-        raise click.UsageError(
-            f"-o shows EvictionRequests; for others use kubectl get {dialect.kind.plural} -o {output}"
-        )
     options = EvictOptions(reason.strip(), deadline, wait or timeout is not None, timeout, output)
     codes: list[int] = []
     begun: list[bool] = []
@@ -128,14 +123,21 @@ def evict(
                 entropy = system_entropy()
                 return Requester(cluster.client, name, clock=cluster.clock, entropy=entropy, dialect=api)
 
+            preferred = await chosen_api(cluster, dialect)
+            if output and preferred is not EVICTION_REQUEST:
+                kind = preferred.for_requester("").kind
+                raise click.UsageError(
+                    f"-o shows EvictionRequests of Vacate's own kind; for others use kubectl get "
+                    f"{kind.resource} -o {output}"
+                )
             choice = EvictionTargets(targets, selector, node or "")
             names, found = await select_pods(cluster, choice, reach.namespace)
             if dry_run:
-                preview = Preview(cluster, await who(dialect), reason.strip(), deadline)
+                preview = Preview(cluster, await who(preferred), reason.strip(), deadline)
                 codes.extend(await preview.run(names, found))
             elif await _may_go_on(found, yes=yes):
                 begun.append(True)
-                parts = await by_api(cluster, names, found, dialect)
+                parts = await by_api(cluster, names, found, preferred)
                 runs = [Eviction(cluster, await who(api), options).run(*part) for api, part in parts]
                 for ended in await asyncio.gather(*runs):
                     codes.extend(ended)

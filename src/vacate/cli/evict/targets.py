@@ -12,7 +12,7 @@ from vacate.api.types import Pod
 from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.queries import list_all_requests, named_uid
+from vacate.cli.common.queries import list_all_requests, named_uid, typed_request
 from vacate.cli.evict.selection import (
     Selection,
     Workload,
@@ -23,9 +23,7 @@ from vacate.cli.evict.selection import (
 )
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS, dialect_for
+from vacate.eviction.dialects.registry import DIALECTS, dialect_for, dialect_of
 from vacate.eviction.registration import registering_part
 from vacate.views.phrases import listed
 
@@ -95,7 +93,7 @@ async def by_api(
 
 
 def _api_of(request: Obj) -> Dialect:
-    return EVACUATION if request.get("kind") == EVACUATION.kind.kind else EVICTION_REQUEST
+    return dialect_of(typed_request(request))
 
 
 async def _served(cluster: Cluster, preferred: Dialect) -> tuple[Dialect, ...]:

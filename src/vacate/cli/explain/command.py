@@ -13,6 +13,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
@@ -26,7 +27,10 @@ from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes, lost_nodes, pods_of_namespace
 from vacate.cli.forecasts import forecast
 from vacate.errors import Forbidden, NotFound
-from vacate.eviction.registration import resolve
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.registration import registers_responders_only
 from vacate.eviction.requesternames import is_maintenance
 from vacate.kube.exclusivevolumes import awaits_volumes
 from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volumes
@@ -40,9 +44,10 @@ from vacate.views.sections.unrequested import explain_unrequested
 
 @click.command()
 @click.argument("what", type=explained, shell_complete=complete_explained, metavar="POD|TYPE/NAME")
+@api_option("Of a pod: the API whose request is explained.", "whichever has one")
 @cluster_options
 @output_option()
-def explain(what: Explained, reach: Connection, output: str) -> None:
+def explain(what: Explained, dialect: Dialect | None, reach: Connection, output: str) -> None:
     """Explain the eviction of a pod, or the state of a node, a workload or a drain.
 
     Shows every interceptor in order with the state of its turn, what has happened, what the eviction waits
@@ -61,7 +66,8 @@ def explain(what: Explained, reach: Connection, output: str) -> None:
                 else:
                     terminal.echo_lines(several.text())
                 return
-            explanation, readable = await explain_pod(cluster, what)
+            api = dialect and await chosen_api(cluster, dialect)
+            explanation, readable = await explain_pod(cluster, what, api)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -76,16 +82,18 @@ def explain(what: Explained, reach: Connection, output: str) -> None:
         interrupted()
 
 
-async def explain_pod(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
+async def explain_pod(cluster: Cluster, pod: str, only: Dialect | None = None) -> tuple[Explanation, bool]:
     """The explanation, and whether budgets could be read for it."""
-    explanation, readable, health = await _explanation(cluster, pod)
+    explanation, readable, health = await _explanation(cluster, pod, only)
     explanation = await _with_volumes_and_node(cluster, pod, explanation)
     return with_manager(explanation, health), readable
 
 
-async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool, ManagerHealth]:
+async def _explanation(
+    cluster: Cluster, pod: str, only: Dialect | None
+) -> tuple[Explanation, bool, ManagerHealth]:
     """The explanation, whether budgets could be read for it, and whether a manager works."""
-    found = await find(cluster, pod)
+    found = await find(cluster, pod, only)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
@@ -168,7 +176,8 @@ async def _unrequested(
     pod = found.typed_pod
     assert found.pod is not None
     assert pod is not None
-    registered = resolve(found.pod)
+    dialect = LIFECYCLE if registers_responders_only(found.pod) else EVICTION_REQUEST
+    registered = dialect.registration(found.pod)
     held = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
     foreseen = None
     if held and would_refuse(pod, held):

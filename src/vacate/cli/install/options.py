@@ -14,7 +14,7 @@ from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
 from vacate.cli.common.serveroptions import host_name, interceptor_accounts_option, unverified_callers_option
 from vacate.errors import ApiError
-from vacate.eviction.dialects.registry import REQUESTING_NAMES
+from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
 from vacate.install.settings import (
     DEFAULT_NAMESPACE,
@@ -184,7 +184,7 @@ _OPTIONS = (
                       "shuts down: alone (without a value), or before a kubelet that does that itself."),
     click.option("--shutdown-config", type=_FILE, metavar="FILE",
                  help="KubeletConfiguration with the buckets of the shutdown agent."),
-    click.option("--shutdown-api", type=click.Choice(REQUESTING_NAMES),
+    click.option("--shutdown-api", type=click.Choice(DIALECT_NAMES),
                  help="The API in which the shutdown agent requests evictions; evictionrequest by default."),
     click.option("--kubelet-insecure-tls", is_flag=True,
                  help="Let the shutdown agent accept certificates of kubelets that the cluster's CA has not "

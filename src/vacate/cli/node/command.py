@@ -25,6 +25,7 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -91,7 +92,9 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     default=None,
     help="A KubeletConfiguration; its fields for graceful node shutdown and for eviction are used.",
 )
-@api_option("The API in which a shutdown requests evictions of pods with interceptors.")
+@api_option(
+    "The API in which a shutdown requests evictions of pods with interceptors.", EVICTION_REQUEST.name
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -153,7 +156,7 @@ def node(
     pod_addresses: str,
     taint: bool,
     config_file: Path | None,
-    dialect: Dialect,
+    dialect: Dialect | None,
     port: int,
     client_ca: Path | None,
     tls_cert_file: Path | None,
@@ -186,7 +189,7 @@ def node(
         loopback_pods=pod_addresses == "loopback",
         taint=taint,
         shutdown=going_down,
-        dialect=dialect,
+        dialect=dialect or EVICTION_REQUEST,
         pressure=pressure,
         stop_pods=stop_pods,
         labels=labels,

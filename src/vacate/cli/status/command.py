@@ -12,7 +12,7 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
-from vacate.cli.common.apis import api_option
+from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
@@ -33,7 +33,7 @@ from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.maintenance import refused_lines
 from vacate.views.managerhealth import unattended_maintenance, unattended_request
 from vacate.views.nodeshutdowns import shutdown_lines
@@ -46,7 +46,7 @@ from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
-@api_option("The API whose requests are shown.", DIALECT_NAMES)
+@api_option("The API whose requests are shown.")
 @click.option("--nodes", "nodes", is_flag=True, help="Show nodes instead, and the pods that wait for them.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
@@ -56,7 +56,7 @@ def status(
     everywhere: bool,
     selector: str,
     follow: bool,
-    dialect: Dialect,
+    dialect: Dialect | None,
     nodes: bool,
     sort_by: str | None,
     reach: Connection,
@@ -82,10 +82,12 @@ def status(
     async def work() -> None:
         async with connected(reach) as cluster:
             namespace = "" if everywhere else cluster.namespace
-            view = View(namespace, pods, selector, sort_by or "", output, dialect)
             if nodes:
                 await show_nodes(cluster, output)
-            elif follow:
+                return
+            api = await chosen_api(cluster, dialect)
+            view = View(namespace, pods, selector, sort_by or "", output, api)
+            if follow:
                 from vacate.cli.status.follow import Follower  # noqa: PLC0415  one look needs no live table
 
                 await Follower(cluster, view).run()

@@ -23,9 +23,6 @@ DIALECT_NAMES: tuple[str, ...] = tuple(one.name for one in DIALECTS.values())
 OWN_DIALECTS: tuple[Dialect, ...] = tuple(one for one in DIALECTS.values() if one.kind.custom)
 """Those of kinds of our own: every installation has their definitions."""
 
-REQUESTING_NAMES: tuple[str, ...] = tuple(one.name for one in OWN_DIALECTS)
-"""Those by which all commands of ours request evictions."""
-
 
 def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
     """The dialects whose feature gates are open."""
