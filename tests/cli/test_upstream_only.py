@@ -1,0 +1,134 @@
+"""The commands on a cluster that serves lifecycle.k8s.io and none of Vacate's own kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.simulated.clusters import in_world
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.types.lifecycle import EVICTOR
+from vacate.cli.cancel.command import Cancelling
+from vacate.cli.common.apis import chosen_api
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.queries import find, list_all_requests
+from vacate.cli.evict.eviction import Eviction, EvictOptions
+from vacate.cli.evict.selection import Selection
+from vacate.cli.evict.targets import by_api
+from vacate.cli.explain.command import explain_pod
+from vacate.cli.identity import own_requester
+from vacate.cli.status.command import show_requests
+from vacate.cli.status.view import View
+from vacate.client.client import Client
+from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import DIALECTS
+from vacate.features import parse_feature_gates
+from vacate.sdk import Requester
+from vacate.sim.cluster import World
+from vacate.testing import pod
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.sim
+
+GATES = parse_feature_gates("LifecycleAPI=true")
+BACKUP = "backup.example.com/backup"
+HIDDEN = tuple(f"/apis/{one}" for one in (EVICTIONREQUESTS.group, EVACUATIONS.group, "vacate.dev"))
+
+
+class Hiding:
+    """The way into a cluster on which some groups are not served: their paths are unknown to it."""
+
+    def __init__(self, client: Client, groups: tuple[str, ...] = HIDDEN) -> None:
+        self._transport = client._transport
+        self._groups = groups
+
+    async def send(self, request: Request) -> Response:
+        if request.path.startswith(self._groups):
+            request = Request(request.method, "/apis/unknown.example.com/v1/things", headers=request.headers)
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> object:
+        return self._transport.stream(request)  # type: ignore[attr-defined]
+
+    async def aclose(self) -> None:
+        pass
+
+
+def cluster_of(world: World, *hidden: str) -> Cluster:
+    client = Client(Hiding(world.client, hidden or HIDDEN))  # type: ignore[arg-type]
+    return Cluster(client, "default", world.sim.clock)
+
+
+async def evict(cluster: Cluster, preferred: Dialect, *names: str) -> None:
+    """As `vacate evict NAME…` does."""
+    for api, part in await by_api(cluster, names, Selection([]), preferred):
+        requester = Requester(
+            cluster.client, await own_requester(cluster, api), clock=cluster.clock, dialect=api
+        )
+        assert await Eviction(cluster, requester, EvictOptions()).run(*part) == []
+
+
+def test_evict_status_explain_and_cancel(capsys: pytest.CaptureFixture[str]) -> None:
+    async def body(world: World) -> None:
+        cluster = cluster_of(world)
+        assert await chosen_api(cluster, None) is LIFECYCLE
+        responders = [{"name": BACKUP, "priority": 20_000}]
+        made = pod("web", metadata={"labels": {"app": "web"}}, spec={"evictionResponders": responders})
+        await world.client.create(PODS, made, "default")
+        said = str((await explain_pod(cluster, "web"))[0])
+        assert BACKUP in said
+
+        await evict(cluster, LIFECYCLE, "web")
+        assert "pod/web eviction requested" in capsys.readouterr().out
+        await world.until(
+            lambda: BACKUP in str([one.get("status") for one in world.objects(LIFECYCLE_EVICTIONS)])
+        )
+        await show_requests(cluster, View("default", selector="app=web", dialect=LIFECYCLE))
+        shown = capsys.readouterr()
+        assert BACKUP in shown.out
+        assert "gate" not in shown.err
+        await show_requests(cluster, View("default", selector="app=other", dialect=LIFECYCLE))
+        assert BACKUP not in capsys.readouterr().out
+        assert BACKUP in str((await explain_pod(cluster, "web"))[0])
+
+        own = {one: await own_requester(cluster, one) for one in DIALECTS.values()}
+        cancelled = await Cancelling(cluster, own, overriding=False).cancel("web")
+        assert cancelled == "is not evicted: the eviction request is cancelled"
+        await world.until(lambda: "CanceledDueToNoRequesters" in str(world.objects(LIFECYCLE_EVICTIONS)))
+
+        # An administrator withdraws in the name of all.
+        for requester in ("a.example.com", "b.example.com"):
+            await Requester(cluster.client, requester, clock=cluster.clock, dialect=LIFECYCLE).request("web")
+        await world.until(lambda: "example.com/b" in str(world.objects(LIFECYCLE_EVICTIONS)))
+        removed = await Cancelling(cluster, own, overriding=True).cancel("web")
+        assert "all requesters were removed (example.com/a and example.com/b)" in removed
+        intents = [one["spec"]["intent"] for one in world.objects(LIFECYCLE_REQUESTS)]
+        assert intents == ["Withdrawn"] * 3
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+def test_of_pods_that_are_gone_the_newest_request_is_found() -> None:
+    async def body(world: World) -> None:
+        cluster = cluster_of(world)
+        await world.client.create(PODS, pod("web"), "default")
+        await evict(cluster, LIFECYCLE, "web")
+        await world.until(lambda: EVICTOR in str(world.objects(LIFECYCLE_EVICTIONS)))
+        assert len(await list_all_requests(cluster, "default")) == 1
+        found = await find(cluster, "web")
+        assert found.typed_request is not None
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+def test_what_is_not_served_is_said() -> None:
+    async def body(world: World) -> None:
+        nothing = cluster_of(world, *HIDDEN, "/apis/lifecycle.k8s.io")
+        assert await chosen_api(nothing, None) is EVICTION_REQUEST
+        with pytest.raises(ConfigError, match=r"--runtime-config=lifecycle\.k8s\.io/v1alpha1=true"):
+            await chosen_api(nothing, LIFECYCLE)
+        assert await chosen_api(cluster_of(world, "/apis/lifecycle.k8s.io"), None) is EVICTION_REQUEST
+
+    in_world(body, gates=GATES, nodes=0)
