@@ -49,15 +49,12 @@ class Hiding:
             request = Request(request.method, "/apis/unknown.example.com/v1/things", headers=request.headers)
         return await self._transport.send(request)
 
-    def stream(self, request: Request) -> object:
-        return self._transport.stream(request)  # type: ignore[attr-defined]
-
     async def aclose(self) -> None:
         pass
 
 
 def cluster_of(world: World, *hidden: str) -> Cluster:
-    client = Client(Hiding(world.client, hidden or HIDDEN))  # type: ignore[arg-type]
+    client = Client(Hiding(world.client, hidden or HIDDEN))
     return Cluster(client, "default", world.sim.clock)
 
 

@@ -1,7 +1,8 @@
 """PURE. One pod, one eviction process, also where requests of two APIs exist for it.
 
-Admission refuses the second request, unless both are created at the same moment. The older one leads then,
-and of equally old ones the EvictionRequest. Turns of the other one begin when those of the leading one are
+Admission refuses the second request of our own kinds, unless both are created at the same moment; of
+Evictions of lifecycle.k8s.io it knows nothing. The older one leads, and of equally old ones the
+EvictionRequest. Turns of the other one begin when those of the leading one are
 over; the leading one evicts the pod when no turn is left, so that each interceptor gets its turn
 and the pod is evicted once.
 """
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.base import registered_interceptors
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
@@ -49,7 +51,7 @@ def waits_for_other(
         if isinstance(theirs, Settled | Finish | Unadmitted):
             continue
         named = f'"{other.kind.kind} {other.metadata.name}"'  # quoted: each API has words of its own
-        if _has_turns(theirs) and (_leads(other, own) or not isinstance(action, Assign)):
+        if _has_turns(theirs, other, pod) and (_leads(other, own) or not isinstance(action, Assign)):
             return f"The pod is also requested by {named}, whose interceptors have their turns first."
         if _leads(other, own) and not isinstance(action, Assign):
             return f"The pod is also requested by {named}, by which it is evicted."
@@ -61,8 +63,11 @@ def _action_of(request: EvictionRequest, pod: Pod | None, at: DecisionContext) -
     return decide(dialect.process(request), dialect.target(request, pod), at)
 
 
-def _has_turns(action: Action) -> bool:
+def _has_turns(action: Action, request: EvictionRequest, pod: Pod | None) -> bool:
     """Whether an interceptor of the request has its turn, or gets it next."""
+    dialect = dialect_of(request)
+    if dialect.settled(request) and not request.complete:
+        return bool(registered_interceptors(dialect, pod))  # its first step comes, and waits for others too
     if isinstance(action, Assign | Skip | CorrectHeartbeat):
         return True
     return isinstance(action, Hold) and action.stage is Stage.INTERCEPTING

@@ -132,6 +132,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("patch", LIFECYCLE_REQUESTS.group, f"{LIFECYCLE_REQUESTS.plural}/status"),
             rule("list watch create patch", LIFECYCLE_EVICTIONS.group, LIFECYCLE_EVICTIONS.plural),
             rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
+            # Turns of one API follow those of another.
+            rule("list watch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule("list watch", EVACUATIONS.group, EVACUATIONS.plural),
             # Whether the pod is there is asked of the server itself.
             rule("get", CORE, "pods"),
         ),

@@ -57,15 +57,34 @@ def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
     assert (shown.code, BACKUP in shown.out) == (0, True)
     explained = lab.vacate("explain", pod)
     assert (explained.code, BACKUP in explained.out) == (0, True)
-    assert "evictionrequests.lifecycle.k8s.io" in lab.vacate("cancel", pod, "--override").err
-    cancelled = lab.vacate("cancel", pod)
-    assert (cancelled.code, cancelled.err) == (0, "")
+    removed = lab.vacate("cancel", pod, "--override")
+    assert (removed.code, removed.err) == (0, "")
+    assert "all requesters were removed (cli.vacate.dev/" in removed.out
     until(lambda: any("CanceledDueToNoRequesters" in str(one) for one in statuses(lab)))
     assert lab.ready(pod)
     again = lab.vacate("evict", pod, "--api", "lifecycle")
     assert again.out.startswith("pod/web eviction requested")
-    until(
-        lambda: any(
-            one["state"] == "Active" for each in statuses(lab) for one in each.get("targetResponders", ())
-        )
+
+    def is_active() -> bool:
+        found = [one for each in statuses(lab) for one in each.get("targetResponders", ())]
+        return any(one["state"] == "Active" for one in found)
+
+    until(is_active)
+    cancelled = lab.vacate("cancel", pod, "--api", "lifecycle")
+    assert (cancelled.code, cancelled.err) == (0, "")
+    until(lambda: not is_active())
+
+
+def test_an_option_names_the_api_whose_request_is_meant(lab: Lab) -> None:
+    pod = lab.pod("other", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
+    assert lab.vacate("evict", pod).code == 0  # by the API in which its responders have their turns
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    assert BACKUP in lab.vacate("explain", pod, "--api", "lifecycle").out
+    refused = lab.vacate("cancel", pod, "--api", "evictionrequest")
+    assert (refused.code, refused.err) == (
+        1,
+        "error: there is no eviction request for pod other\n",
     )
+    assert lab.vacate("cancel", pod, "--requester", "cli.vacate.dev/nobody").code == 1
+    assert lab.vacate("cancel", "-l", "app=other").code == 0
+    assert "is not evicted" in lab.vacate("cancel", pod).out

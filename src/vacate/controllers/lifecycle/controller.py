@@ -11,10 +11,14 @@ from vacate.api.events import WARNING, EventNote, regarding
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj, dig
+from vacate.api.times import EARLIEST
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition, Requester
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import AlreadyExists, Conflict, NotFound
+from vacate.eviction.coexistence import waits_for_other
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.lifecycle.assembly import (
     DUPLICATE,
     awaiting,
@@ -33,15 +37,20 @@ from vacate.eviction.dialects.lifecycle.assembly import (
 )
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord, has_begun
-from vacate.eviction.model import Assign, Turn
+from vacate.eviction.dialects.registry import served_dialects
+from vacate.eviction.model import Assign, DecisionContext, Turn
 from vacate.eviction.records import events
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
+from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 RETRY_AFTER = dt.timedelta(seconds=30)
 """How long after an Eviction in which no responder was left the next one begins."""
+
+LOOK_AGAIN = dt.timedelta(minutes=1)
+"""After so long an Eviction that waits for another request looks again, should no change have woken it."""
 
 _TARGET, _POD = "target", "pod"
 
@@ -51,8 +60,17 @@ def build(deps: Deps) -> Controller:
     targets = Targets(deps)
     requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request})
     evictions = deps.informers.requests(LIFECYCLE, indexes={_POD: _pod_names})
-    sources = (Source(requests, keys=_request_keys), Source(evictions, keys=_eviction_keys))
+    sources = (
+        Source(requests, keys=_request_keys),
+        Source(evictions, keys=_eviction_keys),
+        # Who waits for the request of another API goes on when that has come to its end.
+        *(Source(deps.informers.requests(one), keys=_eviction_keys) for one in _others(deps)),
+    )
     return Controller("lifecycle", targets, sources, deps, workers=8, refusals_on=requests)
+
+
+def _others(deps: Deps) -> tuple[Dialect, ...]:
+    return tuple(one for one in served_dialects(deps.gates) if one is not LIFECYCLE)
 
 
 def _of_request(request: LifecycleRequest) -> Iterable[str]:
@@ -84,6 +102,7 @@ class Targets:
             LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request}
         ).reader
         self._evictions = informers.requests(LIFECYCLE, indexes={_POD: _pod_names}).reader
+        self._others = {one: informers.requests(one) for one in _others(deps)}
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
@@ -111,10 +130,10 @@ class Targets:
             await self._fail(duplicate, Reason.INVALID, DUPLICATE)
         if not going:
             return await self._without(requests, evictions)
-        await self._keep(going[0], requests)
+        why = await self._keep(going[0], requests)
         for one in requests:
-            await self._report(one, final_conditions(going[0]) or awaiting(self._deps.clock.now()))
-        return Done()
+            await self._report(one, final_conditions(going[0]) or awaiting(self._deps.clock.now(), why))
+        return Later(self._deps.clock.now() + LOOK_AGAIN) if why else Done()
 
     async def _without(self, requests: list[LifecycleRequest], evictions: list[LifecycleRecord]) -> Outcome:
         """No Eviction goes on: begin one where that is wanted, or say how the last one ended."""
@@ -161,31 +180,35 @@ class Targets:
             raise Conflict(f"the cache does not have the newest Eviction yet: {error}") from error
         return Done()  # the informer brings it, and its first status is written
 
-    async def _keep(self, eviction: LifecycleRecord, requests: list[LifecycleRequest]) -> None:
-        """Bring an Eviction in line with its requests."""
+    async def _keep(self, eviction: LifecycleRecord, requests: list[LifecycleRequest]) -> str:
+        """Bring an Eviction in line with its requests; what keeps it from its beginning."""
         now, status = self._deps.clock.now(), eviction.eviction
         requesters = requesters_of(status.requesters, requests)
         if not has_begun(status):
-            await self._first(eviction, requests, now)
-            return
+            return await self._first(eviction, requests, now)
         if requesters != status.requesters:
             listed = [{"name": one.name, "intent": one.intent} for one in requesters]
             await self._write(eviction, {"requesters": listed})
-            return  # the version has changed; the informer brings it
+            return ""  # the version has changed; the informer brings it
         if change := metadata_change(eviction, requests):
             meta = eviction.metadata
             await self._deps.client.patch(
                 LIFECYCLE_EVICTIONS, meta.name, guarded(meta, {"metadata": change}), meta.namespace
             )
+        return ""
 
     async def _first(
         self, eviction: LifecycleRecord, requests: list[LifecycleRequest], now: dt.datetime
-    ) -> None:
+    ) -> str:
+        """Write the first status; why it is not written yet."""
         ref, meta = eviction.spec.target.pod_ref, eviction.metadata
         pod = await self._read(meta.namespace, ref.name) if ref is not None else None
         if pod is None or ref is None or dig(pod, "metadata", "uid") != ref.uid:
             await self._fail(eviction, Reason.INVALID, "The pod does not exist.")
-            return
+            return ""
+        # The first status begins the first turn.
+        if why := self._waits(eviction, msgspec.convert(pod, Pod), now):
+            return why
         requesters = requesters_of((), requests)
         status = first_status(meta.generation, _responders(pod), requesters, now)
         await self._write(eviction, status)
@@ -196,6 +219,18 @@ class Targets:
             asked = msgspec.structs.replace(eviction, spec=spec)
             for note in events.assigned(asked, Assign(first, Turn.FIRST)):
                 self._deps.recorder.record(note)
+        return ""
+
+    def _waits(self, eviction: LifecycleRecord, pod: Pod, now: dt.datetime) -> str:
+        """The turns of another API's request for the pod, for which this one waits."""
+        meta = pod.metadata
+        found = [
+            request
+            for dialect, informer in self._others.items()
+            if (request := request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid))
+        ]
+        at = DecisionContext(now, EARLIEST, limits=self._deps.limits)
+        return waits_for_other(eviction, Assign("", Turn.FIRST), found, pod, at)
 
     async def _fail(self, eviction: LifecycleRecord, reason: Reason, message: str) -> None:
         await self._write(eviction, failed_status(eviction, reason, message, self._deps.clock.now()))

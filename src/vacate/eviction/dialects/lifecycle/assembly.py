@@ -135,9 +135,9 @@ def failed_status(record: LifecycleRecord, reason: Reason, message: str, now: dt
     return status
 
 
-def awaiting(now: dt.datetime) -> list[RequestCondition]:
+def awaiting(now: dt.datetime, message: str = "") -> list[RequestCondition]:
     """Both conditions of an eviction that is under way."""
-    return _pair("False", Reason.AWAITING, "False", Reason.AWAITING, "", now)
+    return _pair("False", Reason.AWAITING, "False", Reason.AWAITING, message, now)
 
 
 def failed(reason: Reason, message: str, now: dt.datetime) -> list[RequestCondition]:
