@@ -74,8 +74,8 @@ def test_evict_status_explain_and_cancel(capsys: pytest.CaptureFixture[str]) -> 
         responders = [{"name": BACKUP, "priority": 20_000}]
         made = pod("web", metadata={"labels": {"app": "web"}}, spec={"evictionResponders": responders})
         await world.client.create(PODS, made, "default")
-        said = str((await explain_pod(cluster, "web"))[0])
-        assert BACKUP in said
+        reported = str((await explain_pod(cluster, "web"))[0])
+        assert BACKUP in reported
 
         await evict(cluster, LIFECYCLE, "web")
         assert "pod/web eviction requested" in capsys.readouterr().out

@@ -133,16 +133,16 @@ def test_the_request_says_what_it_waits_for() -> None:
         await world.until(lambda: active(world) == [A])
         await by_upstream(world, target)
 
-        def said() -> str:
+        def reported() -> str:
             return str([one.get("status") for one in world.objects(LIFECYCLE_REQUESTS)])
 
-        await world.until(lambda: "whose interceptors have their turns first" in said())
-        assert "AwaitingEviction" in said()
+        await world.until(lambda: "whose interceptors have their turns first" in reported())
+        assert "AwaitingEviction" in reported()
         (one,) = world.objects(EVICTIONREQUESTS)
         await world.client.patch(
             EVICTIONREQUESTS, one["metadata"]["name"], {"spec": {"requesters": []}}, "default"
         )
         await world.until(lambda: active(world) == [BACKUP])
-        await world.until(lambda: "have their turns first" not in said())
+        await world.until(lambda: "have their turns first" not in reported())
 
     in_world(body, gates=GATES, nodes=0)

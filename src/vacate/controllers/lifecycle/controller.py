@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -60,7 +61,7 @@ def build(deps: Deps) -> Controller:
     targets = Targets(deps)
     requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request})
     evictions = deps.informers.requests(LIFECYCLE, indexes={_POD: _pod_names})
-    sources = (
+    sources: tuple[Source[Any], ...] = (
         Source(requests, keys=_request_keys),
         Source(evictions, keys=_eviction_keys),
         # Who waits for the request of another API goes on when that has come to its end.
