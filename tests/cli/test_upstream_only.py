@@ -120,7 +120,7 @@ def test_of_pods_that_are_gone_the_newest_request_is_found() -> None:
     in_world(body, gates=GATES, nodes=0)
 
 
-def test_what_is_not_served_is_said() -> None:
+def test_what_is_not_served_is_named() -> None:
     async def body(world: World) -> None:
         nothing = cluster_of(world, *HIDDEN, "/apis/lifecycle.k8s.io")
         assert await chosen_api(nothing, None) is EVICTION_REQUEST
