@@ -17,7 +17,13 @@ from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import RETRY, SKIP, EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import (
+    Cluster,
+    Connection,
+    cluster_options,
+    connected,
+    dry_run_option,
+)
 from vacate.cli.common.events import RETRIED, SKIPPED, note
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.managerwatch import say_if_unattended
@@ -95,9 +101,10 @@ def retried(text: str) -> str:
 @click.argument(
     "targets", type=retried, shell_complete=complete_pods, nargs=-1, required=True, metavar="POD|NODE|DRAIN…"
 )
+@dry_run_option
 @cluster_options
 @json_option
-def retry(targets: tuple[str, ...], reach: Connection, output: str | None) -> None:
+def retry(targets: tuple[str, ...], dry_run: bool, reach: Connection, output: str | None) -> None:
     """Try blocked evictions again at once.
 
     The eviction is attempted without waiting for the next scheduled attempt. If it is refused again,
@@ -110,7 +117,7 @@ def retry(targets: tuple[str, ...], reach: Connection, output: str | None) -> No
     codes: list[int] = []
 
     async def work() -> None:
-        async with connected(reach) as cluster:
+        async with connected(reach, dry_run=dry_run) as cluster:
             codes.extend(await pushed(tuple(dict.fromkeys(targets)), Retrying(cluster).retry, output))
             if 0 in codes:
                 await say_if_unattended(cluster)
@@ -176,6 +183,9 @@ class Retrying:
 
     async def retry(self, target: str) -> str:
         """Try again for one target; what was done."""
+        return await self._retry(target) + self._cluster.mark
+
+    async def _retry(self, target: str) -> str:
         name = target.rpartition("/")[2]
         if target.startswith(_NODES):
             try:

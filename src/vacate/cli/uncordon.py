@@ -10,7 +10,7 @@ from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.options import DeleteOptions
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected, dry_run_option
 from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.parameters import node_name
@@ -27,8 +27,9 @@ from vacate.maintenance.claims import claims_of
 @click.argument(
     "nodes", type=node_name, nargs=-1, required=True, shell_complete=complete_nodes, metavar="NODE…"
 )
+@dry_run_option
 @cluster_scope_options
-def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
+def uncordon(nodes: tuple[str, ...], dry_run: bool, reach: Connection) -> None:
     """Make nodes schedulable again.
 
     A node is removed from the NodeMaintenances that drain it, which withdraws their requests for its pods;
@@ -40,7 +41,7 @@ def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     left: set[str] = set()
 
     async def work() -> None:
-        async with connected(reach) as cluster:
+        async with connected(reach, dry_run=dry_run) as cluster:
             for name in dict.fromkeys(nodes):
                 try:
                     codes.append(await uncordon_node(cluster, name, left))
@@ -78,18 +79,18 @@ async def uncordon_node(cluster: Cluster, name: str, left: set[str]) -> int:
         if rest:
             change = guarded(found.metadata, {"spec": {"nodes": rest}})
             await client.patch(NODEMAINTENANCES, holder, change)
-            terminal.echo(f"node/{name} taken out of nodemaintenance/{holder}")
+            terminal.echo(f"node/{name} taken out of nodemaintenance/{holder}{cluster.mark}")
         else:
             await client.delete(NODEMAINTENANCES, holder, options=DeleteOptions(uid=found.metadata.uid))
-            terminal.echo(f"nodemaintenance/{holder} deleted")
+            terminal.echo(f"nodemaintenance/{holder} deleted{cluster.mark}")
         left.add(name)
     if claims.by and claims.cordoned:
         left.add(name)
-        terminal.echo(f"node/{name} is uncordoned by the controller")
+        terminal.echo(f"node/{name} is uncordoned by the controller{cluster.mark}")
         return 0
     if not node.spec.unschedulable:
-        terminal.echo(f"node/{name} already uncordoned")
+        terminal.echo(f"node/{name} already uncordoned{cluster.mark}")
         return 0
     await client.patch(NODES, name, {"spec": {"unschedulable": None}})
-    terminal.echo(f"node/{name} uncordoned")
+    terminal.echo(f"node/{name} uncordoned{cluster.mark}")
     return 0

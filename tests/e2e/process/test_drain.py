@@ -230,8 +230,12 @@ def test_a_request_of_a_drain_is_cancelled_with_the_drain_and_not_before(lab: La
 def test_a_dry_run_cancels_nothing(lab: Lab, dry_run: str) -> None:
     begun = lab.vacate("drain", "node-5", "--force", "--detach")
     assert begun.code == 0, begun.err
-    refused = lab.vacate("drain", "--cancel", "drain-node-5", dry_run)
-    assert (refused.code, "no meaning with --cancel" in refused.err) == (2, True), refused.err
+    shown = lab.vacate("drain", "--cancel", "drain-node-5", dry_run)
+    assert (shown.code, shown.out.splitlines()[0].endswith("(dry run)")) == (0, True), shown.err
+    absent = lab.vacate("drain", "--cancel", "drain-node-6", dry_run)
+    assert (absent.code, "there is no NodeMaintenance drain-node-6" in absent.err) == (1, True), absent.err
+    taken = lab.vacate("uncordon", "node-5", "--dry-run")
+    assert (taken.code, "nodemaintenance/drain-node-5 deleted (dry run)" in taken.out) == (0, True), taken.err
     there = lab.https.get("/apis/vacate.dev/v1alpha1/nodemaintenances/drain-node-5").ok()
     assert "deletionTimestamp" not in there["metadata"]
     shown = lab.vacate("drains")

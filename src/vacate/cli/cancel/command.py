@@ -12,7 +12,13 @@ from vacate.cli.cancel.drains import check_no_drain
 from vacate.cli.cancel.override import STAYS, override
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option, chosen_api
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import (
+    Cluster,
+    Connection,
+    cluster_options,
+    connected,
+    dry_run_option,
+)
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, requester_name
 from vacate.cli.common.queries import find, list_all_requests, typed_request
@@ -51,6 +57,7 @@ GOES = "is terminating already and cannot be kept:"
 @click.option(
     "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
 )
+@dry_run_option
 @cluster_options
 def cancel(
     pods: tuple[str, ...],
@@ -58,6 +65,7 @@ def cancel(
     requester: str | None,
     dialect: Dialect | None,
     overriding: bool,
+    dry_run: bool,
     reach: Connection,
 ) -> None:
     """Cancel eviction requests.
@@ -70,10 +78,12 @@ def cancel(
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
     check_choice(pods, selector)
+    if overriding and dry_run:  # its second step needs the first one done
+        raise click.UsageError("--dry-run and --override: give only one of them")
     codes: list[int] = []
 
     async def work() -> None:
-        async with connected(reach) as cluster:
+        async with connected(reach, dry_run=dry_run) as cluster:
             api = dialect and await chosen_api(cluster, dialect)
             own = {
                 one: one.participant(requester) if requester else await own_requester(cluster, one)
@@ -87,7 +97,7 @@ def cancel(
                 if isinstance(result, VacateError):
                     codes.append(complain(pod, result))
                 else:
-                    terminal.echo(f"pod/{pod} {result}")
+                    terminal.echo(f"pod/{pod} {result}{cluster.mark}")
 
     if run_until_signalled(work):
         interrupted()

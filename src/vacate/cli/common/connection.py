@@ -15,9 +15,11 @@ from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.remedies import not_accepted, unreachable, with_remedy
 from vacate.cli.common.shellcompletion import complete_contexts, complete_namespaces
 from vacate.client.client import Client
+from vacate.client.dryrun import DryRunTransport
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.client.serverclock import DatedTransport, ServerClock
+from vacate.client.transport import Transport
 from vacate.clock import Clock, SystemClock
 from vacate.errors import (
     ApiError,
@@ -48,9 +50,14 @@ class Cluster:
     client: Client
     namespace: str
     clock: Clock
+    mark: str = ""  # after each line about what was done: that it was a dry run
 
 
 _NAMESPACE_HELP = "Namespace; the context's by default."
+DRY_RUN = " (dry run)"
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Have the server check what would be done; change nothing."
+)
 
 
 def cluster_options(command: F) -> F:
@@ -94,14 +101,15 @@ def _with_reach(command: F, namespace_help: str) -> F:
 
 
 @contextlib.asynccontextmanager
-async def connected(reach: Connection) -> AsyncIterator[Cluster]:
-    """The cluster, for as long as the block runs."""
+async def connected(reach: Connection, *, dry_run: bool = False) -> AsyncIterator[Cluster]:
+    """The cluster, for as long as the block runs. In a dry run it checks writes and keeps nothing."""
     config = load_config(reach.kubeconfig, reach.context)
     clock = ServerClock(SystemClock())  # ages and Leases are compared with the server's times
-    transport = HttpTransport(config, clock.machine)
-    client = Client(DatedTransport(transport, clock), user_agent="vacate/cli")
+    transport: Transport = DatedTransport(HttpTransport(config, clock.machine), clock)
+    transport = DryRunTransport(transport) if dry_run else transport
+    client = Client(transport, user_agent="vacate/cli")
     try:
-        yield Cluster(client, reach.namespace or config.namespace, clock)
+        yield Cluster(client, reach.namespace or config.namespace, clock, DRY_RUN if dry_run else "")
     except NotFound as error:
         raise (
             not_served(EVICTIONREQUESTS, "EvictionRequestAPI") if is_unknown_path(error) else error

@@ -75,8 +75,8 @@ def check_drain_choice(nodes: Sequence[str], selector: str, follow: str | None, 
 def refuse_for_existing(ctx: click.Context, *, cancels: bool) -> None:
     """Refuse options that only a new drain can have, where one is followed or cancelled."""
     how = "--cancel" if cancels else "--follow"
-    if ctx.params["dry_run"] != "none":
-        raise click.UsageError(f"--dry-run previews a new drain; it has no meaning with {how}")
+    if ctx.params["dry_run"] != "none" and not cancels:
+        raise click.UsageError(f"--dry-run has no meaning with {how}: that changes nothing anyway")
     names = (*_OF_A_NEW_DRAIN, "timeout") if cancels else _OF_A_NEW_DRAIN
     for param in ctx.command.params:
         given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE

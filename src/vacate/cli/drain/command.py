@@ -143,7 +143,8 @@ def drain(
     codes: list[int] = []
 
     async def work() -> None:
-        async with connected(reach) as cluster:
+        # A drain to come has more to show than what the server would answer; see `preview`.
+        async with connected(reach, dry_run=options.dry_run and cancel is not None) as cluster:
             try:
                 if cancel is not None:
                     codes.append(

@@ -238,7 +238,7 @@ async def cancel_drain(cluster: Cluster, name: str, options: DrainOptions) -> in
         if evicted
         else ""
     )
-    _say(options, f"nodemaintenance/{name} is cancelled: {what}.{stay}")
+    _say(options, f"nodemaintenance/{name} is cancelled: {what}.{stay}{cluster.mark}")
     _event(cluster, options, "cancelled", name)
     await say_if_unattended(cluster)
     return 0
