@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
+from yarl import URL
 
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
@@ -395,3 +396,99 @@ async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None
             assert "hidden from you" in await page.text(path)  # and not that all is well
         health = await page.text("/health")
         assert "You may" in health or "you may not" in health
+
+
+class Slow(SystemClock):
+    """A machine on which whatever is measured takes three seconds; what is waited for is written down."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.waited: list[float] = []
+
+    def monotonic(self) -> float:
+        self.seconds += 3.0
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        await super().sleep(0)
+
+
+async def test_a_page_that_takes_long_to_make_is_made_again_within_a_second() -> None:
+    async with web() as page:
+        await drain(page.admin, BLOCKED)
+        await page.enter()
+        await page.text_with("/drains", "Stuck")
+        clock = page.door.visitor.site.feed.clock = Slow()
+        async with page.stream("/drains") as stream:
+            for name in ("firmware", "kernel"):
+                await page.admin.create(NODEMAINTENANCES, maintenance(name))
+                await stream.until(f"drain/{name}")
+            assert clock.waited
+            assert max(clock.waited) < 1
+
+
+async def test_a_tab_that_never_reads_does_not_hold_up_the_others() -> None:
+    async with web() as page:
+        await page.enter()
+        host, port = "127.0.0.1", page.browser.server.port
+        cookie = f"{page.door.gate.cookie_name}={page.door.gate.session}"
+        ask = f"GET /events?at=/drains HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: {cookie}\r\n\r\n"
+        silent = []
+        for _ in range(20):
+            _, writer = await asyncio.open_connection(host, port, limit=1)
+            writer.write(ask.encode())
+            silent.append(writer)
+        async with page.stream("/drains") as stream:
+            for number in range(30):
+                name = f"drain-{number}"
+                await page.admin.create(NODEMAINTENANCES, maintenance(name))
+            await stream.until("drain/drain-29")
+        for writer in silent:
+            writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n",
+        b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n",
+        b"POST /act/drain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /drains/%00%ff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET http://attacker.example/ HTTP/1.1\r\nHost: attacker.example\r\n\r\n",
+    ],
+)
+async def test_malformed_requests_get_nothing_and_others_are_served(sent: bytes) -> None:
+    async with web() as page:
+        await page.enter()
+        reader, writer = await asyncio.open_connection("127.0.0.1", page.browser.server.port)
+        writer.write(sent)
+        line = await reader.readline()
+        assert not line or int(line.split()[1]) in range(400, 500), line
+        writer.close()
+        assert "Nothing is stuck" in await page.text("/drains")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/drains/%3Cscript%3E", "/nodes/..%2F..%2Fetc", "/pods/a/b/c/d", "/pods/%00/%0d%0a",
+        "/nodes/" + "n" * 4000,
+        "/%2Fattacker.example/", "/act/drain?node=%0d%0aX-Evil:1", "/act/none", "/static/..%2Fserver.py",
+        "/drains?q=" + "%F0%9F%92%A9" * 300, "/plan?nodes=" + "a," * 400,
+        "/events?at=//attacker.example&tab=%00",
+        "/drains?open=%00&open=x&q=%ff",
+    ],
+)  # fmt: skip
+async def test_hostile_addresses_are_answered_with_a_page_of_ours(path: str) -> None:
+    async with web() as page:
+        await page.enter()
+        async with page.browser.get(URL(path, encoded=True), allow_redirects=False) as answer:
+            assert answer.status in (200, 303, 404)
+            assert "X-Evil" not in answer.headers
+            assert not answer.headers.get("Location", "/drains").startswith(("//", "http"))
+            if answer.content_type == "text/html":
+                assert "<script>" not in (await answer.text()).partition("<main")[2]

@@ -21,7 +21,8 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
 )
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.views.budgets import covering, interceptors_on
+from vacate.kube.budgets import selects
+from vacate.views.budgets import interceptors_on
 from vacate.views.model import Remedy
 from vacate.views.phrases import advice, counted
 
@@ -30,6 +31,7 @@ SELF_EXPECTED = dt.timedelta(minutes=10)
 
 _BUDGET, _INTERCEPTORS = "DisruptionBudget", ("Interceptor", "Responder")
 _NAMESPACED = frozenset({_BUDGET, "RequestPinned"})
+_Labels = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +94,26 @@ class Ahead:
 
     # Hundreds of causes and ten thousand pods: each cause looks only at those that it may concern.
     @cached_property
-    def by_namespace(self) -> Mapping[str, Sequence[tuple[str, Pod]]]:
-        """The pods of each namespace."""
-        found: dict[str, list[tuple[str, Pod]]] = {}
-        for one in self.pods:
-            found.setdefault(one[1].metadata.namespace, []).append(one)
+    def by_labels(self) -> Mapping[str, Mapping[_Labels, Sequence[tuple[str, Pod]]]]:
+        """The pods of each namespace that are to go, by their labels, which many of them share."""
+        found: dict[str, dict[_Labels, list[tuple[str, Pod]]]] = {}
+        for one in self._going:
+            meta = one[1].metadata
+            found.setdefault(meta.namespace, {}).setdefault(frozenset(meta.labels.items()), []).append(one)
         return found
 
     @cached_property
     def by_interceptor(self) -> Mapping[str, Sequence[tuple[str, Pod]]]:
-        """The pods that name each interceptor."""
+        """The pods that are to go and name each interceptor."""
         found: dict[str, list[tuple[str, Pod]]] = {}
-        for one in self.pods:
+        for one in self._going:
             for name in interceptors_on(one[1]):
                 found.setdefault(name, []).append(one)
         return found
+
+    @cached_property
+    def _going(self) -> Sequence[tuple[str, Pod]]:
+        return [one for one in self.pods if not (one[1].terminating or one[1].terminal or _stays(one[1]))]
 
     @cached_property
     def budgets_by_name(self) -> Mapping[tuple[str, str], PodDisruptionBudget]:
@@ -253,22 +260,24 @@ def _more(
     """Pods that will be held by the same budget or interceptor when their turn comes."""
     there = {(one.namespace, one.pod) for one in waiting}
     budget = ahead.budgets_by_name.get((namespace, name)) if kind == _BUDGET else None
-    coming: Sequence[tuple[str, Pod]] = ()
+    coming: Iterable[tuple[str, Pod]] = ()
     if budget is not None:
-        coming = ahead.by_namespace.get(namespace, ())
+        alike = ahead.by_labels.get(namespace, {})
+        coming = (one for labels, pods in alike.items() if selects(budget, dict(labels)) for one in pods)
     elif kind in _INTERCEPTORS:
         coming = ahead.by_interceptor.get(name, ())
     found = []
     for maintenance, pod in coming:
-        meta, owner = pod.metadata, pod.metadata.controller
-        if (meta.namespace, meta.name) in there or pod.terminating or pod.terminal:
-            continue
-        if owner is not None and owner.kind == "DaemonSet":
-            continue
-        if budget is None or covering([budget], meta.namespace, meta.labels):
+        meta = pod.metadata
+        if (meta.namespace, meta.name) not in there:
             there.add((meta.namespace, meta.name))
             found.append(WaitingPod(meta.namespace, meta.name, pod.spec.node_name, None, maintenance))
     return tuple(sorted(found, key=lambda one: (one.node, one.namespace, one.pod)))
+
+
+def _stays(pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and owner.kind == "DaemonSet"
 
 
 def _otherwise(

@@ -1,7 +1,7 @@
 """PURE. What a person can do on the pages: each action is a command, run with the user's rights.
 
-There is no second implementation: the page runs the command that it shows, with `--dry-run` first where the
-command has that. Names are checked before they become words of a command, and no shell is involved.
+There is no second implementation: the page runs the command that it shows, with `--dry-run` first. Names are
+checked before they become words of a command, and no shell is involved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class Action:
     rights: Callable[[str], Sequence[Right]]  # by namespace
     effect: str  # what it does, in one sentence
     back: str  # the page that shows what became of it
-    dry_run: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     reason: bool = False
 
@@ -79,7 +78,7 @@ class Action:
         words += [one.option for one in self.choices if self.is_chosen(one, given)]
         if self.reason and (reason := " ".join(given.get("reason", "").split())[:500]):
             words.append(f"--reason={reason}")
-        return [*words, *self.dry_run] if dry_run else words
+        return [*words, "--dry-run"] if dry_run else words
 
     def is_chosen(self, choice: Choice, given: Given) -> bool:
         """Whether the option is used: as the form says, else as it is at first."""
@@ -106,7 +105,6 @@ DRAIN = Action(
     lambda _: (Right("create", NODEMAINTENANCES),),
     "The node takes no more pods, and its pods are evicted through their interceptors and budgets.",
     "/nodes/{node}",
-    ("--dry-run",),
     (
         Choice("--ignore-daemonsets", "Leave pods of DaemonSets where they are", chosen=True),
         Choice("--delete-emptydir-data", "Evict pods although they lose emptyDir data"),
@@ -159,7 +157,6 @@ EVICT = Action(
     _requests("create"),
     "Its interceptors prepare it one after the other; then it is evicted as soon as its budgets allow that.",
     "/pods/{namespace}/{pod}",
-    ("--dry-run",),
     reason=True,
 )
 CANCEL = Action(

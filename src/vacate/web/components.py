@@ -27,6 +27,7 @@ class Page:
     title: str  # of the browser's tab: the state first
     nav: str  # which entry of the navigation it belongs to
     main: tuple[Element, ...]
+    still: bool = False  # made once, and not again when something changes
 
 
 def icon(shape: str, classes: str = "") -> Element:
@@ -93,6 +94,30 @@ def clock(moment: dt.datetime, *, seconds: bool = False) -> Element:
     """The time of day, in the zone of the reader; the script knows that zone."""
     form = "%H:%M:%S" if seconds else "%H:%M"
     return _time(moment, "clock-s" if seconds else "clock", f"{moment.astimezone():{form}}")
+
+
+_UTC = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d):([0-5]\d) UTC\b")
+
+
+def local_times(text: str, now: dt.datetime) -> list[Child]:
+    """A sentence of the commands, which name times in UTC: here they are those of the reader's zone."""
+    made: list[Child] = []
+    place = 0
+    for found in _UTC.finditer(text):
+        try:
+            day = dt.date.fromisoformat(found[1]) if found[1] else now.astimezone(dt.UTC).date()
+        except ValueError:
+            continue
+        time = dt.time(int(found[2]), int(found[3]), int(found[4]), tzinfo=dt.UTC)
+        moment = dt.datetime.combine(day, time)
+        if not found[1]:  # what is said without its day is near
+            near = (moment + dt.timedelta(days=days) for days in (-1, 0, 1))
+            moment = min(near, key=lambda one: abs(one - now))
+        whole = f"{moment.astimezone():%Y-%m-%d %H:%M:%S %Z}"
+        made.append(text[place : found.start()])
+        made.append(_time(moment, "whole", whole) if found[1] else clock(moment, seconds=True))
+        place = found.end()
+    return [*made, text[place:]]
 
 
 def ago(moment: dt.datetime | None, now: dt.datetime) -> list[Child]:

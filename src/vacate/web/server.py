@@ -29,8 +29,9 @@ from vacate.web.snapshot import Snapshot
 _STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
 _COALESCE_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 10.0
-_SHARE_OF_TIME = 4.0
-"""A page that takes long to make is made less often, so that bursts of changes leave time for others."""
+_SHARE_OF_TIME, _MAX_PAUSE_SECONDS = 4.0, 0.6
+"""A page that takes long to make is made less often, so that bursts of changes leave time for others, and yet
+often enough for a change to be on it within a second."""
 
 _VISITOR: ContextVar[Visitor] = ContextVar("visitor")  # whose request it is
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -177,7 +178,7 @@ async def _follow(out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> Non
             await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
         else:
             await out.write(b": still here\n\n")
-        pause = _SHARE_OF_TIME * (clock.monotonic() - began)
+        pause = min(_SHARE_OF_TIME * (clock.monotonic() - began), _MAX_PAUSE_SECONDS)
         await clock.sleep(max(_COALESCE_SECONDS, pause))
         await feed.wait_change(version, _LOOK_AGAIN_SECONDS)
 

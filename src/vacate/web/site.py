@@ -26,7 +26,7 @@ from vacate.web.actions import (
     Outcome,
     Right,
 )
-from vacate.web.components import OVER, STUCK, Page, crumb, verdict
+from vacate.web.components import OVER, STUCK, Page, crumb, segment, verdict
 from vacate.web.feed import Feed
 from vacate.web.markup import Element, el
 from vacate.web.pages.act import action_button, done_page, preview_page
@@ -37,7 +37,7 @@ from vacate.web.pages.health import health_page
 from vacate.web.pages.interceptors import interceptors_page
 from vacate.web.pages.node import node_page, nodes_page
 from vacate.web.pages.plan import PlanRun, plan_command, plan_page, planned_nodes
-from vacate.web.pages.pod import pod_page
+from vacate.web.pages.pod import of_drains, pod_page
 from vacate.web.pages.requests import requests_page
 from vacate.web.snapshot import Snapshot
 
@@ -105,12 +105,12 @@ class Site:
         await self._reads.user()
 
     async def preview(self, action: Action, given: Query, token: str) -> tuple[Snapshot, Page]:
-        """What an action would do: its dry run, where it has one and the user may do it at all."""
+        """What an action would do: its dry run, where the user may do it at all."""
         snapshot = self.feed.snapshot()
         try:
             refused = await self._refusal(action, action.names(given).get("namespace", ""))
             outcome = None
-            if action.dry_run and not refused:
+            if not refused:
                 outcome = await self._reads.run(action.command(given, dry_run=True))
             return snapshot, preview_page(snapshot, action, given, outcome, refused, token)
         except VacateError as error:
@@ -165,6 +165,7 @@ class Site:
                 node = snapshot.node(name)
                 closed = node is not None and node.spec.unschedulable
                 acts = await self._acts((UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name)
+                acts.append(el("a", "btn", "Plan", href=f"/plan?nodes={segment(name)}"))
                 return node_page(snapshot, name, acts)
             case ["requests"]:
                 return requests_page(snapshot, wanted)
@@ -193,6 +194,9 @@ class Site:
         elif explanation.stage is Stage.TERMINATING:
             wanted = []
         acts = await self._acts(*wanted, namespace=namespace, pod=name)
+        if (CANCEL, "Cancel request") in wanted and (why := of_drains(snapshot, namespace, name)):
+            acts = await self._acts(*wanted[:-1], namespace=namespace, pod=name)
+            acts += action_button(CANCEL, "Cancel request", why, namespace=namespace, pod=name)
         return pod_page(snapshot, namespace, name, explanation, acts)
 
     async def _acts(self, *wanted: tuple[Action, str], **names: str) -> list[Element]:

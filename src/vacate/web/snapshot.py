@@ -107,6 +107,15 @@ class Snapshot:
         return causes_of(self.maintenances, self.now, held=held, ahead=Ahead(coming, self.budgets))
 
     @cached_property
+    def causes_by_pod(self) -> Mapping[tuple[str, str], Sequence[Cause]]:
+        """What holds each pod, by namespace and name: first what needs a person."""
+        found: dict[tuple[str, str], list[Cause]] = {}
+        for cause in self.causes:
+            for who in cause.waiting:
+                found.setdefault((who.namespace, who.pod), []).append(cause)
+        return found
+
+    @cached_property
     def stuck_nodes(self) -> Collection[str]:
         """The nodes that a cause holds which needs a person."""
         return {who.node for one in self.causes if one.needs_person for who in one.waiting}

@@ -18,6 +18,14 @@ from vacate.web.components import (
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
+_DRY_RUNS = {
+    0: (WAIT, "It can be done."),
+    5: (STUCK, "It would block until a person acts."),
+    6: (STUCK, "Pods would be left without room: their replacements would find no node."),
+}
+"""What the codes of dry runs mean; by others it was refused."""
+_REFUSED = (STUCK, "The dry run was refused.")
+
 
 def action_button(action: Action, word: str, refused: str, **names: str) -> list[Element]:
     """A link to the action; where the user may not, the reason stands beside it."""
@@ -35,11 +43,17 @@ def preview_page(
 ) -> Page:
     """What would happen; nothing has been done."""
     title = action.heading(given)
-    blocked = refused or ("The dry run was refused." if outcome is not None and outcome.code else "")
-    lead = "You may not do this." if refused else "Nothing has been changed yet."
+    code = outcome.code if outcome is not None else 0
+    shape, lead = (STUCK, refused) if refused else _DRY_RUNS.get(code, _REFUSED)
+    headline = f"{title}?" if not refused and code in _DRY_RUNS else f"Not possible: {title}"
     main = [
         crumb(el("a", "", "Back", href=action.page(given)), title),
-        verdict(STUCK if blocked else WAIT, f"{title}?", lead, " ", refused),
+        verdict(
+            shape,
+            headline,
+            lead,
+            " Nothing has been changed." if refused else " Nothing has been changed yet.",
+        ),
         _options(action, given) if action.choices or action.reason else None,
         el(
             "section",
@@ -56,9 +70,9 @@ def preview_page(
             command(command_line(snapshot.program, *action.command(given))),
             aria_labelledby="same",
         ),
-        None if refused else _form(action, given, title, token),
+        _form(action, given, title, token) if not refused and code in _DRY_RUNS else None,
     ]
-    return Page(title, "", tuple(one for one in main if one is not None))
+    return Page(title, "", tuple(one for one in main if one is not None), still=True)
 
 
 def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome) -> Page:
@@ -81,6 +95,7 @@ def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome
             ),
             el("p", "line", el("a", "btn", "See what becomes of it", href=action.page(given))),
         ),
+        still=True,
     )
 
 

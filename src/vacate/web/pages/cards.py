@@ -16,6 +16,7 @@ from vacate.web.components import (
     cell,
     clock,
     icon,
+    local_times,
     node_link,
     pod_link,
     remedies,
@@ -74,9 +75,14 @@ def card(snapshot: Snapshot, cause: Cause) -> Element:
             el(
                 "div",
                 "b-what",
-                el("p", "", cause.message),
+                el("p", "", local_times(cause.message, snapshot.now)),
                 el("ul", "b-who", waiting, aria_label="Who waits"),
-                el("p", "b-else", el("span", "label", "If nothing is done: "), cause.otherwise)
+                el(
+                    "p",
+                    "b-else",
+                    el("span", "label", "If nothing is done: "),
+                    *local_times(cause.otherwise, snapshot.now),
+                )
                 if cause.otherwise
                 else None,
             ),
@@ -127,7 +133,7 @@ def _by_itself(snapshot: Snapshot, causes: Sequence[Cause]) -> Element:
         row(
             f"itself/{place}/{number}",
             cell("", pod_link(who.namespace, who.pod) if who.pod else node_link(who.node)),
-            cell("wide", one.message),
+            cell("wide", local_times(one.message, snapshot.now)),
             cell("o9", node_link(who.node) if who.pod and who.node else None, unit="on"),
             cell("num o1", _until(snapshot, one), unit="in"),
         )

@@ -11,7 +11,7 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicy,
     NodeFencing,
 )
-from vacate.views.noderows import NODE_DOWN, node_rows
+from vacate.views.noderows import NODE_DOWN, NOT_READY, node_rows
 from vacate.views.phrases import command_line, counted
 from vacate.web.components import (
     DONE,
@@ -39,17 +39,15 @@ _SHAPES = {AWAITING_APPROVAL: STUCK, FAILED: STUCK, CONTRADICTED: STUCK, HELD: S
 
 def fencing_page(snapshot: Snapshot) -> Page:
     """What is lost, what is done about it, and which volumes are awaited."""
-    lost = [
-        one
-        for one in node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
-        if one.state == NODE_DOWN
-    ]
+    rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
+    lost = [one for one in rows if one.state == NODE_DOWN]
+    late = sum(one.state == NOT_READY for one in rows)
     fences = [(policy, one) for policy in snapshot.policies for one in policy.status.nodes]
     stuck = [one for _, one in fences if _SHAPES.get(one.phase) == STUCK]
     volumes = held_volumes(snapshot)
     waiting = sum(bool(one.awaited) for one in volumes)
     main = [
-        _verdict(snapshot, len(lost), stuck, waiting),
+        _verdict(snapshot, len(lost), late, stuck, waiting),
         _fences(snapshot, fences) if fences else None,
         _unfenced(snapshot, [one.name for one in lost if one.name not in {row.name for _, row in fences}]),
         _policies(snapshot),
@@ -59,7 +57,7 @@ def fencing_page(snapshot: Snapshot) -> Page:
     return Page(title, "fencing", tuple(one for one in main if one is not None))
 
 
-def _verdict(snapshot: Snapshot, lost: int, stuck: list[NodeFencing], waiting: int) -> Element:
+def _verdict(snapshot: Snapshot, lost: int, late: int, stuck: list[NodeFencing], waiting: int) -> Element:
     awaited = f"{counted(waiting, 'exclusive volume is', 'exclusive volumes are')} awaited."
     if stuck:
         return verdict(
@@ -68,6 +66,9 @@ def _verdict(snapshot: Snapshot, lost: int, stuck: list[NodeFencing], waiting: i
     if lost:
         return verdict(STUCK, f"{counted(lost, 'node is', 'nodes are')} lost", awaited if waiting else "")
     lead = "" if snapshot.policies else "No FencingPolicy exists: no node is fenced by itself. "
+    if late:
+        words = f"{counted(late, 'node is', 'nodes are')} not ready, and none is taken for lost"
+        return verdict(SELF, words, lead, awaited if waiting else "")
     return verdict(DONE, "All nodes report", lead, awaited if waiting else "")
 
 

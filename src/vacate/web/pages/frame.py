@@ -106,12 +106,14 @@ def _top(snapshot: Snapshot, page: Page) -> Element:
         el("span", "ctx", snapshot.context, title="context of your kubeconfig"),
     )
     nav = el("nav", "nav", el("ul", "", entries), aria_label="Pages")
-    return el("div", "top-in", brand, nav, _live(snapshot))
+    return el("div", "top-in", brand, nav, _live(snapshot, still=page.still))
 
 
-def _live(snapshot: Snapshot) -> Element:
+def _live(snapshot: Snapshot, *, still: bool) -> Element:
     if snapshot.stall is not None:
         word: list[Content] = [age(snapshot.stall.since, snapshot.now), " old"]
+    elif still:
+        word = ["As of ", clock(snapshot.now, seconds=True)]
     else:
         word = ["Live"]
     return el("div", "live", icon("dot"), el("span", "", word, id="live"), key="live")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.install.check.findings import Finding, State
-from vacate.views.phrases import counted
+from vacate.views.phrases import advice, counted
 from vacate.web.components import DONE, OVER, STAY, STUCK, Page, heading, icon, remedies, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
@@ -50,7 +50,7 @@ def _line(one: Finding) -> Element:
         "",
         icon(shape, "is-stuck" if shape == STUCK else ""),
         el("b", "", one.check, el("span", "sr", f", {one.state}")),
-        el("div", "", el("p", "", one.text), helps),
+        el("div", "", el("p", "", advice(one.text)), helps),
         key=f"check/{one.check}",
     )
 

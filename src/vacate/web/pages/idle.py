@@ -16,6 +16,7 @@ from vacate.web.components import (
     verdict,
 )
 from vacate.web.markup import Element, el
+from vacate.web.pages.cards import causes_section
 from vacate.web.snapshot import Snapshot
 
 
@@ -60,7 +61,7 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
     how = el(
         "section",
         "",
-        heading("first", "Your first drain"),
+        heading("first", "The next drain" if finished is not None else "Your first drain"),
         el(
             "ol",
             "steps",
@@ -71,14 +72,21 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
         ),
         aria_labelledby="first",
     )
-    headline = "Nothing is stuck, and nothing is draining"
+    held = [one for one in snapshot.causes if one.needs_person]
+    head = verdict(DONE, "Nothing is stuck, and nothing is draining", lead)
+    if held:  # by requests outside of drains
+        words = "1 cause needs you" if len(held) == 1 else f"{len(held)} causes need you"
+        head = verdict(
+            STUCK, f"Stuck: {words}", "Nothing is draining; evictions that were requested are held."
+        )
     return Page(
-        "Drains",
+        f"▲ {len(held)} need you: Drains" if held else "Drains",
         "drains",
         tuple(
             one
             for one in (
-                verdict(DONE, headline, lead),
+                head,
+                causes_section(snapshot, snapshot.causes),
                 finished,
                 el("div", "two", how, el("div", "", _key()), key="first-drain"),
             )

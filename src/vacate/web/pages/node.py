@@ -60,7 +60,6 @@ _AWAITS = "AwaitingApproval"
 def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     """All nodes, those in trouble first."""
     rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
-    causes = snapshot.causes
     drains = {row.name: (one, row) for one in snapshot.maintenances for row in one.status.nodes}
     found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
     found.sort(key=lambda one: _urgency(one, drains, snapshot.stuck_nodes))
@@ -73,11 +72,11 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
         )
     elif stuck := sum(node_shape(row, snapshot.stuck_nodes) == STUCK for _, row in drains.values()):
         head = verdict(
-            STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"All {len(rows)} report."
+            STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"{_reporting(rows)}."
         )
     else:
-        head = verdict(DONE, f"All {len(rows)} nodes report" if len(rows) != 1 else "The only node reports")
-    body = [_node_row(snapshot, one, drains.get(one.name), causes) for one in found[:LIMIT]]
+        head = verdict(DONE if all(one.state != NOT_READY for one in rows) else SELF, _reporting(rows))
+    body = [_node_row(snapshot, one, drains.get(one.name)) for one in found[:LIMIT]]
     columns = (
         Column("Node"),
         Column("State"),
@@ -94,6 +93,14 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     return Page(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", tuple(one for one in main if one))
 
 
+def _reporting(rows: Sequence[NodeRow]) -> str:
+    """Who reports, of nodes of which none is lost."""
+    late = sum(one.state == NOT_READY for one in rows)
+    if late:
+        return f"{counted(late, 'node is', 'nodes are')} not ready, of {len(rows)}"
+    return f"All {len(rows)} nodes report" if len(rows) != 1 else "The only node reports"
+
+
 Drains = dict[str, tuple[NodeMaintenance, NodeProgress]]
 
 
@@ -107,7 +114,6 @@ def _node_row(
     snapshot: Snapshot,
     one: NodeRow,
     drain: tuple[NodeMaintenance, NodeProgress] | None,
-    causes: Sequence[Cause],
 ) -> Element:
     shown: Content = None
     if drain is not None:
@@ -321,7 +327,6 @@ def _pods_section(
 
 
 def _grouped(snapshot: Snapshot, going: Sequence[_Going], evicted: int, *, moving: bool) -> list[Element]:
-    causes = snapshot.causes
     made: list[Element] = []
     before: tuple[bool, int] | None = None
     for place, one in enumerate(going, evicted + 1):
@@ -340,22 +345,22 @@ def _grouped(snapshot: Snapshot, going: Sequence[_Going], evicted: int, *, movin
             )
             made.append(el("tr", "group", head, role="row", key=f"pods/group/{one.last}/{one.priority}"))
             before = rank
-        made.append(_pod_row(snapshot, place, one, causes, moving=moving))
+        made.append(_pod_row(snapshot, place, one, moving=moving))
     return made
 
 
-def _pod_row(
-    snapshot: Snapshot, place: int, one: _Going, causes: Sequence[Cause], *, moving: bool
-) -> Element:
+def _pod_row(snapshot: Snapshot, place: int, one: _Going, *, moving: bool) -> Element:
     meta = one.pod.metadata
     request = snapshot.requests_by_pod.get(meta.uid)
     since = ends = None
     waits = one.verdict.message
     if request is not None and not request.complete:
         made = row_of(request, snapshot.budgets, snapshot.now)
-        shape, word = request_shape(request, causes, meta.name), made.stage
+        held = snapshot.causes_by_pod.get((meta.namespace, meta.name), ())
+        shape, word = request_shape(request, held), made.stage
         since = unchanged_since(request)
         waits = next((text for text in (made.active, made.blocked_by) if text != NOTHING), "")
+        waits = str(held[0].heading) if held else waits
         if shown_stage(request) is Stage.INTERCEPTING:
             ends = request.status.expected_interceptor_finish_time
     elif one.verdict.treatment is Treatment.HOLD:

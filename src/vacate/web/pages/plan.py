@@ -50,17 +50,19 @@ def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> 
     """The form, and the plan as far as it is made."""
     text = " ".join(nodes)
     main: list[Element | None] = [_verdict(text, run), _form(text)]
-    if nodes:
-        main.append(
-            el(
-                "section",
-                "",
-                heading("same", "The same as a command"),
-                command(command_line(snapshot.program, *plan_command(nodes))),
-                aria_labelledby="same",
-                key="plan/command",
-            )
+    title, words = "The same as a command", plan_command(nodes)
+    if not nodes:
+        title, words = "What would hold the drain of any node", ["plan", "--cluster"]
+    main.append(
+        el(
+            "section",
+            "",
+            heading("same", title),
+            command(command_line(snapshot.program, *words)),
+            aria_labelledby="same",
+            key="plan/command",
         )
+    )
     if run is not None and run.picture:
         picture = el(
             "img",

@@ -29,6 +29,7 @@ from vacate.web.components import (
     crumb,
     drain_link,
     heading,
+    local_times,
     node_link,
     pairs,
     quoted,
@@ -49,11 +50,12 @@ def pod_page(
     request = snapshot.request_about(namespace, name)
     if request is not None and explanation.request != request.metadata.name:
         request = None  # the caches and the explanation are of different moments
-    shape = pod_shape(explanation, request, snapshot.causes)
+    held = snapshot.causes_by_pod.get((namespace, name), ())
+    shape = pod_shape(explanation, request, held)
     headline = explanation.headline.removesuffix(".")
     main = [
         _crumb(snapshot, namespace, name),
-        verdict(shape, headline, " ".join(explanation.awaited[:2]), acts=acts),
+        verdict(shape, headline, local_times(" ".join(explanation.awaited[:2]), snapshot.now), acts=acts),
         _first_columns(snapshot, explanation),
         _turns(snapshot, request, explanation),
         _last_columns(snapshot, request, explanation),
@@ -63,12 +65,11 @@ def pod_page(
     return Page(f"{mark}{word}: {name}", "requests", tuple(one for one in main if one is not None))
 
 
-def pod_shape(explanation: Explanation, request: EvictionRequest | None, causes: Sequence[Cause]) -> str:
-    """The state of the pod's eviction as a shape."""
+def pod_shape(explanation: Explanation, request: EvictionRequest | None, held: Sequence[Cause]) -> str:
+    """The state of the pod's eviction as a shape; `held` is what holds it."""
     stage = explanation.stage
     if any(turn.state in (TurnState.HELD, TurnState.OVERDUE) for turn in explanation.turns):
         return STUCK
-    held = _holding(explanation, causes)
     if any(one.needs_person for one in held):
         return STUCK
     if stage is Stage.BLOCKED:
@@ -80,18 +81,9 @@ def pod_shape(explanation: Explanation, request: EvictionRequest | None, causes:
     return DONE if request is not None and request.complete else WAIT
 
 
-def _holding(explanation: Explanation, causes: Sequence[Cause]) -> list[Cause]:
-    named = (explanation.namespace, explanation.pod)
-    return [one for one in causes if any((who.namespace, who.pod) == named for who in one.waiting)]
-
-
-def request_shape(request: EvictionRequest, causes: Sequence[Cause], name: str) -> str:
+def request_shape(request: EvictionRequest, held: Sequence[Cause]) -> str:
     """The same of a request in a list, without an explanation."""
     stage = shown_stage(request)
-    namespace = request.metadata.namespace
-    held = [
-        one for one in causes if any((who.namespace, who.pod) == (namespace, name) for who in one.waiting)
-    ]
     if any(one.needs_person for one in held):
         return STUCK
     if request.complete:
@@ -128,7 +120,11 @@ def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
         "",
         heading("next", "What happens next"),
         when,
-        el("div", "sent", [el("p", "", one) for one in sentences] or el("p", "", nothing)),
+        el(
+            "div",
+            "sent",
+            [el("p", "", local_times(one, snapshot.now)) for one in sentences] or el("p", "", nothing),
+        ),
         aria_labelledby="next",
         key="next",
     )
@@ -137,7 +133,8 @@ def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
 
 def _ways(snapshot: Snapshot, explanation: Explanation) -> list[Remedy]:
     """What helps: first about what holds the pod, then what the explanation knows beside that."""
-    held = [way for one in _holding(explanation, snapshot.causes) for way in one.remedies]
+    causes = snapshot.causes_by_pod.get((explanation.namespace, explanation.pod), ())
+    held = [way for one in causes for way in one.remedies]
     known = {way.command for way in held if way.command}
     return [*held, *(way for way in explanation.remedies if way.command not in known)]
 
@@ -163,7 +160,12 @@ def _last_columns(
         "section",
         "",
         heading("happened", "What has happened"),
-        el("ul", "sent", [el("li", "", one) for one in sentences] or el("li", "", "Nothing yet.")),
+        el(
+            "ul",
+            "sent",
+            [el("li", "", local_times(one, snapshot.now)) for one in sentences]
+            or el("li", "", "Nothing yet."),
+        ),
         aria_labelledby="happened",
         key="happened",
     )
@@ -198,6 +200,16 @@ def _request(snapshot: Snapshot, request: EvictionRequest | None, explanation: E
         rows.append((request.kind.kind, request.metadata.name))
     title = "Request" if request is not None else "Pod"
     return el("section", "", heading("req", title), pairs(*rows), aria_labelledby="req", key="req")
+
+
+def of_drains(snapshot: Snapshot, namespace: str, name: str) -> str:
+    """Why a request cannot be cancelled that only drains have made; empty where it can."""
+    request = snapshot.request_about(namespace, name)
+    names = [one.name for one in request.spec.requesters] if request is not None else []
+    drains = [maintenance_of(one, _MAX_REQUESTER) for one in names if is_maintenance(one)]
+    if not drains or len(drains) < len(names) or not any(map(snapshot.maintenance, filter(None, drains))):
+        return ""
+    return "The drain would request it again: cancel the drain."
 
 
 def _requester(snapshot: Snapshot, name: str) -> Content:

@@ -39,9 +39,8 @@ _ORDER = (STUCK, MOVE, SELF)
 
 def requests_page(snapshot: Snapshot, query: str = "") -> Page:
     """The requests, filtered by pod, namespace, node, stage or requester."""
-    causes = snapshot.causes
     found = [one for one in snapshot.requests if _matches(snapshot, one, query)]
-    shaped = [(one, request_shape(one, causes, pod_of(one))) for one in found]
+    shaped = [(one, request_shape(one, _held(snapshot, one))) for one in found]
     going = [(one, shape) for one, shape in shaped if not one.complete]
     going.sort(key=lambda pair: (_ORDER.index(pair[1]) if pair[1] in _ORDER else 9, _age(snapshot, pair[0])))
     over = [(one, shape) for one, shape in shaped if one.complete]
@@ -49,9 +48,9 @@ def requests_page(snapshot: Snapshot, query: str = "") -> Page:
     main: list[Element | None] = [
         _verdict(len(going), stuck, len(over), query),
         filter_box("/requests", query, "Filter by pod, namespace, node, stage or requester"),
-        _table(snapshot, going[:LIMIT], causes, "requests") if going else None,
+        _table(snapshot, going[:LIMIT], "requests") if going else None,
         more(len(going), "requests"),
-        _over(snapshot, over, causes),
+        _over(snapshot, over),
     ]
     title = f"▲ {stuck} stuck: Requests" if stuck else f"{len(going)} open: Requests"
     return Page(title, "requests", tuple(one for one in main if one is not None))
@@ -96,9 +95,11 @@ def _verdict(going: int, stuck: int, over: int, query: str) -> Element:
     return verdict(DONE, f"No eviction is under way{among}", lead)
 
 
-def _table(
-    snapshot: Snapshot, found: Sequence[tuple[EvictionRequest, str]], causes: Sequence[Cause], key: str
-) -> Element:
+def _held(snapshot: Snapshot, request: EvictionRequest) -> Sequence[Cause]:
+    return snapshot.causes_by_pod.get((request.metadata.namespace, pod_of(request)), ())
+
+
+def _table(snapshot: Snapshot, found: Sequence[tuple[EvictionRequest, str]], key: str) -> Element:
     columns = (Column("Pod"), Column("Stage"), Column("Waits for"), Column("Node"), Column("For", "num"))
     return table(
         "Requests", columns, [_row(snapshot, one, shape, key) for one, shape in found], key=f"{key}/table"
@@ -110,11 +111,14 @@ def _row(snapshot: Snapshot, request: EvictionRequest, shape: str, key: str) -> 
     node = _pod_node(snapshot, request)
     since = unchanged_since(request)
     on: Content = node_link(node) if node else None
+    waits = _waits(request, made.active, made.blocked_by, made.message)
+    if held := _held(snapshot, request) if not request.complete else ():
+        waits = str(held[0].heading)  # in the words of the other pages
     return row(
         f"{key}/{request.metadata.namespace}/{request.kind.resource}/{request.metadata.name}",
         cell("", pod_link(made.namespace, made.pod)),
         cell("o1", chip(shape, made.stage)),
-        cell("wide", _waits(request, made.active, made.blocked_by, made.message)),
+        cell("wide", waits),
         cell("o9", on, unit="on"),
         cell("num", age(since, snapshot.now) if since else None, unit="for"),
     )
@@ -129,13 +133,9 @@ def _waits(request: EvictionRequest, active: str, blocked_by: str, message: str)
     return "" if message == NOTHING else message
 
 
-def _over(
-    snapshot: Snapshot, found: Sequence[tuple[EvictionRequest, str]], causes: Sequence[Cause]
-) -> Element | None:
+def _over(snapshot: Snapshot, found: Sequence[tuple[EvictionRequest, str]]) -> Element | None:
     if not found:
         return None
     newest = sorted(found, key=lambda pair: -_age(snapshot, pair[0]))
     summary = [chip(DONE, "Over"), el("span", "", el("b", "", str(len(found))))]
-    return fold(
-        "over", summary, _table(snapshot, newest[:LIMIT], causes, "over"), more(len(found), "requests")
-    )
+    return fold("over", summary, _table(snapshot, newest[:LIMIT], "over"), more(len(found), "requests"))

@@ -26,6 +26,7 @@ const FORMS = {
   left: (moment) => duration(moment - now()),
   clock: (moment) => short.format(moment),
   "clock-s": (moment) => long.format(moment),
+  whole: (moment) => whole.format(moment),
 };
 
 function writeTime(element) {
@@ -175,5 +176,8 @@ document.addEventListener("click", (event) => {
 
 restoreFolds();
 tick();
+// On a narrow screen the entry of this page may be outside of what is seen of the navigation.
+const here = document.querySelector(".nav [aria-current]"), nav = here?.closest(".nav");
+if (nav && here.offsetLeft + here.offsetWidth > nav.clientWidth - 32) nav.scrollLeft = here.offsetLeft - 32;
 setInterval(() => { if (clock.live) clock.seen = Date.now(); tick(); sayAge(); }, 1000);
 if (body.dataset.tab) connect();   // the page of an action is not made again: that would run its command

@@ -1,0 +1,154 @@
+"""Pages of snapshots: what they say, and that it is true."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from vacate.api.objects import Obj
+from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.testing.builders import node, pod
+from vacate.web.actions import CANCEL_DRAIN, DRAIN, Outcome
+from vacate.web.components import Page, local_times
+from vacate.web.markup import Element, el, to_html
+from vacate.web.pages.act import preview_page
+from vacate.web.pages.drains import drains_page
+from vacate.web.pages.fencing import fencing_page
+from vacate.web.pages.frame import body_of
+from vacate.web.pages.health import health_page
+from vacate.web.pages.node import nodes_page
+from vacate.web.pages.pod import of_drains
+from vacate.web.pages.requests import requests_page
+from vacate.web.snapshot import Snapshot
+
+pytestmark = pytest.mark.unit
+
+NOW = dt.datetime(2026, 3, 1, 23, 50, tzinfo=dt.UTC)
+
+
+def text(page: Page | Element) -> str:
+    """What is read on it."""
+    whole = el("div", "", page.main) if isinstance(page, Page) else page
+    return "".join(_texts(whole))
+
+
+def _texts(whole: Element) -> list[str]:
+    return [one if isinstance(one, str) else "".join(_texts(one)) for one in whole.children]
+
+
+def blocked(requester: str = "me.example.com") -> Snapshot:
+    """An eviction that a budget holds, outside of all drains."""
+    one = pod("db-0", node="node-1", ready=True, labels={"app": "db"}, stored=True)
+    meta = one["metadata"]
+    budget: Obj = {
+        "metadata": {"name": "db", "namespace": "default", "generation": 1},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+        "status": {"expectedPods": 1, "desiredHealthy": 1, "currentHealthy": 1, "observedGeneration": 1},
+    }
+    stamp = {"status": "True", "message": "", "lastTransitionTime": "2026-03-01T23:00:00Z"}
+    request: Obj = {
+        "metadata": {
+            "name": meta["uid"], "namespace": "default", "uid": "r", "labels": {"app": "db"},
+            "creationTimestamp": "2026-03-01T22:00:00Z",
+        },
+        "spec": {
+            "target": {"podRef": {"name": "db-0", "uid": meta["uid"]}},
+            "requesters": [{"name": requester}],
+        },
+        "status": {
+            "conditions": [{"type": "Progressing", "reason": "Blocked", **stamp}],
+            "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+            "podEvictionStatus": {"failedAPIEvictionCounter": 3},
+        },
+    }  # fmt: skip
+    read = codec_for(EVICTION_REQUEST.wire).convert(request)
+    return Snapshot(
+        NOW,
+        pods=[codec_for(Pod).convert(one)],
+        budgets=[codec_for(PodDisruptionBudget).convert(budget)],
+        requests=[EVICTION_REQUEST.read(read)],
+    )
+
+
+def test_an_eviction_that_is_held_outside_of_drains_is_not_called_well() -> None:
+    page = drains_page(blocked())
+    assert "Stuck: 1 cause needs you" in text(page)
+    assert "Nothing is stuck" not in text(page)
+    assert "default/db never allows an eviction" in text(page)
+    assert page.title.startswith("▲")
+
+
+def test_what_a_request_waits_for_has_the_words_of_the_blockers() -> None:
+    shown = text(requests_page(blocked()))
+    assert "Disruption budget default/db never allows an eviction" in shown
+
+
+def test_nodes_that_are_not_ready_are_not_claimed_to_report() -> None:
+    nodes = [codec_for(Node).convert(node(name, ready=name != "c")) for name in "abc"]
+    for made in (nodes_page, fencing_page):
+        shown = text(made(Snapshot(NOW, nodes=nodes)))
+        assert "1 node is not ready" in shown
+        assert "nodes report" not in shown
+        assert "All 2 nodes report" in text(nodes_page(Snapshot(NOW, nodes=nodes[:2])))
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "can"),
+    [
+        (0, "Drain node-1?", True),
+        (5, "would block until a person acts", True),
+        (6, "left without room", True),
+        (1, "Not possible: Drain node-1", False),
+    ],
+)
+def test_a_dry_run_decides_what_can_be_confirmed(code: int, says: str, can: bool) -> None:
+    page = preview_page(Snapshot(NOW), DRAIN, {"node": "node-1"}, Outcome(code, "printed"), "", "secret")
+    shown = "".join(map(to_html, page.main))
+    assert says in shown
+    assert ('method="post"' in shown) == can
+    assert "Nothing has been changed yet." in shown
+
+
+def test_what_the_user_may_not_do_has_no_form() -> None:
+    given = {"drain": "kernel"}
+    page = preview_page(Snapshot(NOW), CANCEL_DRAIN, given, None, "You may not delete.", "secret")
+    shown = "".join(map(to_html, page.main))
+    assert "You may not delete." in shown
+    assert "<form" not in shown
+
+
+def test_a_page_that_is_made_once_is_not_called_live() -> None:
+    page = preview_page(Snapshot(NOW), CANCEL_DRAIN, {"drain": "kernel"}, Outcome(0, ""), "", "secret")
+    top = text(body_of(Snapshot(NOW), page))
+    assert "As of " in top
+    assert "Live" not in top
+    assert "Live" in text(body_of(Snapshot(NOW), health_page(Snapshot(NOW), [])))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "moment"),
+    [
+        ("It times out by 23:55:10 UTC.", "2026-03-01T23:55:10Z"),
+        ("It times out by 00:05:00 UTC (in 15m).", "2026-03-02T00:05:00Z"),
+        ("At 2026-03-04 01:02:03 UTC, it ends.", "2026-03-04T01:02:03Z"),
+    ],
+)
+def test_times_in_sentences_are_those_of_the_reader(sentence: str, moment: str) -> None:
+    shown = to_html(el("p", "", local_times(sentence, NOW)))
+    assert f'datetime="{moment}"' in shown
+    assert "UTC." not in shown
+    assert "UTC " not in shown.partition("</time>")[2]
+
+
+@pytest.mark.parametrize("sentence", ["", "at 25:00:00 UTC", "2026-13-41 00:00:00 UTC", "00:00:00 UTCX <b>"])
+def test_what_is_no_time_stays_as_it_is(sentence: str) -> None:
+    assert "".join(map(str, local_times(sentence, NOW))) == sentence
+
+
+def test_the_request_of_a_drain_is_cancelled_with_the_drain() -> None:
+    assert of_drains(blocked(), "default", "db-0") == ""
+    gone = blocked("kernel.nodemaintenance.vacate.dev")
+    assert of_drains(gone, "default", "db-0") == ""  # nothing requests it again
