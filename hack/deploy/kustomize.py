@@ -10,6 +10,7 @@ from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
 from vacate.install.manifests.confinement import agent_confinement
 from vacate.install.manifests.hooks import hook_accounts, hooks
+from vacate.install.manifests.policies import policies
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.web import web
 from vacate.install.objectkinds import path_of
@@ -29,8 +30,11 @@ def kustomize_files() -> dict[str, str]:
     added = {name: part for name, part in watched.items() if name not in base}
     with_agent = replace(Settings(), shutdown_agent=ShutdownAgent())
     agents = {"shutdown-agent": shutdown_agent(with_agent), "confinement": agent_confinement(with_agent)}
-    called = {"hooks": hooks(HOOK_SETTINGS)}
     bound = replace(HOOK_SETTINGS, hooks="")  # what hooks change of the base
+    there = {path_of(obj) for obj in objects(Settings())}
+    # Some policies are about bound accounts only.
+    new_policies = [obj for obj in policies(bound) if path_of(obj) not in there]
+    called = {"hooks": hooks(HOOK_SETTINGS), "admission-policies": new_policies}
     return {
         **_folder("base", base),
         **_folder("monitoring", added, "../base"),
