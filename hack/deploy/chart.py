@@ -183,6 +183,10 @@ SWITCHES = (
     ),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(
+        'contains "LifecycleAPI=true" (toString .Values.featureGates)',
+        partial(_changed, {"lifecycle": True}),
+    ),
+    Switch(
         'eq .Values.shutdownAgent.mode "beside-kubelet"',
         lambda given: _agent(given, mode=ShutdownAgentMode.BESIDE_KUBELET),
     ),

@@ -84,6 +84,10 @@ class FeatureGates:
         """The same with another default for one gate."""
         return FeatureGates(((gate, is_open), *self.overrides))
 
+    def without(self, gate: str) -> FeatureGates:
+        """The same with one gate closed."""
+        return FeatureGates((*self.overrides, (gate, False)))
+
 
 def parse_feature_gates(text: str) -> FeatureGates:
     """Read `Name=true,Other=false`; a ConfigError for an unknown name or value, and for a gate that is opened

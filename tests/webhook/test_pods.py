@@ -212,3 +212,39 @@ async def test_what_the_author_registers_stays_beside_the_workload(server: Embed
     sent["metadata"]["annotations"] = {f"{PREFIXES[0]}/priority_saver.example.com": "20"}
     made = (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).applied(sent)
     assert set(resolve(made).interceptors) == {*MOVES, "saver.example.com"}
+
+
+RESPONDERS = [
+    {"name": "vacate.dev/deployment", "priority": 10_000},
+    {"name": "vacate.dev/horizontalpodautoscaler", "priority": 9_950},
+    {"name": "vacate.dev/replicaset", "priority": 9_900},
+]
+AUTHORS = [{"name": "backup.example.com/backup", "priority": 20_000}]
+LIFECYCLE = parse_feature_gates("LifecycleAPI=true")
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ({}, RESPONDERS),
+        ({"evictionResponders": AUTHORS}, [*AUTHORS, *RESPONDERS]),
+        ({"evictionResponders": [{**RESPONDERS[0], "priority": 30_000}]}, None),  # the author's own word
+        ({"evictionResponders": [{**AUTHORS[0], "name": f"a.example.com/{n}"} for n in range(8)]}, None),
+        ({"schedulingGroup": {"podGroupName": "all"}}, None),
+    ],
+)
+async def test_new_pods_list_the_responders_of_their_workload(given: Obj, added: list[Obj] | None) -> None:
+    """Never so that kube-apiserver would refuse the pod, and only where it has the field."""
+    async with embedded(gates=LIFECYCLE) as server:
+        hook = Hook.beside(server, WebhookConfig(LIFECYCLE))
+        sent = await moving(server, "true")
+        sent["spec"] |= given
+        made = (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).applied(sent)
+        assert made["spec"].get("evictionResponders") == (added or given.get("evictionResponders"))
+        assert (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(made))).patch == []
+        if "schedulingGroup" not in given:  # which the embedded server does not know
+            stored = await client_of(server).create(PODS, sent, "d")
+            assert stored["spec"].get("evictionResponders") == made["spec"].get("evictionResponders")
+        closed = Hook.beside(server, WebhookConfig(LIFECYCLE.without("LifecycleAPI")))
+        old = (await closed.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).applied(sent)
+        assert old["spec"] == sent["spec"]

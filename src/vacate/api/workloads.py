@@ -11,3 +11,11 @@ DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
 REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
 STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
 AUTOSCALER_INTERCEPTOR = "horizontalpodautoscaler.autoscaling.k8s.io"
+
+OWN_RESPONDERS = {
+    DEPLOYMENT_INTERCEPTOR: "vacate.dev/deployment",
+    AUTOSCALER_INTERCEPTOR: "vacate.dev/horizontalpodautoscaler",
+    REPLICASET_INTERCEPTOR: "vacate.dev/replicaset",
+    STATEFULSET_INTERCEPTOR: "vacate.dev/statefulset",
+}
+"""What they are called in lifecycle.k8s.io, which reserves names of Kubernetes for Kubernetes."""

@@ -137,6 +137,8 @@ class Settings:
     max_draining_nodes: int | str | None = None
     topology_key: str = ""
     feature_gates: str = ""
+    # Whether these make Vacate the controller of Kubernetes' own API for evictions.
+    lifecycle: bool = False
     # Creating and changing requests, and deleting those that forbid it.
     request_failure_policy: FailurePolicy = FailurePolicy.FAIL
     # Heartbeats must get through while the webhook is away, and pods must start.

@@ -171,6 +171,14 @@ def move_first(pod: Pod) -> str | None:
     return command_line("kubectl", *words)
 
 
+def workload_of(pod: Pod) -> tuple[str, str]:
+    """Kind and name of the Deployment or StatefulSet of a pod, for kubectl; no name for pods of others."""
+    owner = pod.metadata.controller
+    if owner is not None and owner.kind == "StatefulSet":
+        return "statefulset", owner.name
+    return "deployment", _deployment_of(pod)
+
+
 def _deployment_of(pod: Pod) -> str:
     """The Deployment of a pod, as its ReplicaSet is named; empty for pods of others."""
     owner = pod.metadata.controller

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 
+from vacate.api.kinds import LIFECYCLE_EVICTIONS, Kind
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ApiError, TransportError
+from vacate.errors import ApiError, NotFound, TransportError
 from vacate.wire.message import Request
 
 POLL_SECONDS = 10.0
@@ -22,23 +23,39 @@ _TIMEOUT_SECONDS = 5.0
 class Connectivity:
     """The last answer of the API server."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, *, asks_for_lifecycle: bool = False) -> None:
         self._client = client
         self._clock = clock
+        self._asks_for_lifecycle = asks_for_lifecycle
         self.trouble = "the API server has not answered yet"
+        self.serves_lifecycle = False
+        """Whether it has Kubernetes' own API for evictions, and so the field of pods, as was last seen."""
 
     async def run(self) -> None:
         """Ask again and again, until cancelled."""
         while True:
-            self.trouble = await self._asked()
+            await self.look()
             await self._clock.sleep(POLL_SECONDS if not self.trouble else 1.0)
+
+    async def look(self) -> None:
+        """Ask once."""
+        self.trouble = await self._asked()
 
     async def _asked(self) -> str:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._client.send(Request("GET", "/version"))
+                if self._asks_for_lifecycle:
+                    self.serves_lifecycle = await self._serves(LIFECYCLE_EVICTIONS)
         except TimeoutError:
             return f"the API server has not answered within {_TIMEOUT_SECONDS:.0f} s"
         except (ApiError, TransportError) as error:
             return f"the API server cannot be asked: {error}"
         return ""
+
+    async def _serves(self, kind: Kind) -> bool:
+        try:
+            await self._client.send(Request("GET", f"/apis/{kind.api_version}"))
+        except NotFound:
+            return False
+        return True

@@ -10,8 +10,8 @@ import msgspec
 from vacate.admission.context import Context
 from vacate.admission.pods.annotations import registration_errors
 from vacate.admission.pods.hookwrapper import HookWrapper, wrapped_pod
-from vacate.admission.pods.interceptors import FIELD
-from vacate.admission.pods.newpods import added_annotations
+from vacate.admission.pods.interceptors import FIELD, RESPONDERS
+from vacate.admission.pods.newpods import added_annotations, added_responders
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
 from vacate.api.jsonpatch import json_patch
@@ -36,7 +36,7 @@ def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) ->
     rule = _first_match(pod, request.namespace or "", rules, ctx)
     if rule is None:
         return ALLOWED
-    return _annotated(pod, rule.annotations)
+    return ReviewResult(patch=_annotations_patch(pod, rule.annotations))
 
 
 def register(request: AdmissionRequest, ctx: Context) -> ReviewResult:
@@ -44,8 +44,12 @@ def register(request: AdmissionRequest, ctx: Context) -> ReviewResult:
     if request.operation != "CREATE" or ctx.subresource:
         return ALLOWED
     pod = _read(request.encoded_object)
-    added = added_annotations(pod, request.namespace or "", ctx)
-    return _annotated(pod, added) if added else ALLOWED
+    namespace = request.namespace or ""
+    added, responders = added_annotations(pod, namespace, ctx), added_responders(pod, namespace, ctx)
+    patch = _annotations_patch(pod, added) if added else []
+    if responders:
+        patch.append({"op": "add", "path": f"/spec/{RESPONDERS}", "value": responders})
+    return ReviewResult(patch=patch) if patch else ALLOWED
 
 
 def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | None) -> ReviewResult:
@@ -57,11 +61,11 @@ def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | N
     return ReviewResult(patch=json_patch(pod, made), warnings=warnings)
 
 
-def _annotated(pod: Obj, added: Mapping[str, str]) -> ReviewResult:
+def _annotations_patch(pod: Obj, added: Mapping[str, str]) -> list[Obj]:
     given = dig(pod, "metadata", "annotations")
     if given is None:
-        return ReviewResult(patch=[{"op": "add", "path": "/metadata/annotations", "value": dict(added)}])
-    return ReviewResult(patch=json_patch(given, {**given, **added}, "/metadata/annotations"))
+        return [{"op": "add", "path": "/metadata/annotations", "value": dict(added)}]
+    return list(json_patch(given, {**given, **added}, "/metadata/annotations"))
 
 
 def validate(request: AdmissionRequest, ctx: Context) -> ReviewResult:
@@ -110,26 +114,32 @@ def _checked(pod: Obj) -> Obj:
     return pod
 
 
-class _Interceptors(msgspec.Struct):
+class _Spec(msgspec.Struct):
     interceptors: Any = msgspec.field(default=None, name=FIELD)
+    responders: Any = msgspec.field(default=None, name=RESPONDERS)
+    group: Any = msgspec.field(default=None, name="schedulingGroup")
 
 
 class _Pod(msgspec.Struct):
     """What registration is about. The rest of a pod, which may be large, is passed over."""
 
     metadata: Any = None
-    spec: _Interceptors | None = None
+    spec: _Spec | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Pod)
 
 
 def _read(encoded: msgspec.Raw) -> Obj:
-    """The metadata of the pod in a review, and the interceptors of its spec."""
+    """The metadata of the pod in a review, and of its spec what registration is about."""
     try:
         found = _DECODER.decode(encoded)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BadRequest(f"the object of the review is not a Pod: {error}") from None
     check_depth(found.metadata)
-    spec = {FIELD: found.spec.interceptors} if found.spec is not None else {}
+    if found.spec is None:
+        return _checked({"metadata": found.metadata, "spec": {}})
+    spec = {
+        FIELD: found.spec.interceptors, RESPONDERS: found.spec.responders, "schedulingGroup": found.spec.group
+    }  # fmt: skip
     return _checked({"metadata": found.metadata, "spec": spec})

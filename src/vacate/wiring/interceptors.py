@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS
 from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.interceptors.autoscaler.interceptor import build as autoscaler_interceptor
-from vacate.interceptors.autoscaler.interceptor import build_evacuator as autoscaler_evacuator
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
-from vacate.interceptors.deployment.interceptor import build_evacuator as deployment_evacuator
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
-from vacate.interceptors.replicaset.interceptor import build_evacuator as replicaset_evacuator
 from vacate.interceptors.statefulset.interceptor import build as statefulset_interceptor
-from vacate.interceptors.statefulset.interceptor import build_evacuator as statefulset_evacuator
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
 from vacate.wiring.components import ControllerDescriptor
 
-Build = Callable[[Deps], Controller]
+Build = Callable[..., Controller]
+"""Of the dependencies and, where it is not that of EvictionRequests, the `dialect`."""
 
 READ_EVICTIONS = rule("list watch", LIFECYCLE_EVICTIONS.group, LIFECYCLE_EVICTIONS.plural)
 """One pod is evicted once, whichever of the APIs requests that."""
@@ -34,39 +35,35 @@ _MOVING = (rule("list watch", "apps", "deployments replicasets"), READ_AUTOSCALE
 
 @dataclass(frozen=True, slots=True)
 class _Workload:
-    """One kind of workload: what has its turn in EvictionRequests, and what in Evacuations."""
+    """One kind of workload, and what has its turns in all APIs."""
 
     interceptor: str
-    evacuator: str
+    short: str  # in the names of what has them in the others
     gate: str
-    intercepts: Build
-    evacuates: Build
+    build: Build
     rules: tuple[Rule, ...]
 
 
 _WORKLOADS = (
     _Workload(
         "deployment.apps.k8s.io",
-        "deployment-evacuator",
+        "deployment",
         "DeploymentInterceptor",
         deployment_interceptor,
-        deployment_evacuator,
         _MOVING,
     ),
     _Workload(
         "horizontalpodautoscaler.autoscaling.k8s.io",
-        "horizontalpodautoscaler-evacuator",
+        "horizontalpodautoscaler",
         "HorizontalPodAutoscalerInterceptor",
         autoscaler_interceptor,
-        autoscaler_evacuator,
         _MOVING,
     ),
     _Workload(
         "replicaset.apps.k8s.io",
-        "replicaset-evacuator",
+        "replicaset",
         "ReplicaSetInterceptor",
         replicaset_interceptor,
-        replicaset_evacuator,
         (
             rule(READ, "apps", "deployments"),
             rule("list watch", "apps", "replicasets"),
@@ -75,10 +72,9 @@ _WORKLOADS = (
     ),
     _Workload(
         "statefulset.apps.k8s.io",
-        "statefulset-evacuator",
+        "statefulset",
         "StatefulSetInterceptor",
         statefulset_interceptor,
-        statefulset_evacuator,
         (
             # Members stand in one queue, whichever API requests their evictions.
             *(rule(READ, kind.group, kind.plural) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
@@ -89,19 +85,22 @@ _WORKLOADS = (
 )
 
 
-def _row(name: str, build: Build, kind: Kind, workload: _Workload) -> ControllerDescriptor:
+def _row(name: str, dialect: Dialect, workload: _Workload) -> ControllerDescriptor:
+    kind = dialect.kind
     turns = (
         rule(READ, kind.group, kind.plural),
         rule("patch", kind.group, f"{kind.plural}/status"),
         rule(READ, CORE, "pods"),
     )
+    build = partial(workload.build, dialect=dialect)
     return ControllerDescriptor(
         name, build, gate=workload.gate, kinds=(kind,), rules=(*turns, *workload.rules)
     )
 
 
 INTERCEPTORS: Sequence[ControllerDescriptor] = (
-    *(_row(one.interceptor, one.intercepts, EVICTIONREQUESTS, one) for one in _WORKLOADS),
-    *(_row(one.evacuator, one.evacuates, EVACUATIONS, one) for one in _WORKLOADS),
+    *(_row(one.interceptor, EVICTION_REQUEST, one) for one in _WORKLOADS),
+    *(_row(f"{one.short}-evacuator", EVACUATION, one) for one in _WORKLOADS),
+    *(_row(f"{one.short}-responder", LIFECYCLE, one) for one in _WORKLOADS),
 )
 """Every interceptor of the product."""

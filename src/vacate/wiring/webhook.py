@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vacate.api.identity import StatusAuthority
-from vacate.api.kinds import EVICTIONREQUESTS, SELFSUBJECTREVIEWS
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, SELFSUBJECTREVIEWS
 from vacate.api.objects import dig
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
@@ -85,7 +85,8 @@ class WebhookParts:
         demanded = settings.client_ca is not None
         self._served = ServedCertificate(self._metrics.note_certificate, client_certificates=demanded)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
-        self._connectivity = Connectivity(self._client, around.clock)
+        wanted = settings.gates.enabled(LIFECYCLE_EVICTIONS.gate)
+        self._connectivity = Connectivity(self._client, around.clock, asks_for_lifecycle=wanted)
         service = Service(
             Reviewer(self._client, clock, around.metrics),
             self._config,
@@ -201,8 +202,11 @@ class WebhookParts:
 
     def _config(self) -> WebhookConfig:
         chosen = self._settings
+        gates = chosen.gates
+        if not self._connectivity.serves_lifecycle:
+            gates = gates.without(LIFECYCLE_EVICTIONS.gate)
         return WebhookConfig(
-            chosen.gates,
+            gates,
             chosen.allowed_interceptors,
             self._rules.rules,
             self._authority,

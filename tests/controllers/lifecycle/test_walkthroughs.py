@@ -145,7 +145,7 @@ def test_requesters_join_withdraw_and_return_and_the_last_one_to_leave_cancels()
         # A deleted request counts as withdrawn.
         await world.client.delete(LIFECYCLE_REQUESTS, upgrade, "default")
         await world.until(lambda: _requesters(world) == {DRAIN: "Eviction", UPGRADE: "Withdrawn"})
-        assert _owners(world) == ["drain"]
+        await world.until(lambda: _owners(world) == ["drain"])
         assert states(world)[FIRST] == "Active"
         await intend(world, drain, "Withdrawn")
         await world.until(lambda: outcome(world, drain) == CANCELLED)

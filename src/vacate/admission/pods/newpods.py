@@ -1,17 +1,20 @@
 """New pods of workloads that have opted in: their interceptors are registered when they are created.
 
 What is not seen here, because the webhook was away or the workload opted in later, is annotated by the
-registration controller.
+registration controller. The responders of Kubernetes' own API are a field, which stays as a pod is created.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vacate.admission.context import Context
-from vacate.admission.pods.interceptors import FIELD, GATE
+from vacate.admission.pods.interceptors import FIELD, GATE, MAX_RESPONDERS, RESPONDERS
 from vacate.admission.pods.workloads import (
     is_opted_in,
     registration,
     registration_change,
+    responders,
     stateful_registration,
 )
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, STATEFULSETS, Kind
@@ -27,13 +30,37 @@ def added_annotations(pod: Obj, namespace: str, ctx: Context) -> dict[str, str]:
     """
     if not ctx.gates.enabled(GATE) or dig(pod, "spec", FIELD):
         return {}
-    wanted, owner = registration(ctx.gates), _deployment_of(pod, namespace, ctx)
-    if owner is None:
-        wanted, owner = stateful_registration(ctx.gates), _owner(pod, STATEFULSETS, namespace, ctx)
-    if not wanted or owner is None or not _is_opted_in(owner, namespace, ctx):
+    wanted = _of_workload(pod, namespace, ctx)
+    if not wanted:
         return {}
     change = registration_change(annotations_of(pod), wanted, opted_in=True)
     return {key: value for key, value in change.items() if value is not None}
+
+
+def added_responders(pod: Obj, namespace: str, ctx: Context) -> list[Obj]:
+    """The responders of a new pod with those of its workload; empty where none are to be added.
+
+    Kubernetes refuses the field for pods of scheduling groups, and longer lists. The responder of autoscalers
+    is always among them: whether one scales the workload when the pod is evicted is not known yet.
+    """
+    if not ctx.gates.enabled("LifecycleAPI") or dig(pod, "spec", "schedulingGroup"):
+        return []
+    wanted = responders(_of_workload(pod, namespace, ctx, {}))
+    given = maps(dig(pod, "spec", RESPONDERS))
+    names = {text(one.get("name")) for one in given}
+    if not wanted or names & wanted.keys() or len(names) + len(wanted) > MAX_RESPONDERS:
+        return []
+    return [*given, *({"name": name, "priority": priority} for name, priority in wanted.items())]
+
+
+def _of_workload(
+    pod: Obj, namespace: str, ctx: Context, autoscaler: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """How the pod's workload registers its interceptors, where it has opted in."""
+    wanted, owner = registration(ctx.gates, autoscaler), _deployment_of(pod, namespace, ctx)
+    if owner is None:
+        wanted, owner = stateful_registration(ctx.gates), _owner(pod, STATEFULSETS, namespace, ctx)
+    return wanted if wanted and owner is not None and _is_opted_in(owner, namespace, ctx) else {}
 
 
 def _deployment_of(pod: Obj, namespace: str, ctx: Context) -> Obj | None:

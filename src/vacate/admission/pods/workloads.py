@@ -20,6 +20,7 @@ from vacate.api.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DEPLOYMENT_INTERCEPTOR,
     OPT_IN,
+    OWN_RESPONDERS,
     REPLICASET_INTERCEPTOR,
     STATEFULSET_INTERCEPTOR,
 )
@@ -94,6 +95,15 @@ def autoscaler_priority(annotations: Mapping[str, str]) -> tuple[int, str]:
 def stateful_registration(gates: FeatureGates) -> dict[str, str]:
     """The annotations of a pod of a StatefulSet, for the interceptors that run."""
     return _annotations(_OF_STATEFULSETS, gates)
+
+
+def responders(annotations: Mapping[str, str]) -> dict[str, int]:
+    """The same for Kubernetes' own API: names there, and priorities."""
+    return {
+        responder: int(annotations[_key(name)].partition("/")[0])
+        for name, responder in OWN_RESPONDERS.items()
+        if _key(name) in annotations
+    }
 
 
 def _annotations(by_gate: Mapping[str, tuple[str, str]], gates: FeatureGates) -> dict[str, str]:

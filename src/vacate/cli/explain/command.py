@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
+from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -39,6 +40,7 @@ from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
 from vacate.views.managerhealth import ManagerHealth, unattended_maintenance, unattended_request, with_manager
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
+from vacate.views.responders import lacks_responders, with_missing_responders
 from vacate.views.sections.unrequested import explain_unrequested
 
 
@@ -98,6 +100,7 @@ async def _explanation(
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
         explanation = await _unrequested(found, cluster, budgets or [])
+        explanation = await _with_responders(cluster, found.typed_pod, explanation)
         drains = await _drains_of(cluster, found.typed_pod)
         explanation = with_drains(explanation, drains, found.typed_pod, program_name())
         health = await read_manager_health(cluster, unattended_maintenance(*drains))
@@ -112,6 +115,8 @@ async def _explanation(
         program=program_name(),
         maintenances=await _maintenances(cluster, request),
     )
+    if request.kind is LIFECYCLE.kind:
+        explanation = await _with_responders(cluster, found.typed_pod, explanation)
     health = await read_manager_health(cluster, unattended_request([request]))
     return explanation, budgets is not None, health
 
@@ -153,6 +158,17 @@ async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Expla
     if node is not None and is_cut_off(pod, node):
         return with_lost_node(explanation, pod, node, now, program_name(), await _policies(cluster))
     return explanation
+
+
+async def _with_responders(cluster: Cluster, pod: Pod | None, explanation: Explanation) -> Explanation:
+    """Say which responders the pod lacks, where the cluster serves Kubernetes' own API to this user."""
+    if pod is None or not lacks_responders(pod):
+        return explanation
+    try:
+        await cluster.client.list(LIFECYCLE.kind, cluster.namespace, ListOptions(limit=1))
+    except (NotFound, Forbidden):
+        return explanation
+    return with_missing_responders(explanation, pod)
 
 
 async def _policies(cluster: Cluster) -> Sequence[FencingPolicy] | None:

@@ -123,6 +123,7 @@ def settings_of(
         max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
         max_draining_nodes=max_draining_nodes,
         topology_key=topology_key,
+        lifecycle=gates.enabled("LifecycleAPI"),
         feature_gates=",".join(filter(None, map(str.strip, feature_gates.split(",")))),
         request_failure_policy=FailurePolicy(request_failure_policy),
         status_failure_policy=FailurePolicy(status_failure_policy),

@@ -49,7 +49,8 @@ def workload_pods(settings: Settings) -> Obj:
     """New pods of workloads, in namespaces that say whether their workloads move before eviction.
 
     Elsewhere no pod waits for the webhook: there the registration controller annotates workloads that have
-    opted in by themselves.
+    opted in by themselves. That cannot be done with responders, which stay as a pod is created: where Vacate
+    is the controller of Kubernetes' own API, all new pods of workloads come here.
     """
     owned = (
         "object.metadata.?ownerReferences.orValue([])"
@@ -65,7 +66,8 @@ def workload_pods(settings: Settings) -> Obj:
         timeout=3,
     )
     apart = own_namespaces_aside(settings)["matchExpressions"]
-    selector = {"matchExpressions": [*apart, {"key": OPT_IN, "operator": "Exists"}]}
+    chosen = [] if settings.lifecycle else [{"key": OPT_IN, "operator": "Exists"}]
+    selector = {"matchExpressions": [*apart, *chosen]}
     return {**hook, "namespaceSelector": selector}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.kinds import LIFECYCLE_EVICTIONS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
 from vacate.interceptors.decision import Decision, Wait
@@ -23,7 +23,7 @@ from vacate.kube.floors import floor_record_of, is_raised
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.values import Declined, Outcome
+from vacate.sdk.values import Declined, Finished, Outcome
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
@@ -32,11 +32,6 @@ POLL_SECONDS = 1.0
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, AUTOSCALER_INTERCEPTOR, AutoscalerTurns(deps).handle, dialect)
-
-
-def build_evacuator(deps: Deps) -> Controller:
-    """The same for Evacuations."""
-    return build(deps, EVACUATION)
 
 
 class AutoscalerTurns:
@@ -56,11 +51,14 @@ class AutoscalerTurns:
             return Declined(why)
         turn = _Turn(context.pod, interceptors, LivePods(self._view), self._deps.clock.now())
         turn.again = SUPERSEDES in context.request.metadata.annotations
+        turn.is_for_all = context.request.kind is LIFECYCLE_EVICTIONS
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
         deployment = self._view.deployment_of(turn.pod)
+        if turn.is_for_all and deployment is not None and not self._view.autoscalers_of(deployment):
+            return Finished(f"No HorizontalPodAutoscaler scales Deployment {deployment.metadata.name}.")
         chosen = self._view.chosen(deployment) if deployment is not None else {}
         if deployment is not None and turn.uid in chosen:
             found = await turn.pods.look(deployment, now)
@@ -114,6 +112,8 @@ class _Turn:
         self.waited = WaitState()
         self.in_surge = False
         self.again = False  # whether this is another turn, in a request that took over
+        # Whether all pods of Deployments list it: where lists cannot follow when an autoscaler comes.
+        self.is_for_all = False
 
     def see(
         self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, gave_way: int, now: dt.datetime

@@ -10,7 +10,6 @@ from vacate.api.types import Deployment, Pod
 from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
@@ -42,11 +41,6 @@ POLL_SECONDS = 1.0
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, DEPLOYMENT_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
-
-
-def build_evacuator(deps: Deps) -> Controller:
-    """The same for Evacuations."""
-    return build(deps, EVACUATION)
 
 
 class DeploymentTurns:

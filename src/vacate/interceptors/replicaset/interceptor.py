@@ -14,7 +14,6 @@ from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.api.workloads import REPLICASET_INTERCEPTOR
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.surge.downscale import decide_removal, is_downscale
@@ -38,11 +37,6 @@ REMOVAL_LIMIT = 120
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, REPLICASET_INTERCEPTOR, ReplicaSetTurns(deps).handle, dialect)
-
-
-def build_evacuator(deps: Deps) -> Controller:
-    """The same for Evacuations."""
-    return build(deps, EVACUATION)
 
 
 def decide(

@@ -14,7 +14,6 @@ from vacate.api.types import Pod, StatefulSet
 from vacate.api.workloads import STATEFULSET_INTERCEPTOR
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision
 from vacate.interceptors.statefulset.decision import Members, WaitState, decide, is_full
@@ -34,11 +33,6 @@ _NO_MEMBERS = Members((), (), None)
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, STATEFULSET_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
-
-
-def build_evacuator(deps: Deps) -> Controller:
-    """The same for Evacuations."""
-    return build(deps, EVACUATION)
 
 
 class StatefulSetTurns:

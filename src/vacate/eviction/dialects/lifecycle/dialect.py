@@ -21,6 +21,7 @@ from vacate.api.types.lifecycle import (
     LifecycleRequest,
     turn_order,
 )
+from vacate.api.workloads import OWN_RESPONDERS
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import ApiTerms, Dialect, StatusPatch, Upkeep, Write
 from vacate.eviction.dialects.lifecycle.requests import (
@@ -32,7 +33,9 @@ from vacate.eviction.dialects.lifecycle.requests import (
 from vacate.eviction.dialects.lifecycle.translation import (
     LifecycleRecord,
     has_begun,
+    interceptor_named,
     record_of,
+    responder_named,
     status_patch,
 )
 from vacate.eviction.model import CompletionReason, Finish, Process, Target
@@ -90,10 +93,12 @@ class LifecycleDialect:
         listed = maps(dig(pod, "spec", "evictionResponders"))
         named = [(text(one.get("name")), integer(one.get("priority"))) for one in listed]
         ordered = sorted(named, key=lambda one: turn_order(*one), reverse=True)
-        return Registration(tuple(name for name, _ in ordered))
+        return Registration(tuple(interceptor_named(name) for name, _ in ordered))
 
     def phrase(self, text: str) -> str:
-        """The sentence as it is."""
+        """The sentence with the names that our own interceptors have in this API."""
+        for interceptor, responder in OWN_RESPONDERS.items():
+            text = text.replace(interceptor, responder)
         return text
 
     def process(self, request: EvictionRequest) -> Process:
@@ -140,12 +145,12 @@ class LifecycleDialect:
         return LifecycleRequestDialect(requester)
 
     def participant(self, name: str) -> str:
-        """As a key of a domain."""
-        return keyed(name)
+        """As a key of a domain; our own interceptors have the same names in records of all APIs."""
+        return name if name in OWN_RESPONDERS else keyed(name)
 
     def requests_of(self, interceptor: str, label_selector: str) -> str:
         """Evictions have the names of those who take part as labels, and none of the pod's."""
-        return interceptor
+        return responder_named(interceptor)
 
     def new_request(self, pod: Pod, requester: str, reason: str, deadline_seconds: int | None) -> Obj:
         """The requester's own EvictionRequest. The deadline is the API's."""

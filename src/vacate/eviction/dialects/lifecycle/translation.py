@@ -3,7 +3,7 @@
 An Eviction keeps a record of each responder, which is closed for ever when its turn is over: the history of
 turns follows from these. The last responder, which evicts the pod, is played by the controller: it is no
 interceptor of the record, and while it is active no interceptor is. Conditions of ours that the API has no
-word for have a prefix.
+word for have a prefix. Vacate's own interceptors have in the record the names that they have in all APIs.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ from vacate.api.types.lifecycle import (
     turn_order,
 )
 from vacate.api.types.meta import condition
+from vacate.api.workloads import OWN_RESPONDERS
 from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 
 PREFIX = "vacate.dev/"
 _OWN = (PROGRESSING, FORCED)
+_OWN_INTERCEPTORS = {responder: interceptor for interceptor, responder in OWN_RESPONDERS.items()}
 _ATTEMPTS = re.compile(r"\(attempts=(\d{1,9})\)")
 _A_TICK = dt.timedelta(microseconds=1)
 _REASONS = {
@@ -67,6 +69,16 @@ _OUTCOMES = {
     CompletionReason.POD_TERMINATED: (Reason.POD_TERMINAL, Reason.SUCCEEDED),
     CompletionReason.CANCELLED: (Reason.EVICTION_FAILED, Reason.NO_REQUESTERS),
 }
+
+
+def interceptor_named(responder: str) -> str:
+    """What a responder is called in records."""
+    return _OWN_INTERCEPTORS.get(responder, responder)
+
+
+def responder_named(interceptor: str) -> str:
+    """The reverse."""
+    return OWN_RESPONDERS.get(interceptor, interceptor)
 
 
 class LifecycleRecord(EvictionRequest, frozen=True):
@@ -102,7 +114,9 @@ def record_of(obj: Eviction) -> LifecycleRecord:
     spec = EvictionRequestSpec(
         target=EvictionTarget(pod_ref=obj.spec.target.pod),
         requesters=[Requester(name=one.name) for one in status.requesters if one.intent == EVICTION],
-        interceptors=[Interceptor(name=one.name) for one in reversed(ordered) if one.name != EVICTOR],
+        interceptors=[
+            Interceptor(name=interceptor_named(one.name)) for one in reversed(ordered) if one.name != EVICTOR
+        ],
         heartbeat_deadline_seconds=int(HEARTBEAT_DEADLINE.total_seconds()),
     )
     return msgspec.structs.replace(bare, spec=spec, status=_record_status(bare, ordered))
@@ -126,7 +140,7 @@ def _record_status(record: LifecycleRecord, ordered: list[TargetResponder]) -> E
     return EvictionRequestStatus(
         conditions=conditions,
         message=report.message,
-        active_interceptor_name=active.name,
+        active_interceptor_name=interceptor_named(active.name),
         active_interceptor_completed=report.completion_time is not None,
         expected_interceptor_finish_time=report.expected_completion_time,
         heartbeat_time=beat or report.start_time,
@@ -176,7 +190,7 @@ def completion(conditions: Sequence[RequestCondition]) -> RequestCondition | Non
 
 
 def _past_turn(record: LifecycleRecord, one: TargetResponder) -> PastTurn:
-    report = record.report(one.name)
+    report, name = record.report(one.name), interceptor_named(one.name)
     began = report.start_time or record.metadata.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
     ended = report.completion_time or (report.heartbeat_time or began) + HEARTBEAT_DEADLINE
     result = TurnResult.COMPLETED
@@ -187,11 +201,11 @@ def _past_turn(record: LifecycleRecord, one: TargetResponder) -> PastTurn:
         later = [other for other in record.eviction.target_responders if _is_after(other, one)]
         if all(other.state == State.INACTIVE for other in later):
             result = TurnResult.POD_GONE  # it was interrupted by the end, not handed over
-    elif _is_true(record, failed_type(one.name)):
+    elif _is_true(record, failed_type(name)):
         result = TurnResult.FAILED
-    elif _is_true(record, declined_type(one.name)):
+    elif _is_true(record, declined_type(name)):
         result = TurnResult.DECLINED
-    return PastTurn(one.name, began, result, ended, report.message.replace("\n", " ")[:256])
+    return PastTurn(name, began, result, ended, report.message.replace("\n", " ")[:256])
 
 
 def _is_after(one: TargetResponder, other: TargetResponder) -> bool:
@@ -207,7 +221,7 @@ def status_patch(record: LifecycleRecord, patch: Obj, now: dt.datetime) -> Obj:
     """A merge patch of the record's status as a strategic merge patch of the Eviction's."""
     change, written = patch["status"], {one["type"]: one for one in patch["status"].get("conditions", ())}
     active, ends = record.active, written.get(COMPLETE) if not record.complete else None
-    following = change.get("activeInterceptorName") or ""
+    following = responder_named(change.get("activeInterceptorName") or "")
     progress = written.get(PROGRESSING, {})
     if not ends and active is not None and active.name != EVICTOR:
         following = following or (EVICTOR if progress.get("reason") == Stage.EVICTING else "")

@@ -109,6 +109,9 @@ def _gated_condition(ctx: Context) -> Obj:
 def _register(pod: Obj, ctx: Context) -> None:
     """What the mutating webhook does on other clusters."""
     meta = metadata(pod)
-    added = newpods.added_annotations(pod, text(meta.get("namespace")), ctx)
+    namespace = text(meta.get("namespace"))
+    if responders := newpods.added_responders(pod, namespace, ctx):
+        pod["spec"][interceptors.RESPONDERS] = responders
+    added = newpods.added_annotations(pod, namespace, ctx)
     if added:
         meta["annotations"] = {**mapping(meta.get("annotations")), **added}
