@@ -21,6 +21,7 @@ from vacate.eviction.registration import (
     annotation_errors,
     annotations_of,
     registering,
+    registers_responders_only,
     resolve,
     resolve_evacuators,
 )
@@ -129,3 +130,22 @@ def test_the_pod_decides_by_which_api_its_eviction_is_requested(pod: Obj, kind: 
     assert dialect_for(pod, tuple(DIALECTS.values())).kind == kind
     for only in DIALECTS.values():
         assert dialect_for(pod, (only,)) is only
+
+
+@pytest.mark.parametrize(
+    ("responders", "interceptors", "only"),
+    [
+        (["backup.example.com/backup"], [], True),
+        (["backup.example.com/backup", "vacate.dev/deployment"], ["deployment.apps.k8s.io"], True),
+        (["vacate.dev/deployment"], ["deployment.apps.k8s.io"], False),
+        (["backup.example.com/backup"], ["backup.example.com"], False),
+        ([], ["backup.example.com"], False),
+    ],
+)
+def test_whether_a_pod_has_responders_only_is_the_word_of_its_author(
+    responders: list[str], interceptors: list[str], only: bool
+) -> None:
+    notes = {f"{PREFIXES[0]}/priority_{name}": "10000" for name in interceptors}
+    listed = [{"name": name, "priority": 10_000} for name in responders]
+    pod = {"metadata": {"annotations": notes}, "spec": {"evictionResponders": listed}}
+    assert registers_responders_only(pod) is only

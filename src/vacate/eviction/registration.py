@@ -25,9 +25,11 @@ from vacate.api.fielderrors import (
     required,
     too_long,
 )
+from vacate.api.lenient import maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.types.core import Pod
+from vacate.api.workloads import OWN_RESPONDERS
 
 PREFIXES = ("interceptor.evictionrequest.coordination.k8s.io", "evacuation.coordination.k8s.io")
 """Whose annotations count; those of the second only where there are none of the first."""
@@ -46,6 +48,7 @@ CONTROLLER, CONTROLLER_PRIORITY = "controller", 10_000
 RESERVED = "names with the suffix k8s.io are reserved for Kubernetes"
 
 _PRIORITY, _HASH = "priority_", "hash_"
+_OWN = {f"{PREFIXES[0]}/{_PRIORITY}{name}" for name in OWN_RESPONDERS}
 _DIGITS = re.compile("[0-9]{1,9}")
 
 
@@ -108,8 +111,14 @@ def registers_evacuators_only(pod: Obj) -> bool:
 
 
 def registers_responders_only(pod: Obj) -> bool:
-    """Whether the pod has responders of lifecycle.k8s.io, and nobody who has turns in another API."""
-    return bool(dig(pod, "spec", "evictionResponders")) and not any(_registers(pod))
+    """Whether the pod has responders of lifecycle.k8s.io, and nobody who has turns in another API.
+
+    Vacate's own, which workloads have in every API, decide nothing.
+    """
+    listed = {text(one.get("name")) for one in maps(dig(pod, "spec", "evictionResponders"))}
+    annotations = {key: value for key, value in annotations_of(pod).items() if key not in _OWN}
+    author = {"metadata": {"annotations": annotations}, "spec": pod.get("spec")}
+    return bool(listed - {*OWN_RESPONDERS.values()}) and not any(_registers(author))
 
 
 def _registers(pod: Obj) -> tuple[bool, bool]:
