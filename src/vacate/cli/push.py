@@ -28,7 +28,7 @@ from vacate.cli.common.events import RETRIED, SKIPPED, note
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.parameters import pod_name, subdomain
+from vacate.cli.common.parameters import participant_name, pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid, typed_request
 from vacate.cli.common.remedies import no_maintenance, no_node, with_remedy
@@ -129,7 +129,7 @@ def retry(targets: tuple[str, ...], dry_run: bool, reach: Connection, output: st
 
 @click.command()
 @click.argument("pod", type=pod_name, shell_complete=complete_pods)
-@click.argument("interceptor", type=subdomain)
+@click.argument("interceptor", type=participant_name)
 @cluster_options
 @json_option
 def skip(pod: str, interceptor: str, reach: Connection, output: str | None) -> None:

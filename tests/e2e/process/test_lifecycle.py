@@ -88,3 +88,15 @@ def test_an_option_names_the_api_whose_request_is_meant(lab: Lab) -> None:
     assert lab.vacate("cancel", pod, "--requester", "cli.vacate.dev/nobody").code == 1
     assert lab.vacate("cancel", "-l", "app=other").code == 0
     assert "is not evicted" in lab.vacate("cancel", pod).out
+
+
+def test_a_silent_responder_is_skipped_as_status_and_blockers_propose(lab: Lab) -> None:
+    pod = lab.pod("silent", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
+    assert lab.vacate("evict", pod, "--api", "lifecycle").out.startswith("pod/silent eviction requested")
+    until(lambda: f"pod/{pod} waits for" in lab.vacate("retry", pod).err)
+    none = lab.vacate("skip", pod, "other.example.com/backup")
+    assert (none.code, BACKUP in none.err) == (1, True)
+    skipped = lab.vacate("skip", pod, BACKUP)
+    assert (skipped.code, skipped.err) == (0, "")
+    assert skipped.out == f"pod/silent responder {BACKUP} is skipped: its turn ends now\n"
+    until(lambda: lab.https.get(f"{PODS}/{pod}").code == 404)

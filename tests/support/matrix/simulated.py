@@ -27,7 +27,7 @@ T = TypeVar("T")
 MANAGER = "evictions"
 """The name of the link by which Vacate's own controllers speak to the API server."""
 
-GATES = parse_feature_gates("EvacuationAPI=true")
+GATES = parse_feature_gates("EvacuationAPI=true,LifecycleAPI=true")
 RATES = FaultRates(requests=0.1, watches=0.2, delay=3.0, lag=10.0, late=10.0)
 
 

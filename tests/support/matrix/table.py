@@ -6,18 +6,24 @@ somebody would remove it, and the drain must end by itself within the time that 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import click
+
 from support.matrix.place import STOP, Place, Refusal, is_ready
 from vacate.api.kinds import (
+    CONFIGMAPS,
     DAEMONSETS,
     DEPLOYMENTS,
     EVACUATIONS,
     EVENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
@@ -28,7 +34,9 @@ from vacate.api.kinds import (
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.workloads import OPT_IN
+from vacate.cli.main import cli
 from vacate.client.codec import codec_for
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.model import Limits
 from vacate.eviction.registration import PREFIXES, resolve
@@ -50,6 +58,7 @@ NO_ADMISSION = {
 NO_QUOTA = {"embedded": "it has no ResourceQuotas, and one for all objects together refuses more than pods"}
 POLICIES = {"real": "a policy refuses it there, beside the other cases; a missing right would hold them all"}
 SILENT = "silent.example.com"
+RESPONDER = f"{SILENT}/backup"
 FINALIZER = "example.com/held"
 
 
@@ -124,6 +133,8 @@ async def _reported(place: Place, case: Case) -> Obj | None:
         assert one["message"], one
         assert one["remedy"], one
         assert one["since"], one
+        for remedy in one["remedies"]:
+            _can_be_typed(remedy.get("command", ""))
     text = case.names.replace("NAMESPACE", place.namespace)
     return next(
         (
@@ -134,6 +145,15 @@ async def _reported(place: Place, case: Case) -> Obj | None:
         ),
         None,
     )
+
+
+def _can_be_typed(line: str) -> None:
+    """A command of ours that is proposed is one that takes these arguments."""
+    program, *words = shlex.split(line) or [""]
+    if program == "vacate":
+        found = cli.get_command(click.Context(cli), words[0])
+        assert found is not None, line
+        found.make_context(words[0], words[1:]).close()
 
 
 # Budgets
@@ -401,6 +421,31 @@ async def _complete_evacuation(place: Place) -> None:
     )
 
 
+async def _silent_responder(place: Place) -> None:
+    """Somebody else has created an EvictionRequest of lifecycle.k8s.io, whose responder nobody runs."""
+    responders = [{"name": RESPONDER, "priority": 20_000}]
+    meta = (await place.pod("p", evictionResponders=responders))["metadata"]
+    target = {"pod": {"name": meta["name"], "uid": meta["uid"]}}
+    body = {
+        "apiVersion": LIFECYCLE_REQUESTS.api_version,
+        "kind": LIFECYCLE_REQUESTS.kind,
+        "metadata": {"name": "tenant"},
+        "spec": {"target": target, "requester": "example.com/tenant", "intent": "Eviction"},
+    }
+    await place.client.create(LIFECYCLE_REQUESTS, body, place.namespace)
+
+
+async def _complete_response(place: Place) -> None:
+    (one,) = (await place.client.list(LIFECYCLE_EVICTIONS, place.namespace)).items
+    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "now"}}
+    now = (await place.client.create(CONFIGMAPS, probe, place.namespace))["metadata"]["creationTimestamp"]
+    done = {"status": {"responders": [{"name": RESPONDER, "completionTime": now}]}}
+    name = one["metadata"]["name"]
+    await place.client.patch(
+        LIFECYCLE_EVICTIONS, name, done, place.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+    )
+
+
 async def _moving_deployment(place: Place) -> None:
     """One replica that has opted in to be moved, and fits no other node."""
     await _single_replica(place, {OPT_IN: "true"})
@@ -488,6 +533,20 @@ async def _scaled_deployment(place: Place) -> None:
 async def _raise_ceiling(place: Place) -> None:
     change = {"spec": {"maxReplicas": 2}}
     await place.client.patch(HORIZONTALPODAUTOSCALERS, "web", change, place.namespace)
+
+
+async def _recreating_deployment(place: Place) -> None:
+    """It terminates all of its pods at once, so that its interceptor declines."""
+    await _single_replica(place, {OPT_IN: "true"})
+    await _replace_by(place, {"type": "Recreate", "rollingUpdate": None})
+
+
+async def _roll(place: Place) -> None:
+    await _replace_by(place, {"type": "RollingUpdate"})
+
+
+async def _replace_by(place: Place, strategy: Obj) -> None:
+    await place.client.patch(DEPLOYMENTS, "web", {"spec": {"strategy": strategy}}, place.namespace)
 
 
 async def _rolling_deployment(place: Place) -> None:
@@ -673,6 +732,15 @@ CASES = (
         reported_within=80.0,
     ),
     Case(
+        "a silent responder of lifecycle.k8s.io",
+        _silent_responder,
+        _complete_response,
+        ("Responder",),
+        RESPONDER,
+        reported_within=80.0,
+        not_in=dict.fromkeys(LIVE, "its gate is closed there; tests/e2e/process/test_lifecycle.py opens it"),
+    ),
+    Case(
         "a surge without room",
         _moving_deployment,
         _room,
@@ -707,6 +775,15 @@ CASES = (
         "strict",
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 30.0,  # another turn, the autoscaler, and a replacement that becomes ready
+    ),
+    Case(
+        "a surge that the strategy does not allow",
+        _recreating_deployment,
+        _roll,
+        ("DisruptionBudget",),
+        "Recreate",
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 15.0,  # another turn, and a replacement that becomes ready
     ),
     Case(
         "a rollout that does not end",

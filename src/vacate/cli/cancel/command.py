@@ -20,7 +20,7 @@ from vacate.cli.common.connection import (
     dry_run_option,
 )
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
-from vacate.cli.common.parameters import pod_name, requester_name
+from vacate.cli.common.parameters import participant_name, pod_name
 from vacate.cli.common.queries import find, list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
@@ -49,7 +49,7 @@ GOES = "is terminating already and cannot be kept:"
 @selector_option("Every request for pods with these labels instead.")
 @click.option(
     "--requester",
-    type=requester_name,
+    type=participant_name,
     metavar="NAME",
     help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )

@@ -58,8 +58,8 @@ def subdomain(text: str) -> str:
     return _checked(text, dns1123_subdomain)
 
 
-def requester_name(text: str) -> str:
-    """The name of a requester: a DNS subdomain, or a key of one, such as example.com/drain."""
+def participant_name(text: str) -> str:
+    """The name of a requester, an interceptor or a responder: a DNS subdomain, or a key of one."""
     return _checked(text, label_key if "/" in text else dns1123_subdomain)
 
 

@@ -22,7 +22,7 @@ from vacate.cli.common.exitcodes import (
     end,
 )
 from vacate.cli.common.output import output_option
-from vacate.cli.common.parameters import node_name, requester_name, span_between
+from vacate.cli.common.parameters import node_name, participant_name, span_between
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
@@ -58,7 +58,7 @@ from vacate.sdk import Requester
 )
 @click.option(
     "--requester",
-    type=requester_name,
+    type=participant_name,
     metavar="NAME",
     help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )
