@@ -95,6 +95,7 @@ class AgentPodSpec(Projection, frozen=True):
     active_deadline_seconds: int | None = None
     priority: int | None = None
     eviction_interceptors: list[Obj] = msgspec.field(default_factory=list)
+    eviction_responders: list[Obj] = msgspec.field(default_factory=list)
     security_context: Obj | None = None
 
 

@@ -1,4 +1,4 @@
-"""The requests that a node makes when it goes down, by either API, in a simulated cluster."""
+"""The requests that a node makes when it goes down, by each API, in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import datetime as dt
 
 import pytest
 
-from vacate.api.kinds import EVACUATIONS
+from vacate.api.kinds import EVACUATIONS, LIFECYCLE_EVICTIONS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.sdk import EvictionContext, Interceptor
@@ -34,9 +35,10 @@ class Node:
         self.ends: list[str] = []
         self.requests = ShutdownRequests(cluster.world.client_of(name), cluster.clock, name, dialect=dialect)
 
-    def end(self, pod: Obj, seconds: float = 120.0) -> None:
+    def end(self, pod: Obj, seconds: float = 120.0, *, responders_only: bool = False) -> None:
         meta = pod["metadata"]
-        one = ShutdownPod(meta["uid"], "default", meta["name"], 0, 30.0, interceptors=True)
+        who = {"interceptors": True, "responders_only": responders_only}
+        one = ShutdownPod(meta["uid"], "default", meta["name"], 0, 30.0, **who)
         ends = self.ends
         self.requests.request(one, seconds, lambda: ends.append("failed"), lambda: ends.append("prepared"))
 
@@ -107,6 +109,71 @@ def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
         await node.requests.aclose()
 
     simulate(body, feature_gates=OPEN)
+
+
+class Responding:
+    """A pod whose responder has turns by lifecycle.k8s.io only."""
+
+    NAME = "backup.example.com/backup"
+    GATES = "LifecycleAPI=true"
+
+    @classmethod
+    async def pod(cls, cluster: SimulatedCluster) -> Obj:
+        return await cluster.pod("db", spec={"evictionResponders": [{"name": cls.NAME, "priority": 20_000}]})
+
+
+def test_a_responder_prepares_the_pod_and_learns_when_it_ends() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        times_left: list[dt.timedelta | None] = []
+
+        async def back_up(eviction: EvictionContext) -> None:
+            while eviction.ends_at is None:
+                await eviction.clock.sleep(1)
+            times_left.append(eviction.time_left)
+
+        await cluster.program(Interceptor(Responding.NAME, back_up, apis=("lifecycle",)))
+        pod = await Responding.pod(cluster)
+        node = Node(cluster, EVICTION_REQUEST, name=LONG)  # whatever it prefers for other pods
+        node.end(pod, responders_only=True)
+        await cluster.until(lambda: node.ends)
+        assert node.ends == ["prepared"]
+        (left,) = times_left
+        assert left is not None
+        assert dt.timedelta(seconds=80) < left <= dt.timedelta(seconds=120)
+        assert not cluster.requests(EVICTION_REQUEST)
+        await node.requests.aclose()
+
+    simulate(body, feature_gates=Responding.GATES)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_cancelled_shutdown_withdraws_its_own_request_of_upstream(*, others: bool) -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        pod = await Responding.pod(cluster)
+        if others:
+            await cluster.requester(dialect=LIFECYCLE).request("db")
+        node = Node(cluster, EVICTION_REQUEST, name="node-1")
+        node.end(pod, responders_only=True)
+
+        def wanted() -> dict[str, str]:
+            found = cluster.world.objects(LIFECYCLE_EVICTIONS)[-1:]
+            listed = [each for one in found for each in one.get("status", {}).get("requesters", ())]
+            return {one["name"]: one["intent"] for one in listed}
+
+        def deadlines() -> list[str]:
+            return [_deadline(one) for one in cluster.world.objects(LIFECYCLE_EVICTIONS)]
+
+        await cluster.until(lambda: wanted().get("shutdown.vacate.dev/node-1") == "Eviction")
+        await cluster.until(lambda: any(deadlines()))
+        node.requests.withdraw_all()
+        await cluster.until(lambda: wanted().get("shutdown.vacate.dev/node-1") == "Withdrawn")
+        goes_on = "Eviction" in wanted().values()
+        assert goes_on == others
+        if others:
+            await cluster.until(lambda: not any(deadlines()))  # it goes on, and without a hurry
+        await node.requests.aclose()
+
+    simulate(body, feature_gates=Responding.GATES)
 
 
 def _deadline(request: Obj) -> str:

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from support.nodes.shutdown_agents import eventually
-from vacate.api.kinds import CLUSTERROLEBINDINGS, EVACUATIONS, EVICTIONREQUESTS, PODS
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    PODS,
+)
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
@@ -153,9 +160,12 @@ async def test_the_role_has_the_rights_that_are_used_and_no_other(cluster: Clust
     await eventually(is_withdrawn)
     assert cluster.failures == 0
     (role,) = [one for one in user_roles() if one["metadata"]["name"] == SHUTDOWN_REQUESTER]
-    for kind, rule in zip((EVICTIONREQUESTS, EVACUATIONS), role["rules"], strict=True):
+    *requested, followed = role["rules"]
+    for kind, rule in zip((EVICTIONREQUESTS, EVACUATIONS, LIFECYCLE_REQUESTS), requested, strict=True):
         assert (rule["apiGroups"], rule["resources"]) == ([kind.group], [kind.plural])
         assert set(rule["verbs"]) == cluster.wire.verbs
+    # There the process is another object than the request.
+    assert (followed["resources"], followed["verbs"]) == ([LIFECYCLE_EVICTIONS.plural], ["list", "watch"])
     await requests.aclose()
 
 

@@ -25,7 +25,7 @@ from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import delay_of
-from vacate.nodeagent.shutdown.nodepods import has_interceptors
+from vacate.nodeagent.shutdown.nodepods import has_interceptors, has_responders_only
 from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
@@ -108,5 +108,5 @@ def _is_agent(pod: AgentPod) -> bool:
 
 def _described(pod: AgentPod) -> ShutdownPod:
     meta, priority = pod.metadata, pod.spec.priority or 0
-    intercepted = has_interceptors(pod)
-    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, intercepted)
+    who = has_interceptors(pod), has_responders_only(pod)
+    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, *who)

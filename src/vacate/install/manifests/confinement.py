@@ -21,6 +21,7 @@ from vacate.api.kinds import (
     EVACUATIONS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
     PERSISTENTVOLUMES,
@@ -106,6 +107,7 @@ class Write:
     labels: tuple[str, ...] = ()
     labels_of_pods: bool = False  # whether admission gives it the labels of its pod at each update
     removes_owners: bool = False  # whether it takes away owners, and adds none
+    requester: str = ""  # the domain of the requesters whose objects they are
     enforced: bool = False  # whatever the settings say: those of identities rest on it
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
     tolerated: str = _OF_OTHERS
@@ -118,12 +120,15 @@ class Write:
     @property
     def name(self) -> str:
         """The name of the policy."""
-        return f"{CONFINES}{self.account.removeprefix('vacate-')}-{self.resource.replace('/', '-')}"
+        api = "" if self.kind is not LIFECYCLE_REQUESTS else "lifecycle-"  # there are two of this name
+        return f"{CONFINES}{self.account.removeprefix('vacate-')}-{api}{self.resource.replace('/', '-')}"
 
     @property
     def described(self) -> str:
         """What it may change, in words."""
         found = [f"spec.{one}" for one in self.fields]
+        if self.requester:
+            found.append(f"only with spec.requester {self.requester}/*")
         if self.items is not None:
             found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
         found += [f"annotation {one}" for one in self.annotations]
@@ -170,6 +175,10 @@ class Write:
         parts = [one for one in ("spec", "status") if one == part or (one == "spec" and self.fields)]
         whole = ["metadata", *parts]
         made = {f"only {' and '.join(whole)}": _same("dyn(object)", "dyn(oldObject)", whole)}
+        if self.requester:
+            domain = "object.spec.requester.split('/')[0]"
+            own = f"{domain} == {text(self.requester)} || {domain}.endsWith({text(f'.{self.requester}')})"
+            made[f"only those of {self.requester}"] = own
         for one in parts:
             but = [*(self.fields if one == "spec" else ()), *([items.field] if items and one == part else [])]
             made[f"only {', '.join(but)} in {one}"] = _same(*_both(one), but)
@@ -268,6 +277,7 @@ WRITES: tuple[Write, ...] = (
         annotations=(CALLERS,),
         labels_of_pods=True,
     ),
+    Write(WEBHOOK, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(CALLERS,), requester=SUFFIX),
     Write(
         SHUTDOWN_AGENT,
         NODES,
@@ -304,6 +314,13 @@ WRITES: tuple[Write, ...] = (
         items=Items("finalizers", "", (), suffix=f".{REQUESTER_SUFFIX}"),
         annotations=(SHUTDOWN_DEADLINE,),
         labels_of_pods=True,
+    ),
+    Write(
+        SHUTDOWN_AGENT,
+        LIFECYCLE_REQUESTS,
+        fields=("intent",),
+        annotations=(SHUTDOWN_DEADLINE,),
+        requester=REQUESTER_SUFFIX,
     ),
 )
 """What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vacate.api.identity import NODE_NAME_EXTRA
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS, Kind
 from vacate.api.objectnames import OWN_NODE, OWN_PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
@@ -12,6 +12,7 @@ from vacate.eviction.requesternames import DIGEST
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
+_REQUESTS = (EVICTIONREQUESTS, EVACUATIONS, LIFECYCLE_REQUESTS)
 _NODE = {
     "name": "node",
     "expression": f"request.userInfo.?extra[?{text(NODE_NAME_EXTRA)}][?0].orValue('')",
@@ -37,39 +38,42 @@ def _own_node(by_agent: list[Obj]) -> list[Obj]:
     held = f"(oldObject == null ? [] : oldObject.{finalizers})"
     others_hold = f"filter(f, f != {_instigator()} && !{_is_cut_instigator()})"
 
-    def about(resource: str, holds: str) -> str:
-        return f"request.resource.resource != '{resource}' || {holds}"
+    def about(kind: Kind, holds: str) -> str:
+        return f"!({_is(kind)}) || {holds}"
 
     deletes = "request.operation == 'DELETE'"
     requesters = "oldObject.spec.?requesters.orValue([])"
     validations = {
         "the token of the shutdown agent names no node": "variables.node != ''",
         "the shutdown agent writes its own node only": about(
-            "nodes", "oldObject.metadata.name == variables.node"
+            NODES, "oldObject.metadata.name == variables.node"
         ),
         "the shutdown agent terminates pods of its own node only": about(
-            "pods", "(oldObject != null && oldObject.spec.?nodeName.orValue('') == variables.node)"
+            PODS, "(oldObject != null && oldObject.spec.?nodeName.orValue('') == variables.node)"
         ),
         "the shutdown agent requests evictions in the name of its own node only": about(
-            "evictionrequests", f"{deletes} || {added}.{foreign} == {before}.{foreign}"
+            EVICTIONREQUESTS, f"{deletes} || {added}.{foreign} == {before}.{foreign}"
         ),
         "the shutdown agent removes requests only that are complete or its own": about(
-            "evictionrequests", f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {over}"
+            EVICTIONREQUESTS, f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {over}"
         ),
         "the shutdown agent is an instigator in the name of its own node only": about(
-            "evacuations", f"{deletes} || object.{finalizers}.{others_hold} == {held}.{others_hold}"
+            EVACUATIONS, f"{deletes} || object.{finalizers}.{others_hold} == {held}.{others_hold}"
         ),
         "the shutdown agent removes Evacuations only that are complete or its own": about(
-            "evacuations",
+            EVACUATIONS,
             f"!({deletes}) || oldObject.{finalizers}.{others_hold}.filter(f, f.startsWith('{INSTIGATOR}'))"
             f".size() == 0 || {over}",
+        ),
+        "the shutdown agent has EvictionRequests of lifecycle.k8s.io in the name of its own node only": about(
+            LIFECYCLE_REQUESTS, f"({deletes} ? oldObject : object).spec.requester == {_keyed_requester()}"
         ),
     }
     rules = (
         rule_about(PODS, ["DELETE"]),
         rule_about(PODS, ["UPDATE"], "status"),
         rule_about(NODES, ["UPDATE"], "", "status"),
-        *(rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
+        *(rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in _REQUESTS),
     )
     spec = {
         "matchConstraints": matched(*rules),
@@ -87,16 +91,15 @@ def _own_pods(by_agent: list[Obj]) -> list[Obj]:
     asks the same (`vacate.crds.evictionrequest.target`).
     """
     uid = (
-        f"request.resource.resource == '{EVICTIONREQUESTS.plural}'"
-        " ? dyn(object).?spec.?target.?podRef.?uid.orValue('') : dyn(object).?spec.?podRef.?uid.orValue('')"
+        f"{_is(EVICTIONREQUESTS)} ? dyn(object).?spec.?target.?podRef.?uid.orValue('')"
+        f" : {_is(LIFECYCLE_REQUESTS)} ? dyn(object).?spec.?target.?pod.?uid.orValue('')"
+        " : dyn(object).?spec.?podRef.?uid.orValue('')"
     )
     own = "params.metadata.uid != variables.uid || params.spec.?nodeName.orValue('') == variables.node"
     what = "the shutdown agent requests evictions of pods of its own node only"
     spec = {
         "paramKind": {"apiVersion": PODS.api_version, "kind": PODS.kind},
-        "matchConstraints": matched(
-            *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS))
-        ),
+        "matchConstraints": matched(*(rule_about(kind, ["CREATE", "UPDATE"]) for kind in _REQUESTS)),
         "matchConditions": by_agent,
         "variables": [_NODE, {"name": "uid", "expression": uid}],
         "validations": [
@@ -112,6 +115,18 @@ def _own_pods(by_agent: list[Obj]) -> list[Obj]:
     # Without a namespace: that of the request. Where no pod is known there, the webhook alone knows.
     params = {"selector": {}, "parameterNotFoundAction": "Allow"}
     return bound(policy_of(OWN_PODS, spec), params=params)
+
+
+def _is(kind: Kind) -> str:
+    """Whether the request is about objects of the kind, in CEL."""
+    return f"request.resource.group == '{kind.group}' && request.resource.resource == '{kind.plural}'"
+
+
+def _keyed_requester() -> str:
+    """The requester's name of the agent's node as a key of its domain, in CEL."""
+    node = "variables.node"
+    dotted = f"{node}.substring({node}.indexOf('.') + 1) + '.{REQUESTER_SUFFIX}/' + {node}.split('.')[0]"
+    return f"({node}.contains('.') ? {dotted} : '{REQUESTER_SUFFIX}/' + {node})"
 
 
 def _instigator() -> str:

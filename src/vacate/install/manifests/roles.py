@@ -94,6 +94,8 @@ def user_roles() -> list[Obj]:
             [
                 role_rule(_GROUP, [_REQUESTS], REQUEST_VERBS),
                 role_rule(EVACUATIONS.group, [_EVACUATIONS], REQUEST_VERBS),
+                role_rule(LIFECYCLE_REQUESTS.group, [LIFECYCLE_REQUESTS.plural], REQUEST_VERBS),
+                role_rule(LIFECYCLE_EVICTIONS.group, [LIFECYCLE_EVICTIONS.plural], ["list", "watch"]),
             ],
         ),
         cluster_role_of(VIEWER, _viewing(), aggregate_to="view"),
@@ -205,6 +207,10 @@ def _bridging() -> list[Obj]:
     return [
         role_rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], ["get", "create", "patch", "delete"]),
+        role_rule(
+            LIFECYCLE_REQUESTS.group, [LIFECYCLE_REQUESTS.plural], ["get", "create", "patch", "delete"]
+        ),
+        role_rule(LIFECYCLE_EVICTIONS.group, [LIFECYCLE_EVICTIONS.plural], ["list"]),
         role_rule("", ["pods"], ["delete"]),
         role_rule("", ["nodes"], ["get"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),

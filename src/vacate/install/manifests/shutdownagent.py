@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS
 from vacate.api.objectnames import METRICS_PORT, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings, ShutdownAgent, ShutdownAgentMode
@@ -88,6 +88,8 @@ def rules() -> list[Obj]:
         (EVICTIONREQUESTS.group, ["evictionrequests"], REQUEST_VERBS),
         # Also for those that request by the other API: a request that goes on is joined, whatever its kind.
         (EVACUATIONS.group, ["evacuations"], REQUEST_VERBS),
+        (LIFECYCLE_REQUESTS.group, [LIFECYCLE_REQUESTS.plural], REQUEST_VERBS),
+        (LIFECYCLE_EVICTIONS.group, [LIFECYCLE_EVICTIONS.plural], ["list", "watch"]),
     )
     return [{"apiGroups": [group], "resources": what, "verbs": verbs} for group, what, verbs in made]
 

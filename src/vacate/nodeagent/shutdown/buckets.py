@@ -32,6 +32,7 @@ class ShutdownPod:
     priority: int
     grace_seconds: float
     interceptors: bool = False  # whether someone is registered to prepare its end
+    responders_only: bool = False  # and has a turn by lifecycle.k8s.io only
     prepare_only: bool = False  # it is ended by another: the kubelet, after this agent is done
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from vacate.eviction.registration import registered_names
+from vacate.api.objects import Obj
+from vacate.eviction.registration import registered_names, registers_responders_only
 from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.podworker import PodWorker
@@ -69,11 +70,24 @@ def _described(held: PodWorker) -> ShutdownPod:
     if held.pod is None:
         return ShutdownPod(held.uid, held.key.namespace, held.key.name, 0, float(DEFAULT_GRACE_SECONDS))
     priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
-    intercepted = has_interceptors(held.pod)
-    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace, intercepted)
+    who = has_interceptors(held.pod), has_responders_only(held.pod)
+    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace, *who)
 
 
 def has_interceptors(pod: AgentPod) -> bool:
     """Whether someone is registered to prepare the pod's end, by its spec or by annotations."""
-    annotations = {"metadata": {"annotations": dict(pod.metadata.annotations)}}
-    return bool(pod.spec.eviction_interceptors or registered_names(annotations))
+    spec = pod.spec
+    return bool(spec.eviction_interceptors or spec.eviction_responders or registered_names(_registering(pod)))
+
+
+def has_responders_only(pod: AgentPod) -> bool:
+    """Whether those have turns by lifecycle.k8s.io, and by no other API."""
+    return registers_responders_only(_registering(pod))
+
+
+def _registering(pod: AgentPod) -> Obj:
+    spec = {
+        "evictionInterceptors": pod.spec.eviction_interceptors,
+        "evictionResponders": pod.spec.eviction_responders,
+    }
+    return {"metadata": {"annotations": dict(pod.metadata.annotations)}, "spec": spec}

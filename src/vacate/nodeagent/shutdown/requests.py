@@ -14,12 +14,15 @@ from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock
+from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.requesternames import fitted_requester
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.runtime.dependencies import InformerFactory
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
@@ -101,7 +104,7 @@ class ShutdownRequests:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 made = await self._make(
-                    _pod(pod.namespace, pod.name, pod.uid),  # and no other that has its name meanwhile
+                    pod,
                     f"node {self._node} is shutting down; the pod is terminated at {at}",
                 )
                 await self._annotate(made, at)
@@ -109,9 +112,7 @@ class ShutdownRequests:
                 "pod %s has interceptors: its eviction is requested, and it is terminated at %s", pod.key, at
             )
             if prepared is not None:
-                async for one in self._requester(dialect_of(made)).follow(made):
-                    if _is_prepared(one):
-                        break
+                await self._until_prepared(made)
                 log.info("pod %s is prepared by its interceptors", pod.key)
                 prepared()
         except (VacateError, OSError) as error:
@@ -143,10 +144,44 @@ class ShutdownRequests:
             await self._clock.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
-    async def _make(self, pod: Pod, reason: str) -> EvictionRequest:
-        """Create the request, or join the one that goes on, by whichever API: a pod has one."""
+    async def _until_prepared(self, made: EvictionRequest) -> None:
+        """Return when interceptors have nothing left to do."""
+        dialect = dialect_of(made)
+        requester = self._requester(dialect)
+        if made.kind in DIALECTS:
+            async for one in requester.follow(made):
+                if _is_prepared(one):
+                    return
+            return
+        # The process is another object than the request, and has the names of its requesters as labels.
+        process = next(one for one in DIALECTS.values() if one.for_requester("").kind == made.kind)
+        namespace, ref = made.metadata.namespace, made.spec.target.pod_ref
+        informer = InformerFactory(self._client, self._clock, system_entropy()).requests(
+            process, namespace=namespace, label_selector=requester.name
+        )
+        prepared = asyncio.Event()
+
+        def look(_: EvictionRequest | None, one: EvictionRequest | None) -> None:
+            if one is not None and one.spec.target.pod_ref == ref and _is_prepared(one):
+                prepared.set()
+
+        informer.subscribe(look)
+        running = asyncio.get_running_loop().create_task(informer.run())
         try:
-            return await self._requester(self._dialect).request(pod, reason=reason)
+            await prepared.wait()
+        finally:
+            running.cancel()
+
+    async def _make(self, ended: ShutdownPod, reason: str) -> EvictionRequest:
+        """Create the request, or join the one that goes on, by whichever API: a pod has one."""
+        pod = _pod(ended.namespace, ended.name, ended.uid)  # and no other that has its name meanwhile
+        preferred = LIFECYCLE if ended.responders_only else self._dialect
+        try:
+            return await self._requester(preferred).request(pod, reason=reason)
+        except NotFound as error:
+            if error.details.get("name") or preferred is LIFECYCLE:
+                raise
+            return await self._requester(LIFECYCLE).request(pod, reason=reason)  # what is served instead
         except Forbidden:
             for other in self._others():
                 requester = self._requester(other)
@@ -175,17 +210,23 @@ class ShutdownRequests:
 
     async def _requested(self) -> list[EvictionRequest]:
         """The requests in the name of this node, by either API."""
-        found = await self._requested_by(self._dialect)
-        for other in self._others():
-            with contextlib.suppress(Forbidden, NotFound):  # not served, or not to this node
-                found += await self._requested_by(other)
+        found: list[EvictionRequest] = []
+        for one in (self._dialect, *self._others()):
+            try:
+                found += await self._requested_by(one)
+            except NotFound:
+                continue  # not served
+            except Forbidden:
+                if one is self._dialect:
+                    raise
         return found
 
     async def _requested_by(self, dialect: Dialect) -> list[EvictionRequest]:
-        listing = await self._client.list(dialect.kind, into=dialect.wire)
-        own = self._requester(dialect).name
-        requests = [dialect.read(one) for one in listing.items]
-        return [one for one in requests if any(who.name == own for who in one.spec.requesters)]
+        name = self._requester(dialect).name
+        own = dialect.for_requester(name)
+        listing = await self._client.list(own.kind, into=own.wire)
+        requests = [own.read(one) for one in listing.items]
+        return [one for one in requests if any(who.name == name for who in one.spec.requesters)]
 
     def _others(self) -> list[Dialect]:
         return [one for one in DIALECTS.values() if one is not self._dialect]
@@ -207,7 +248,13 @@ def _pod(namespace: str, name: str, uid: str) -> Pod:
 
 def _is_prepared(request: EvictionRequest) -> bool:
     """Whether interceptors have nothing left to do: the last has completed, or eviction is under way."""
-    status, listed = request.status, request.spec.interceptors
-    if request.complete or not listed or status.pod_eviction_status is not None:
+    dialect, status, listed = dialect_of(request), request.status, request.spec.interceptors
+    if dialect.settled(request):
+        return request.complete  # else it has not begun
+    if (
+        request.complete
+        or status.pod_eviction_status is not None
+        or not dialect.process(request).interceptors
+    ):
         return True
     return status.active_interceptor_completed and status.active_interceptor_name == listed[0].name

@@ -25,7 +25,7 @@ from vacate.nodeagent.podrecord import PodRecord, RecordedPod, load_all, remove
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import TerminatePod
-from vacate.nodeagent.shutdown.nodepods import has_interceptors
+from vacate.nodeagent.shutdown.nodepods import has_interceptors, has_responders_only
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
@@ -299,9 +299,8 @@ def whole_seconds(left: float) -> int:
 
 def _described(pod: AgentPod) -> ShutdownPod:
     meta, priority = pod.metadata, pod.spec.priority or 0
-    return ShutdownPod(
-        meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, has_interceptors(pod)
-    )
+    who = has_interceptors(pod), has_responders_only(pod)
+    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, *who)
 
 
 def _is_removed_soon(pod: AgentPod) -> bool:
@@ -329,5 +328,6 @@ def _noted(pod: AgentPod) -> AgentPod:
             priority=spec.priority,
             termination_grace_period_seconds=spec.termination_grace_period_seconds,
             eviction_interceptors=spec.eviction_interceptors,
+            eviction_responders=spec.eviction_responders,
         ),
     )

@@ -11,7 +11,7 @@ import msgspec
 from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.api.types.evictionrequest import RequestCondition
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, RequestCondition
 from vacate.api.types.lifecycle import (
     EVICTION,
     EVICTOR,
@@ -85,8 +85,14 @@ def owners_of(requests: Iterable[LifecycleRequest]) -> list[OwnerReference]:
     ]
 
 
+def shutdown_deadline(requests: Iterable[LifecycleRequest]) -> str | None:
+    """When the pod is ended at the latest, as the node that shuts down says in its request."""
+    found = [one.metadata.annotations.get(SHUTDOWN_DEADLINE) for one in requests if one.wants_eviction]
+    return min((one for one in found if one), default=None)
+
+
 def metadata_change(record: LifecycleRecord, requests: Sequence[LifecycleRequest]) -> Obj:
-    """What of labels and owners is not as it should be; labels of others stay."""
+    """What of labels, owners and the deadline is not as it should be; labels of others stay."""
     status, meta = record.eviction, record.metadata
     wanted = labels_of(
         [one.name for one in status.requesters], [one.name for one in status.target_responders]
@@ -98,6 +104,9 @@ def metadata_change(record: LifecycleRecord, requests: Sequence[LifecycleRequest
         change["labels"] = labels
     kept = [one for one in meta.owner_references if one.kind != LIFECYCLE_REQUESTS.kind]
     ours = [one for one in meta.owner_references if one.kind == LIFECYCLE_REQUESTS.kind]
+    deadline = shutdown_deadline(requests)
+    if meta.annotations.get(SHUTDOWN_DEADLINE) != deadline:
+        change["annotations"] = {SHUTDOWN_DEADLINE: deadline}
     if owners and {one.uid for one in owners} != {one.uid for one in ours}:
         change["ownerReferences"] = [msgspec.to_builtins(one) for one in (*kept, *owners)]
     return change
