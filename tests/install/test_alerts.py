@@ -43,7 +43,7 @@ OLD = Firing(
 )
 STUCK = Firing(
     "The drain of NodeMaintenance kernel needs a person for more than 15 minutes. `vacate drain --follow "
-    "kernel` shows what holds it, and what helps.",
+    "kernel` shows what holds it, and what helps; so does the page /drains/kernel of `vacate web`.",
     {"maintenance": "kernel"},
 )
 DRAIN = 'vacate_drain_blocked_since_seconds{maintenance="kernel",instance="m"}'

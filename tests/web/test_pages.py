@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 
+import click
 import pytest
 
 from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.cli.common.serveroptions import site_address
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.install.manifests.grafana import dashboard
 from vacate.testing.builders import node, pod
 from vacate.web.actions import CANCEL_DRAIN, DRAIN, Outcome
 from vacate.web.components import Page, local_times
-from vacate.web.markup import Element, el, to_html
+from vacate.web.markup import Element, el, link_away, to_html
 from vacate.web.pages.act import preview_page
 from vacate.web.pages.drains import drains_page
 from vacate.web.pages.fencing import fencing_page
@@ -152,3 +155,37 @@ def test_the_request_of_a_drain_is_cancelled_with_the_drain() -> None:
     assert of_drains(blocked(), "default", "db-0") == ""
     gone = blocked("kernel.nodemaintenance.vacate.dev")
     assert of_drains(gone, "default", "db-0") == ""  # nothing requests it again
+
+
+def test_only_the_address_of_the_dashboard_leads_away() -> None:
+    address = "https://grafana.example.com/d/vacate?orgId=1&x=%22"
+    snapshot = Snapshot(NOW, dashboard=address)
+    foot = to_html(body_of(snapshot, health_page(snapshot, [])))
+    assert 'href="https://grafana.example.com/d/vacate?orgId=1&amp;x=%22"' in foot
+    assert 'rel="noreferrer noopener"' in foot
+    assert "over time" not in to_html(body_of(Snapshot(NOW), health_page(Snapshot(NOW), [])))
+    with pytest.raises(ValueError, match="a link away leads to a site"):
+        link_away("javascript:alert(1)", "x")
+    with pytest.raises(ValueError, match="a page of this program"):
+        el("a", "", "x", href=address)
+
+
+@pytest.mark.parametrize(
+    "given", ["javascript:alert(1)", "grafana", "https://", "https://a:b@c/", "http://[", "http://a\nb"]
+)
+def test_a_dashboard_has_the_address_of_a_site(given: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not the address of a site"):
+        site_address(given)
+    assert site_address("http://grafana:3000/d/vacate") == "http://grafana:3000/d/vacate"
+
+
+def test_the_dashboard_leads_to_the_pages_and_a_drain_to_its_own() -> None:
+    made = dashboard()
+    assert [one["url"] for one in made["links"]] == ["http://127.0.0.1:7411/drains"]
+    panels = [
+        one for one in made["panels"] if any("maintenance" in t["legendFormat"] for t in one["targets"])
+    ]
+    assert len(panels) == 3
+    for panel in panels:
+        (link,) = panel["fieldConfig"]["defaults"]["links"]
+        assert link["url"] == "http://127.0.0.1:7411/drains/${__field.labels.maintenance}"

@@ -56,9 +56,12 @@ class Feed:
         program: str,
         user: str = "",
         leave: str = "",
+        dashboard: str = "",
     ) -> None:
         self.clock = clock
-        self._named = {"context": context, "program": program, "user": user, "leave": leave}
+        self._named = {
+            "context": context, "program": program, "user": user, "leave": leave, "dashboard": dashboard
+        }  # fmt: skip
         informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
         self._pods = informers.informer(PODS, Pod)
         self._nodes = informers.informer(NODES, Node)

@@ -54,6 +54,13 @@ def el(tag: str, classes: str = "", *content: Content, key: str = "", **attribut
     return Element(tag, named, tuple(flat(content)), key)
 
 
+def link_away(address: str, text: str) -> Element:
+    """A link to another site. The address is an option of the program, never what the cluster says."""
+    if not address.startswith(("https://", "http://")):
+        raise ValueError(f"a link away leads to a site, not to {address!r}")
+    return Element("a", {"href": address, "rel": "noreferrer noopener", "target": "_blank"}, (text,))
+
+
 def flat(content: Content) -> Iterable[Child]:
     """What is inside, without nesting and without what is not there."""
     if content is None:

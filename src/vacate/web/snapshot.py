@@ -42,6 +42,7 @@ class Snapshot:
     program: str = "vacate"
     user: str = ""
     leave: str = ""  # where the user signs out, if there is such a place
+    dashboard: str = ""  # the address of the metrics over time
     pods: Sequence[Pod] = ()
     nodes: Sequence[Node] = ()
     requests: Sequence[EvictionRequest] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -99,6 +100,22 @@ def host_name(text: str) -> str:
     if dns1123_subdomain(name) or (colon and not (port.isdecimal() and 0 < int(port) < 65536)):
         raise click.BadParameter(f"{text[:80]!r} is not a host; write NAME or NAME:PORT, without https://")
     return f"{name}{colon}{port}"
+
+
+def site_address(text: str) -> str:
+    """The address of a site that pages link to."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.username
+        or not text.isprintable()
+    ):
+        raise click.BadParameter(f"{text[:80]!r} is not the address of a site; write https://NAME/PATH")
+    return text
 
 
 def allowed_option(command: F) -> F:

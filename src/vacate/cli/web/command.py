@@ -16,7 +16,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.serveroptions import health_options, host_name
+from vacate.cli.common.serveroptions import health_options, host_name, site_address
 from vacate.cli.identity import cluster_user
 from vacate.client.kubeconfig import context_name
 
@@ -46,6 +46,12 @@ DEFAULT_PORT = WEB_PORT
     metavar="NAME[:PORT]",
     help="With --sign-in: a name under which a proxy serves the pages. Can be repeated.",
 )
+@click.option(
+    "--dashboard",
+    type=site_address,
+    metavar="URL",
+    help="Where Vacate's Grafana dashboard is; each page links to it.",
+)
 @health_options(8085)
 @cluster_scope_options
 def web(
@@ -53,6 +59,7 @@ def web(
     browser: bool,
     sign_in: bool,
     hosts: tuple[str, ...],
+    dashboard: str | None,
     metrics_port: int,
     metrics_address: str,
     reach: Connection,
@@ -69,11 +76,16 @@ def web(
     if hosts and not sign_in:
         raise click.UsageError("--host: without --sign-in the pages are on this machine only; give it too")
     if sign_in:
-        run_until_signalled(lambda: _serve_users(port, hosts, (metrics_address, metrics_port), reach))
+        run_until_signalled(
+            lambda: _serve_users(port, hosts, (metrics_address, metrics_port), reach, dashboard or "")
+        )
         return
 
     async def work() -> None:
-        async with connected(reach) as cluster, pages_served(cluster, reach, port, browser=browser):
+        async with (
+            connected(reach) as cluster,
+            pages_served(cluster, reach, port, browser=browser, dashboard=dashboard or ""),
+        ):
             await asyncio.Event().wait()
 
     run_until_signalled(work)
@@ -81,7 +93,7 @@ def web(
 
 @contextlib.asynccontextmanager
 async def pages_served(
-    cluster: Cluster, reach: Connection, port: int, *, browser: bool
+    cluster: Cluster, reach: Connection, port: int, *, browser: bool, dashboard: str = ""
 ) -> AsyncIterator[None]:
     """Serve the pages for as long as the block runs; print the address, and open it where that is wanted."""
     # Help and refused options need none of it.
@@ -94,7 +106,10 @@ async def pages_served(
 
     entropy = system_entropy()
     user, context = await cluster_user(cluster), context_name(reach.kubeconfig, reach.context)
-    feed = Feed(cluster.client, cluster.clock, entropy, context=context, program=program_name(), user=user)
+    feed = Feed(
+        cluster.client, cluster.clock, entropy,
+        context=context, program=program_name(), user=user, dashboard=dashboard,
+    )  # fmt: skip
     site = Site(feed, reads_of(cluster, run_at(reach)))
     server = WebServer(OneBrowser(site, entropy), entropy)
     async with feed.running(), server.listening(port) as address:
@@ -106,7 +121,7 @@ async def pages_served(
 
 
 async def _serve_users(
-    port: int, hosts: tuple[str, ...], health_at: tuple[str, int], reach: Connection
+    port: int, hosts: tuple[str, ...], health_at: tuple[str, int], reach: Connection, dashboard: str
 ) -> None:
     """Serve the pages to users who sign in, until the process is ended."""
     from vacate.cli.web.users import pages_of  # noqa: PLC0415
@@ -119,7 +134,7 @@ async def _serve_users(
     from vacate.web.signin import SignIn, Users  # noqa: PLC0415
 
     entropy, clock = system_entropy(), SystemClock()
-    users = Users(pages_of(load_server(reach.kubeconfig, reach.context)), clock, entropy)
+    users = Users(pages_of(load_server(reach.kubeconfig, reach.context), dashboard), clock, entropy)
     server = WebServer(SignIn(users, clock, entropy, hosts), entropy)
     health = HealthServer(Metrics(), lambda: "", "web")
     async with server.listening(port) as address:

@@ -26,8 +26,8 @@ _MAX_COMMANDS = 4
 """That run at the same time, for all users together: each is a process."""
 
 
-def pages_of(server: ClusterConfig) -> Connect:
-    """Opens the pages of a token at this API server."""
+def pages_of(server: ClusterConfig, dashboard: str = "") -> Connect:
+    """Opens the pages of a token at this API server, which link to that dashboard."""
     room = asyncio.Semaphore(_MAX_COMMANDS)
 
     @contextlib.asynccontextmanager
@@ -42,7 +42,7 @@ def pages_of(server: ClusterConfig) -> Connect:
                 raise Unauthorized("the API server has not seen the token")
             feed = Feed(
                 client, clock, system_entropy(),
-                context="", program=program_name(), user=user, leave=leave,
+                context="", program=program_name(), user=user, leave=leave, dashboard=dashboard,
             )  # fmt: skip
             async with feed.running():
                 yield Site(feed, reads)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from vacate.api.objectnames import labels
+from vacate.api.objectnames import WEB_PORT, labels
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _QUEUE = 'name="evictionrequests"'
 _WIDTH, _HEIGHT = 12, 8
+_OF_DRAIN = "{{maintenance}}"
+_WEB = f"http://127.0.0.1:{WEB_PORT}"
 
 
 def _quantile(share: float, metric: str, by: str, which: str, over: str = "5m") -> str:
@@ -31,13 +33,13 @@ _CALLS = "apiserver_admission_webhook_admission_duration_seconds"
 _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
     ("stat", "Drains by phase", "short", (("max by (phase) (vacate_drains) > 0", "{{phase}}"),)),
     ("timeseries", "Drains that need a person, for how long", "s", (
-        ("time() - min by (maintenance) (vacate_drain_blocked_since_seconds)", "{{maintenance}}"),
+        ("time() - min by (maintenance) (vacate_drain_blocked_since_seconds)", _OF_DRAIN),
     )),
     ("timeseries", "Nodes left by drain", "short", (
-        ("max by (maintenance) (vacate_drain_nodes_left)", "{{maintenance}}"),
+        ("max by (maintenance) (vacate_drain_nodes_left)", _OF_DRAIN),
     )),
     ("timeseries", "Pods left by drain", "short", (
-        ("max by (maintenance) (vacate_drain_pods_left)", "{{maintenance}}"),
+        ("max by (maintenance) (vacate_drain_pods_left)", _OF_DRAIN),
     )),
     ("timeseries", "Blockers of drains", "short", (
         ("max by (kind, resolution) (vacate_drain_blockers)", "{{kind}}, {{resolution}}"),
@@ -89,6 +91,7 @@ def dashboard() -> Obj:
         "refresh": "30s",
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": [variable]},
+        "links": [_pages()],
         "panels": [_panel(number, *one) for number, one in enumerate(_PANELS)],
     }
 
@@ -104,6 +107,16 @@ def dashboard_config_map(settings: Settings) -> Obj:
     }
 
 
+def _pages() -> Obj:
+    """The pages of `vacate web`, whose program runs on the reader's machine or is forwarded there."""
+    hint = "Start `vacate web` first, or forward the pages of the cluster to the same port."
+    return {
+        "type": "link", "title": "What holds drains: vacate web", "url": f"{_WEB}/drains", "tooltip": hint,
+        "targetBlank": True, "icon": "external link", "asDropdown": False, "includeVars": False,
+        "keepTime": False, "tags": [],
+    }  # fmt: skip
+
+
 def _panel(number: int, sort: str, title: str, unit: str, queries: Sequence[tuple[str, str]]) -> Obj:
     place = {"x": number % 2 * _WIDTH, "y": number // 2 * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}
     return {
@@ -112,9 +125,17 @@ def _panel(number: int, sort: str, title: str, unit: str, queries: Sequence[tupl
         "title": title,
         "datasource": _SOURCE,
         "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0, **_links(queries)}, "overrides": []},
         "targets": [_target(chr(ord("A") + index), *query) for index, query in enumerate(queries)],
     }
+
+
+def _links(queries: Sequence[tuple[str, str]]) -> Obj:
+    """A series of one drain leads to the page of the drain."""
+    if all(legend != _OF_DRAIN for _, legend in queries):
+        return {}
+    url = f"{_WEB}/drains/${{__field.labels.maintenance}}"
+    return {"links": [{"title": "What holds it, and what helps", "url": url, "targetBlank": True}]}
 
 
 def _target(letter: str, expression: str, legend: str) -> Obj:

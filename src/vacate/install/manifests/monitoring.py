@@ -78,7 +78,8 @@ def _process_alerts() -> list[Obj]:
             "5m",
             "warning",
             "The drain of NodeMaintenance {{ $labels.maintenance }} needs a person for more than 15 minutes. "
-            "`vacate drain --follow {{ $labels.maintenance }}` shows what holds it, and what helps.",
+            "`vacate drain --follow {{ $labels.maintenance }}` shows what holds it, and what helps; so does "
+            "the page /drains/{{ $labels.maintenance }} of `vacate web`.",
         ),
         _alert(
             "VacatePodsUnprepared",

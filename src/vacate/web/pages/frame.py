@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vacate import __version__
 from vacate.api.times import format_time
 from vacate.web.components import Page, age, clock, icon, verdict
-from vacate.web.markup import Content, Element, el, to_html
+from vacate.web.markup import Content, Element, el, link_away, to_html
 from vacate.web.snapshot import Snapshot
 
 NAV: Sequence[tuple[str, str, str]] = (
@@ -187,6 +187,7 @@ def _foot(snapshot: Snapshot) -> Element:
         "foot",
         el("span", "", f"{who}What you see and do here is limited by your own rights."),
         el("a", "", "Sign out", href=snapshot.leave) if snapshot.leave else None,
+        el("span", "", link_away(snapshot.dashboard, "Drains over time")) if snapshot.dashboard else None,
         el("span", "", "Times: ", el("span", "", zone, id="zone")),
         el("span", "", f"vacate {__version__}"),
         key="foot",
