@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vacate.api.objects import Obj, dig, name_of, terminating
-from vacate.api.selectors.labels import selector_of
+from vacate.api.selectors.labels import NOTHING, Selector, selector_of
 from vacate.errors import ApiError
 from vacate.kube import evictionerrors as refusals
 
@@ -24,11 +24,15 @@ def bypasses_budgets(pod: Obj) -> bool:
 
 def selects(budget: Obj, pod: Obj) -> bool:
     """Whether the budget covers the pod; one with a broken selector, or none, covers nothing."""
+    return selector_of_budget(budget).matches(dig(pod, "metadata", "labels") or {})
+
+
+def selector_of_budget(budget: Obj) -> Selector:
+    """Which pods the budget covers."""
     try:
-        selector = selector_of(dig(budget, "spec", "selector"))
+        return selector_of(dig(budget, "spec", "selector"))
     except ApiError:
-        return False
-    return selector.matches(dig(pod, "metadata", "labels") or {})
+        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class _Drain:
             drained = self._maintenance().status.phase == DRAINED
             if drained and quiet > self._observed.longest() + 2 * _STEP:
                 return Verdict.FINISHES
-            if not drained and quiet > self._longest_timer():
+            if not drained and quiet > MAX_BACKOFF_SECONDS and quiet > self._longest_timer():
                 return Verdict.BLOCKS
         return Verdict.FINISHES if self._maintenance().status.phase == DRAINED else Verdict.RUNS_ON
 

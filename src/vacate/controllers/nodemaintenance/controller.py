@@ -8,6 +8,7 @@ middle sees all of that; every write names the version that the decision was mad
 from __future__ import annotations
 
 import datetime as dt
+from functools import cache
 
 from vacate.api.events import EventNote
 from vacate.api.kinds import NODEMAINTENANCES
@@ -213,7 +214,7 @@ class NodeMaintenances:
             nodes,
             self._view.pods_on,
             request,
-            self._view.budgets.reader.list,
+            cache(self._view.budgets.reader.list),  # asked for each pod, and it makes a list of all
             refused=attempts.refused(),
             undeleted=dict(attempts.deletions),
             unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},

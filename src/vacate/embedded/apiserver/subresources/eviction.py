@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import lru_cache
+
+import orjson
 
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api import status
@@ -15,6 +18,7 @@ from vacate.api.fielderrors import invalid
 from vacate.api.kinds import EVACUATIONS, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
+from vacate.api.selectors.labels import Selector
 from vacate.api.terminationreason import EVICTION
 from vacate.embedded import schema
 from vacate.embedded.apiserver.call import Call, dry_run_directives
@@ -31,7 +35,7 @@ from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
 from vacate.errors import ApiError, BadRequest, TransportError
 from vacate.eviction.attempts import is_by_budget
-from vacate.kube.eviction import bypasses_budgets, selects
+from vacate.kube.eviction import bypasses_budgets, selector_of_budget
 from vacate.wire.message import Response
 
 _log = logging.getLogger(__name__)
@@ -123,8 +127,15 @@ def _stage(storage: Storage, call: Call, asked: DeleteOptions, body: Obj, writes
 def _budgets_of(storage: Storage, pod: Obj) -> list[tuple[Entry, Obj]]:
     """The budgets of the pod's namespace that cover it, writes under way included."""
     entries = storage.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
-    found = [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in entries]
-    return [(entry, budget) for entry, budget in found if selects(budget, pod)]
+    labels = pod["metadata"].get("labels") or {}
+    covering = [entry for entry in entries if _selector_in(entry.value).matches(labels)]
+    return [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in covering]
+
+
+@lru_cache(maxsize=4096)
+def _selector_in(stored: bytes) -> Selector:
+    """The selector of a stored budget, read once: each eviction asks all budgets of its namespace."""
+    return selector_of_budget(orjson.loads(stored))
 
 
 def _stage_pod(
