@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from vacate.api.selectors.labels import Selector
-from vacate.api.types import HorizontalPodAutoscaler, ObjectMeta, Pod
+from vacate.api.types import HorizontalPodAutoscaler, ObjectMeta, Pod, PodDisruptionBudget
 from vacate.cache.reader import Reader
+from vacate.kube.budgets import selects
 from vacate.kube.floors import scales
 
 CONTROLLER = "controller"
 NODE = "node"
 LABEL = "label"
 SCALED = "scaled"
+SELECTED = "selected"
 
 
 class _HasMeta(Protocol):
@@ -58,6 +60,22 @@ def selected(pods: Reader[Pod], namespace: str, selector: Selector) -> list[Pod]
     return [pod for pod in found if selector.matches(pod.metadata.labels)]
 
 
+def by_selected_label(budget: PodDisruptionBudget) -> Iterable[str]:
+    """One label that the pods of a budget must have; where its selector names none, the namespace."""
+    written, namespace = budget.spec.selector, budget.metadata.namespace
+    if written is None:
+        return ()
+    return (next((_label(namespace, *pair) for pair in written.match_labels.items()), namespace),)
+
+
+def budgets_of(
+    budgets: Reader[PodDisruptionBudget], namespace: str, labels: Mapping[str, str]
+) -> list[PodDisruptionBudget]:
+    """The budgets of the namespace that select a pod with these labels; few of the others are looked at."""
+    places = [namespace, *(_label(namespace, *pair) for pair in labels.items())]
+    return [one for place in places for one in budgets.by_index(SELECTED, place) if selects(one, labels)]
+
+
 def by_scaled_deployment(autoscaler: HorizontalPodAutoscaler) -> Iterable[str]:
     """The Deployment that the autoscaler scales."""
     name = autoscaler.spec.scale_target_ref.name
@@ -75,3 +93,4 @@ CONTROLLED: Mapping[str, Any] = {CONTROLLER: by_controller}
 PLACED: Mapping[str, Any] = {NODE: by_node}
 LABELLED: Mapping[str, Any] = {LABEL: by_label}
 SCALING: Mapping[str, Any] = {SCALED: by_scaled_deployment}
+SELECTING: Mapping[str, Any] = {SELECTED: by_selected_label}

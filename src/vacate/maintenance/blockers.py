@@ -193,7 +193,8 @@ def blocking(
 ) -> Blocker | None:
     """What holds a pod whose eviction is requested, or that is terminating; None while it moves on.
 
-    The budgets are those of its namespace; only where one refuses are the pods without a node asked for.
+    The budgets are those that select it, and perhaps others; only where one refuses are the pods without a
+    node asked for.
     """
     if pod.terminating:
         return _overdue(pod, now)

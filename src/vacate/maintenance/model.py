@@ -44,7 +44,7 @@ class Environment:
     nodes: Mapping[str, Node]  # those that it means, as far as they exist
     pods: Callable[[str], Sequence[Pod]]  # of a node
     request: Callable[[Pod], EvictionRequest | None]
-    budgets: Callable[[str], Sequence[PodDisruptionBudget]]  # of a namespace
+    budgets: Callable[[Pod], Sequence[PodDisruptionBudget]]  # that select it
     # Why the API server refused what was asked for at the last try.
     refused: Mapping[str, str] = field(default_factory=dict)  # requests, by the UID of the pod
     undeleted: Mapping[str, str] = field(default_factory=dict)  # deletions, by the UID of the pod

@@ -124,7 +124,7 @@ def _held(
     maintenance: NodeMaintenance, pod: Pod, around: Environment, plan: Plan, now: dt.datetime
 ) -> Blocker | None:
     """What holds a pod that is to be evicted; None while it moves on."""
-    uid, request, budgets = pod.metadata.uid, around.request(pod), around.budgets(pod.metadata.namespace)
+    uid, request, budgets = pod.metadata.uid, around.request(pod), around.budgets(pod)
     held = blocking(pod, request, budgets, now, around.unscheduled)
     if held is None:
         plan.wake(next_report(pod, request))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.indexes import SELECTING
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
 from vacate.controllers.eviction.attempts import Attempts
@@ -43,7 +44,7 @@ class Setup:
     def __init__(self, number: int, budgets: Sequence[PodDisruptionBudget]) -> None:
         requests: Table[EvictionRequest] = Table({})
         pods: Table[Pod] = Table({})
-        held: Table[PodDisruptionBudget] = Table({})
+        held: Table[PodDisruptionBudget] = Table(SELECTING)
         self.attempts = Attempts(seeded_entropy(0))
         self.woken: list[str] = []
         for n in reversed(range(number)):

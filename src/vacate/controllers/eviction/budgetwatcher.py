@@ -18,6 +18,7 @@ from vacate.api.types import (
 )
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import DELETE_PREPARED
+from vacate.cache.indexes import budgets_of
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts, failures, key_of
 from vacate.eviction.dialects.base import Dialect
@@ -62,11 +63,7 @@ class BudgetWatcher:
         found = request_for(self._dialect, self._requests, meta.namespace, meta.name, meta.uid)
         if found is None or not self._attempts.waits(key := key_of(found)):
             return
-        holding = [
-            one
-            for one in self._budgets.list(meta.namespace)
-            if selector_of(one.spec.selector).matches(meta.labels)
-        ]
+        holding = budgets_of(self._budgets, meta.namespace, meta.labels)
         if not holding or (len(holding) == 1 and (allowed(holding[0]) or _always_allows(holding[0]))):
             self._wake(key)
 
@@ -123,10 +120,7 @@ class BudgetWatcher:
     def counts(self, request: EvictionRequest) -> bool:
         """Whether any budget counts the pod of the request."""
         labels = self._labels(Waiting(EARLIEST, request.metadata.namespace, request.metadata.name))
-        return labels is not None and any(
-            selector_of(one.spec.selector).matches(labels)
-            for one in self._budgets.list(request.metadata.namespace)
-        )
+        return labels is not None and bool(budgets_of(self._budgets, request.metadata.namespace, labels))
 
     def _wake_all(self, chosen: list[Waiting]) -> None:
         for one in chosen:
@@ -158,13 +152,10 @@ class BudgetWatcher:
             for one in self._attempts.waiting(namespace)
             if (labels := self._labels(one)) is not None and any(each.matches(labels) for each in affected)
         ]
-        if not candidates:
-            return [], []
-        budgets = [(one, selector_of(one.spec.selector)) for one in self._budgets.list(namespace)]
         free: list[Waiting] = []
         lines: dict[str, tuple[PodDisruptionBudget, list[Waiting]]] = {}
         for one, labels in candidates:
-            holding = [budget for budget, selector in budgets if selector.matches(labels)]
+            holding = budgets_of(self._budgets, namespace, labels)
             if not holding:
                 free.append(one)
             elif len(holding) == 1:

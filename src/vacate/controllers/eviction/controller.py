@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, STATEFULSETS
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
+from vacate.cache.indexes import SELECTING
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.reconciler import EvictionRequests
@@ -33,7 +34,7 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     chosen = settings or Settings()
     requests = deps.informers.requests(dialect)
     pods = deps.informers.informer(PODS, Pod)
-    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
     reconciler = EvictionRequests(deps, dialect)
     pods.subscribe(reconciler.on_pod)
     controller = Controller(

@@ -12,6 +12,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.controllers.eviction.ownbudget import is_allowed, is_alone
@@ -25,7 +26,7 @@ from vacate.eviction.records.patches import prepared_patch, refusal_patch
 from vacate.metrics import BYPASSES
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
-from vacate.views.budgets import covering, opt_in
+from vacate.views.budgets import opt_in
 from vacate.views.phrases import advice, sentence
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,9 @@ class Evictor:
         self._deps = deps
         self._attempts = attempts
         self._pods = deps.informers.informer(PODS, Pod).reader
-        self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
+        self._budgets = deps.informers.informer(
+            PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING
+        ).reader
         # Where the API server has no field for it, the reason is an annotation: one more write.
         self._annotates = deps.gates.enabled(REASON_GATE)
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
@@ -162,7 +165,7 @@ class Evictor:
     def _way_out(self, request: EvictionRequest, pod: Pod) -> str:
         """What the workload can opt in to where its budget never lets the pod go, for the Events."""
         meta = pod.metadata
-        held = covering(self._budgets.list(meta.namespace), meta.namespace, meta.labels)
+        held = budgets_of(self._budgets, meta.namespace, meta.labels)
         way = opt_in(pod, held[0], request) if len(held) == 1 else None
         return f" {advice(way.text)} {way.command}" if way is not None else ""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vacate.api.kinds import FENCINGPOLICIES, NODES, PODDISRUPTIONBUDGETS, PODS
-from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Node, PersistentVolume, Pod, PodDisruptionBudget
 from vacate.api.types.fencingpolicy import FAILED, FencingPolicy
-from vacate.cache.indexes import NODE, PLACED
+from vacate.cache.indexes import NODE, PLACED, SELECTING, budgets_of
 from vacate.controllers.exclusivevolumes.view import View as Volumes
 from vacate.controllers.exclusivevolumes.view import attached_to
 from vacate.fencing.marks import owner_policy
@@ -25,7 +24,7 @@ class View:
         self.policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
         self.nodes = informers.informer(NODES, Node)
         self.pods = informers.informer(PODS, Pod, indexes=PLACED)
-        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
         self.volumes = Volumes(deps) if deps.gates.enabled("ExclusiveVolumes") else None
 
     def policy(self, name: str) -> FencingPolicy | None:
@@ -48,8 +47,7 @@ class View:
         """Whether a disruption budget of the pod allows no further disruption."""
         return any(
             budget.status.disruptions_allowed <= 0
-            and selector_of(budget.spec.selector).matches(pod.metadata.labels)
-            for budget in self.budgets.reader.list(pod.metadata.namespace)
+            for budget in budgets_of(self.budgets.reader, pod.metadata.namespace, pod.metadata.labels)
         )
 
     # Which policies a change concerns

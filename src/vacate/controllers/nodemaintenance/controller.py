@@ -8,7 +8,6 @@ middle sees all of that; every write names the version that the decision was mad
 from __future__ import annotations
 
 import datetime as dt
-from functools import cache
 
 from vacate.api.events import EventNote
 from vacate.api.kinds import NODEMAINTENANCES
@@ -214,7 +213,7 @@ class NodeMaintenances:
             nodes,
             self._view.pods_on,
             request,
-            cache(self._view.budgets.reader.list),  # asked for each pod, and it makes a list of all
+            self._view.budgets_of,
             refused=attempts.refused(),
             undeleted=dict(attempts.deletions),
             unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},

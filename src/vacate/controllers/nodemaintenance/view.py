@@ -9,6 +9,7 @@ from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
+from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
@@ -40,7 +41,7 @@ class View:
             dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
         }
-        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
         """A maintenance."""
@@ -74,6 +75,10 @@ class View:
     def unscheduled(self, namespace: str) -> list[Pod]:
         """The pods of a namespace that have no node."""
         return self.pods.reader.by_index(_UNSCHEDULED, namespace)
+
+    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that select a pod."""
+        return budgets_of(self.budgets.reader, pod.metadata.namespace, pod.metadata.labels)
 
     def request_for(self, pod: Pod) -> EvictionRequest | None:
         """The request for a pod, by whichever API: one that goes on before one that is over."""

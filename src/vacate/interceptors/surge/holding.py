@@ -12,6 +12,7 @@ from vacate.api.workloads import (
     DEPLOYMENT_INTERCEPTOR,
     REPLICASET_INTERCEPTOR,
 )
+from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.kube.budgets import holding
 from vacate.kube.surge import SurgeRecord
 from vacate.runtime.dependencies import Deps
@@ -24,7 +25,9 @@ class Holding:
     """Reads budgets, which are watched: one that opens ends the wait at once."""
 
     def __init__(self, deps: Deps) -> None:
-        self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
+        self._budgets = deps.informers.informer(
+            PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING
+        ).reader
 
     def why(
         self,
@@ -44,7 +47,8 @@ class Holding:
         if others and (not again or deployment.metadata.annotations.get(DELETE_PREPARED) == "true"):
             return ""
         surplus = len(record.pods) if record is not None else 0
-        found = holding(self._budgets.list(pod.metadata.namespace), pod.metadata.labels, surplus)
+        selecting = budgets_of(self._budgets, pod.metadata.namespace, pod.metadata.labels)
+        found = holding(selecting, pod.metadata.labels, surplus)
         names = listed([one.metadata.name for one in found])
         if len(found) > 1:
             return f"the disruption budgets {names} select the pod, and a pod with several is never evicted"

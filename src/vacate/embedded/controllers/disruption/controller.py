@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet
-from vacate.cache.indexes import LABELLED, selected
+from vacate.cache.indexes import LABELLED, SELECTING, budgets_of, selected
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption import events
 from vacate.embedded.controllers.disruption.budget import BudgetStatus, budget_status, expected_pods
@@ -23,7 +23,7 @@ Sized = Deployment | ReplicaSet
 def build(deps: Deps) -> Controller:
     """The controller, woken by budgets, by pods, and by controllers that want another number of pods."""
     pods = deps.informers.informer(PODS, Pod, indexes=LABELLED)
-    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
     deployments = deps.informers.informer(DEPLOYMENTS, Deployment)
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet)
     controller = DisruptionController(deps)
@@ -60,7 +60,9 @@ class DisruptionController:
         self._deps = deps
         self._selectors = Selectors()
         self._pods = deps.informers.informer(PODS, Pod).reader
-        self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
+        self._budgets = deps.informers.informer(
+            PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING
+        ).reader
         self._scales = Scales(
             deps.client,
             deps.informers.informer(REPLICASETS, ReplicaSet).reader,
@@ -69,11 +71,8 @@ class DisruptionController:
 
     def budgets_of(self, pod: Pod) -> list[Key]:
         """Every budget that selects the pod, not only one of them: each has its own count."""
-        return [
-            Key(one.metadata.namespace, one.metadata.name)
-            for one in self._budgets.list(pod.metadata.namespace)
-            if self._selectors.of(one.metadata, one.spec.selector).matches(pod.metadata.labels)
-        ]
+        found = budgets_of(self._budgets, pod.metadata.namespace, pod.metadata.labels)
+        return [Key(one.metadata.namespace, one.metadata.name) for one in found]
 
     def budgets_near(self, obj: Sized) -> Iterable[Key]:
         """The budgets of the namespace."""
