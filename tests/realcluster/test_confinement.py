@@ -21,6 +21,7 @@ from vacate.api.kinds import (
     EVACUATIONS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
     PERSISTENTVOLUMES,
@@ -521,6 +522,7 @@ async def test_each_confined_write_has_rows() -> None:
     untried = {one for one in wanted if any(one not in rows for rows in tried)}
     # Which others try with requests that are admitted and go on.
     elsewhere = {(SHUTDOWN_AGENT, EVICTIONREQUESTS), (SHUTDOWN_AGENT, EVACUATIONS), (WEBHOOK, EVACUATIONS)}
+    elsewhere.add((SHUTDOWN_AGENT, LIFECYCLE_REQUESTS))  # test_lifecycle_agent.py, where that is served
     assert untried == {(account, kind, "") for account, kind in elsewhere}
 
 

@@ -6,7 +6,7 @@ Those of the shutdown agent are in `ownnodepolicy.py`.
 from __future__ import annotations
 
 from vacate.api.identity import service_account_user
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS, SECRETS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, SECRETS
 from vacate.api.objectnames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
@@ -18,8 +18,6 @@ from vacate.api.objectnames import (
 )
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
-from vacate.api.types.evictionrequest import COMPLETE
-from vacate.api.types.lifecycle import FINAL_CONDITIONS
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import SUFFIX
 from vacate.fencing.marks import APPROVED, FENCE_VERB, REQUESTED
@@ -36,16 +34,13 @@ def account_policies(settings: Settings) -> list[Obj]:
 
 def _webhook_requests(settings: Settings) -> Obj:
     """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
-    final = listed((COMPLETE, *FINAL_CONDITIONS))
-    over = f"oldObject.?status.?conditions.orValue([]).exists(c, c.type in {final} && c.status == 'True')"
-    domain = "object.?spec.?requester.orValue('').split('/')[0]"  # of lifecycle.k8s.io alone
-    keyed = f"{domain} in {listed(('', SUFFIX))} || {domain}.endsWith({text('.' + SUFFIX)})"
+    over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
     named, ours = "object.?spec.?requesters.orValue([]).all(r, r.name", f".endsWith({text('.' + SUFFIX)}))"
     held = f"object.?metadata.?finalizers.orValue([]).all(f, !f.startsWith({text(INSTIGATOR)}) || f{ours}"
     validations = {
         "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
         "the webhook of Vacate requests evictions for callers of the eviction API only": (
-            f"request.operation != 'CREATE' || ({named}{ours} && {held} && ({keyed}))"
+            f"request.operation != 'CREATE' || ({named}{ours} && {held})"
         ),
         "the webhook of Vacate removes only requests that are complete": (
             f"request.operation != 'DELETE' || (oldObject != null && {over})"
@@ -56,10 +51,7 @@ def _webhook_requests(settings: Settings) -> Obj:
         {
             "matchConstraints": matched(
                 rule_about(PODS, ["DELETE"]),
-                *(
-                    rule_about(kind, ["CREATE", "DELETE"])
-                    for kind in (EVICTIONREQUESTS, EVACUATIONS, LIFECYCLE_REQUESTS)
-                ),
+                *(rule_about(kind, ["CREATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
             ),
             "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
             "validations": forbidding(validations),

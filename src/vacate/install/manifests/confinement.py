@@ -107,7 +107,6 @@ class Write:
     labels: tuple[str, ...] = ()
     labels_of_pods: bool = False  # whether admission gives it the labels of its pod at each update
     removes_owners: bool = False  # whether it takes away owners, and adds none
-    requester: str = ""  # the domain of the requesters whose objects they are
     enforced: bool = False  # whatever the settings say: those of identities rest on it
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
     tolerated: str = _OF_OTHERS
@@ -127,8 +126,6 @@ class Write:
     def described(self) -> str:
         """What it may change, in words."""
         found = [f"spec.{one}" for one in self.fields]
-        if self.requester:
-            found.append(f"only with spec.requester {self.requester}/*")
         if self.items is not None:
             found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
         found += [f"annotation {one}" for one in self.annotations]
@@ -175,10 +172,6 @@ class Write:
         parts = [one for one in ("spec", "status") if one == part or (one == "spec" and self.fields)]
         whole = ["metadata", *parts]
         made = {f"only {' and '.join(whole)}": _same("dyn(object)", "dyn(oldObject)", whole)}
-        if self.requester:
-            domain = "object.spec.requester.split('/')[0]"
-            own = f"{domain} == {text(self.requester)} || {domain}.endsWith({text(f'.{self.requester}')})"
-            made[f"only those of {self.requester}"] = own
         for one in parts:
             but = [*(self.fields if one == "spec" else ()), *([items.field] if items and one == part else [])]
             made[f"only {', '.join(but)} in {one}"] = _same(*_both(one), but)
@@ -277,7 +270,6 @@ WRITES: tuple[Write, ...] = (
         annotations=(CALLERS,),
         labels_of_pods=True,
     ),
-    Write(WEBHOOK, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(CALLERS,), requester=SUFFIX),
     Write(
         SHUTDOWN_AGENT,
         NODES,
@@ -315,13 +307,7 @@ WRITES: tuple[Write, ...] = (
         annotations=(SHUTDOWN_DEADLINE,),
         labels_of_pods=True,
     ),
-    Write(
-        SHUTDOWN_AGENT,
-        LIFECYCLE_REQUESTS,
-        fields=("intent",),
-        annotations=(SHUTDOWN_DEADLINE,),
-        requester=REQUESTER_SUFFIX,
-    ),
+    Write(SHUTDOWN_AGENT, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(SHUTDOWN_DEADLINE,)),
 )
 """What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""
 
