@@ -46,6 +46,7 @@ _TITLES = {
     "fencing": "Fencing with Jobs",
     "shutdown": "Nodes that shut down",
     "volumes": "Exclusive volumes and pod safety",
+    "trust": "What others write is not trusted",
 }
 
 
