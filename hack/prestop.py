@@ -14,26 +14,28 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hack.kubelab.golang import choose_go, install_go
+from hack.kubelab.golang import choose_go, install_go, pinned_go
 from hack.kubelab.obtain import cache_folder
-from hack.kubelab.release import KubeError
+from hack.kubelab.release import KubeError, architecture
 
 SOURCES = Path(__file__).resolve().parent.parent / "prestop"
 _OLDEST = (1, 22)
 
 
-def prestop_program() -> Path:
-    """A static program for this machine."""
-    go = choose_go(_OLDEST)
-    made = cache_folder() / f"prestop-{_digest(go.version)}"
+def prestop_program(wanted: str = "") -> Path:
+    """A static program for this machine, or for an architecture, then by the pinned Go alone."""
+    go, wanted = pinned_go() if wanted else choose_go(_OLDEST), wanted or architecture()
+    made = cache_folder() / f"prestop-{wanted}-{_digest(go.version)}"
     if made.is_file():
         return made
     made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-prestop-", dir=made.parent) as work:
         tool = go.program or install_go(Path(work) / "golang")
         part = Path(work) / "vacate-prestop"
-        command = [str(tool), "build", "-trimpath", "-ldflags=-s -w", "-o", str(part), "."]
-        environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOPROXY": "off"}
+        command = [str(tool), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(part), "."]
+        environment = os.environ | {
+            "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOARCH": wanted, "GOOS": "linux",
+        }  # fmt: skip
         ran = subprocess.run(
             command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False
         )

@@ -153,13 +153,6 @@ def _request(
         connection.close()
 
 
-def architecture_of(archive: Path) -> str:
-    """Of the image in an OCI archive."""
-    with tarfile.open(archive) as tar:
-        _, manifest = _manifest_of(tar)
-        return str(json.loads(_blob(tar, manifest["config"]["digest"]))["architecture"])
-
-
 def _manifest_of(tar: tarfile.TarFile) -> tuple[Document, Document]:
     for listed in _listed(json.loads(_member(tar, "index.json")), tar):
         return listed, json.loads(_blob(tar, listed["digest"]))

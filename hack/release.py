@@ -2,10 +2,9 @@
 
     python -m hack.release --registry registry.example.com/team [FOLDER]
 
-Wheel, sdist, chart, manifests, the definitions, the bill of materials, the notes of the version, and the
-checksums of all of them. The same commit gives the same bytes: times are those of the commit. `--image` adds
-the image for the architecture of this machine; it needs root and Debian's packages, as `make test-node` does.
-`--archive` adds one that was built elsewhere, for another architecture. `--push` sends the images, under one
+Wheel, sdist, chart, manifests, the definitions, the plugin for krew, the bill of materials, the notes of the
+version, and the checksums of all of them. The same commit gives the same bytes: times are those of it.
+`--image` adds the images for all architectures, of Debian's packages. `--push` sends the images, under one
 name for all architectures, and the chart to the registry.
 """
 
@@ -22,14 +21,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
 from hack.gen_deploy import DEPLOY
 from hack.kubelab.release import KubeError
-from hack.registry import Registry, RegistryError, architecture_of
+from hack.registry import Registry, RegistryError
 from hack.sbom import GO_MODULE, GO_PIN, LOCK, sbom
 
 from vacate import __version__
@@ -39,6 +38,8 @@ from vacate.install import Settings, objects
 from vacate.install.manifest import manifests
 
 _ROOT = Path(__file__).resolve().parent.parent
+_KREW = _ROOT / "hack/krew"
+_ARCHITECTURES = ("amd64", "arm64")
 _CHART = DEPLOY / "helm" / "vacate"
 _REGISTRY = re.compile(r"[a-z0-9]+([.:_/-][a-z0-9]+)*")
 SUMS = "SHA256SUMS"
@@ -52,11 +53,14 @@ def release(
     folder: Path,
     registry: str,
     *,
-    with_image: bool = False,
-    archives: Sequence[Path] = (),
+    downloads: str = "",
+    with_images: bool = False,
     dirty: bool = False,
 ) -> list[Path]:
-    """Write all parts to the folder, which must be empty or missing; in the order of their names."""
+    """Write all parts to the folder, which must be empty or missing; in the order of their names.
+
+    `downloads` is the address of the folder where users find it: krew's manifest is written only with it.
+    """
     if not _REGISTRY.fullmatch(registry):
         raise ReleaseError(
             f"--registry: {registry!r} is no registry: write host/path, as registry.example.com/team"
@@ -82,11 +86,12 @@ def release(
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
-    for archive in [*archives, *([_image()] if with_image else [])]:
-        target = folder / f"vacate-{__version__}-{architecture_of(archive)}.oci.tar"
-        if target.exists():
-            raise ReleaseError(f"--archive: {archive} is the second image for {architecture_of(archive)}")
-        shutil.copyfile(archive, target)
+    plugin = f"vacate-{__version__}-krew.tar.gz"
+    (folder / plugin).write_bytes(krew_plugin(next(folder.glob("*.whl")), int(made_at)))
+    if downloads:
+        (folder / "krew.yaml").write_text(krew_manifest(folder / plugin, downloads))
+    for wanted in _ARCHITECTURES if with_images else ():
+        shutil.copyfile(_image(wanted), folder / f"vacate-{__version__}-{wanted}.oci.tar")
     parts = sorted(path for path in folder.iterdir() if path.name != SUMS)
     sums = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in parts)
     (folder / SUMS).write_text(sums)
@@ -124,20 +129,54 @@ def chart(image: str, made_at: int) -> bytes:
     if found["values.yaml"].count(default) != 1:
         raise ReleaseError(f"the chart's values have no line {default.strip()!r} to replace")
     found["values.yaml"] = found["values.yaml"].replace(default, f"image: {image}\n")
-    return _archive({f"vacate/{path}": text for path, text in found.items()}, made_at)
+    return _archive({f"vacate/{path}": text.encode() for path, text in found.items()}, made_at)
 
 
-def _archive(texts: Mapping[str, str], made_at: int) -> bytes:
+def krew_plugin(wheel: Path, made_at: int) -> bytes:
+    """What krew unpacks: the same for all systems, as the program makes its environment at first use."""
+    parts = {"kubectl-vacate": _KREW / "kubectl-vacate", "LICENSE": _ROOT / "LICENSE", wheel.name: wheel}
+    return _archive({name: path.read_bytes() for name, path in parts.items()}, made_at, {"kubectl-vacate"})
+
+
+def krew_manifest(plugin: Path, downloads: str) -> str:
+    """The plugin as an index of krew lists it."""
+    platforms = [
+        {
+            "selector": {"matchLabels": {"os": system, "arch": machine}},
+            "uri": f"{downloads.rstrip('/')}/{plugin.name}",
+            "sha256": hashlib.sha256(plugin.read_bytes()).hexdigest(),
+            "bin": "kubectl-vacate",
+        }
+        for system in ("linux", "darwin")
+        for machine in _ARCHITECTURES
+    ]
+    made = {
+        "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
+        "kind": "Plugin",
+        "metadata": {"name": "vacate"},
+        "spec": {
+            "version": f"v{__version__}",
+            "shortDescription": "Drain nodes, and see what blocks a drain",
+            "description": "Plans drains, runs them, and says what holds them and what helps.",
+            "caveats": "Needs Python 3.11 or newer as python3; the first use installs what it depends on.",
+            "platforms": platforms,
+        },
+    }
+    return yaml.safe_dump(made, sort_keys=False)
+
+
+def _archive(parts: Mapping[str, bytes], made_at: int, programs: Collection[str] = ()) -> bytes:
     out = io.BytesIO()
     # The name and time of gzip's own header would differ from run to run.
     with (
         gzip.GzipFile("", "wb", fileobj=out, mtime=made_at) as zipped,
         tarfile.open(fileobj=zipped, mode="w") as tar,
     ):
-        for path, text in sorted(texts.items()):
+        for path, content in sorted(parts.items()):
             member = tarfile.TarInfo(path)
-            member.size, member.mtime, member.mode = len(text.encode()), made_at, 0o644
-            tar.addfile(member, io.BytesIO(text.encode()))
+            member.size, member.mtime = len(content), made_at
+            member.mode = 0o755 if path in programs else 0o644
+            tar.addfile(member, io.BytesIO(content))
     return out.getvalue()
 
 
@@ -154,11 +193,11 @@ def _build_distributions(folder: Path, made_at: str) -> None:
         raise ReleaseError(f"the wheel cannot be built:\n{done.stdout}{done.stderr}")
 
 
-def _image() -> Path:
+def _image(wanted: str) -> Path:
     from hack.nodelab.image import vacate_archive  # noqa: PLC0415  only where an image is wanted
 
     try:
-        return vacate_archive()
+        return vacate_archive(wanted)
     except KubeError as error:
         raise ReleaseError(f"--image: {error}") from error
 
@@ -180,16 +219,18 @@ def main() -> None:
     parser.add_argument(
         "--registry", required=True, help="where the images will be, as registry.example.com/team"
     )
-    parser.add_argument("--image", action="store_true", help="add the image for this architecture (as root)")
-    parser.add_argument(
-        "--archive", type=Path, action="append", default=[], help="an image for another architecture, OCI"
-    )
+    parser.add_argument("--image", action="store_true", help=f"add the images ({', '.join(_ARCHITECTURES)})")
+    parser.add_argument("--downloads", default="", help="where the folder will be, for krew: https://…")
     parser.add_argument("--push", action="store_true", help="send images and chart to the registry")
     parser.add_argument("--dirty", action="store_true", help="also with changes that are not committed")
     given = parser.parse_args()
     try:
         for path in release(
-            given.folder, given.registry, with_image=given.image, archives=given.archive, dirty=given.dirty
+            given.folder,
+            given.registry,
+            downloads=given.downloads,
+            with_images=given.image,
+            dirty=given.dirty,
         ):
             print(path)
         for part in push(given.folder, given.registry) if given.push else []:

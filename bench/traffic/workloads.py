@@ -94,7 +94,7 @@ def _pod(image: str, pace: Pace) -> Obj:
     container = {
         "name": APP,
         "image": image,
-        "imagePullPolicy": "Never",
+        "imagePullPolicy": "IfNotPresent",
         "command": ["python", "/code/server.py"],
         "env": [own_name, *({"name": name, "value": str(value)} for name, value in environment.items())],
         "ports": [{"containerPort": _PORT}],

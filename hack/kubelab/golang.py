@@ -33,6 +33,12 @@ def choose_go(oldest: tuple[int, int]) -> Go:
     return Go(_pinned_version(), None)
 
 
+def pinned_go() -> Go:
+    """The pinned one, whatever else the machine has."""
+    found, pinned = choose_go((1, 0)), _pinned_version()
+    return found if found.version == pinned else Go(pinned, None)
+
+
 def install_go(folder: Path) -> Path:
     """Install the pinned Go into the folder, checked against its hashes; its program."""
     command = [

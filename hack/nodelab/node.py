@@ -118,6 +118,7 @@ class Node:
         chroot.share(self._programs)
         chroot.share(self._plane.layout.root, writable=True)
         self._write("etc/containerd/config.toml", settings.CONTAINERD)
+        self._write(f"etc/containerd/certs.d/{settings.REGISTRY}/hosts.toml", settings.REGISTRY_HOSTS)
         network = json.dumps(settings.container_network(self.identity))
         self._write("etc/cni/net.d/10-pods.conflist", network)
         self._write("etc/resolv.conf", "")

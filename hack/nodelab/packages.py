@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,12 +29,19 @@ _MAKING = 2
 
 @cache
 def root_of(kind: str, names: tuple[str, ...]) -> Path:
-    """A folder with these packages and all that they need."""
+    """A folder with these packages and all that they need, for this machine."""
     with tempfile.TemporaryDirectory(prefix="vacate-apt-") as scratch:
         apt = Apt(Path(scratch), home() / "lists")
-        files = apt.choose([*_GROUND, *names])
-        key = hashlib.sha256("\n".join([str(_MAKING), *sorted(files)]).encode()).hexdigest()[:12]
-        return kept(kind, key, lambda folder: _fill(folder, apt))
+        return kept_root(kind, apt, [*_GROUND, *names], str(_MAKING))
+
+
+def kept_root(
+    kind: str, apt: Apt, names: Sequence[str], making: str, finish: Callable[[Path], None] = lambda _: None
+) -> Path:
+    """The same of exactly these, for the architecture of the package manager; `finish` comes last."""
+    files = apt.choose(names)
+    key = hashlib.sha256("\n".join([making, *sorted(files)]).encode()).hexdigest()[:12]
+    return kept(kind, key, lambda folder: _fill(folder, apt, finish))
 
 
 class Apt:
@@ -43,9 +50,14 @@ class Apt:
     It reads the machine's lists of packages; where these are missing or too old, lists of its own.
     """
 
-    def __init__(self, scratch: Path, lists: Path) -> None:
+    def __init__(
+        self, scratch: Path, lists: Path, architecture: str = "", without: Collection[str] = ()
+    ) -> None:
+        """Of an architecture, with lists of its own; `without` those that only set others up."""
         self._scratch = scratch
         self._lists = lists
+        self._architecture = architecture
+        self._without = without
         self._names: list[str] = []
         self._own_lists = False
         (scratch / "status").touch()
@@ -55,12 +67,14 @@ class Apt:
         """The files of these packages and of all that they need, with their digests."""
         self._names = list(names)
         output = self._install("--print-uris")
-        return [f"{one['name']} {one['digest']}" for one in _FILE.finditer(output)]
+        found = (one for one in _FILE.finditer(output) if _package(one["name"]) not in self._without)
+        return [f"{one['name']} {one['digest']}" for one in found]
 
     def download(self) -> list[Path]:
         """The chosen files, checked against the signed lists."""
         self._install("--download-only")
-        return sorted((self._scratch / "archives").glob("*.deb"))
+        found = sorted((self._scratch / "archives").glob("*.deb"))
+        return [one for one in found if _package(one.name) not in self._without]
 
     def _install(self, how: str) -> str:
         ran = self._run("install", how, *self._names)
@@ -91,6 +105,8 @@ class Apt:
             "APT::Sandbox::User": "root",
             "Debug::NoLocking": "true",
         }
+        if self._architecture:
+            own |= {"APT::Architecture": self._architecture, "APT::Architectures": self._architecture}
         if self._own_lists:
             own["Dir::State::lists"] = self._lists
         options = [word for name, value in own.items() for word in ("-o", f"{name}={value}")]
@@ -98,16 +114,27 @@ class Apt:
         return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
 
 
-def _fill(folder: Path, apt: Apt) -> None:
+def _package(file: str) -> str:
+    return file.partition("_")[0]
+
+
+def _fill(folder: Path, apt: Apt, finish: Callable[[Path], None]) -> None:
     print("  unpacking packages of the distribution, once", file=sys.stderr, flush=True)
     _lay_out(folder)
     for package in apt.download():
         _unpack(package, folder)
     _finish(folder)
+    finish(folder)
 
 
 def _unpack(package: Path, folder: Path) -> None:
     """Through the links of merged folders, which `dpkg-deb --extract` would replace."""
+    about = folder / "var/lib/dpkg/status.d" / _package(package.name)  # where scanners of images look
+    about.parent.mkdir(parents=True, exist_ok=True)
+    fields = subprocess.run(
+        ["dpkg-deb", "--field", package], stdout=subprocess.PIPE, check=True, timeout=_SECONDS
+    )
+    about.write_bytes(fields.stdout)
     with tempfile.TemporaryFile() as files:
         subprocess.run(["dpkg-deb", "--fsys-tarfile", package], stdout=files, check=True, timeout=_SECONDS)
         files.seek(0)
@@ -135,5 +162,5 @@ def _finish(folder: Path) -> None:
     trusted.parent.mkdir(parents=True, exist_ok=True)
     trusted.write_text("".join(one.read_text() for one in authorities))
     shell = folder / "usr/bin/sh"
-    if not shell.exists():
+    if not shell.exists() and (folder / "usr/bin/dash").exists():
         shell.symlink_to("dash")

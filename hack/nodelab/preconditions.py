@@ -17,9 +17,9 @@ from hack.nodelab.chroot import enter
 TOOLS = (
     "containerd", "runc", "containernetworking-plugins",
     "nftables", "conntrack", "iproute2", "mount", "util-linux", "procps",
-    "busybox-static", "buildah",
+    "busybox-static",
 )  # fmt: skip
-"""The packages of the node and of the builder of images."""
+"""The packages of the node."""
 
 _PROGRAMS = ("unshare", "nsenter", "mount", "pivot_root", "chroot", "ip", "apt-get", "dpkg-deb", "tar")
 

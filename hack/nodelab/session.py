@@ -3,7 +3,7 @@
     python -m hack.nodelab.session [--nodes N] [--logs FOLDER] [-- COMMAND…]
 
 The command runs in the namespaces of the cluster and finds KUBECONFIG (the administrator's),
-VACATE_NODE_IMAGE (Vacate's image, which the nodes have) and kubectl in its environment. Without a command
+VACATE_NODE_IMAGE (Vacate's image, which the nodes pull) and kubectl in its environment. Without a command
 the cluster waits for Ctrl-C.
 """
 
@@ -21,6 +21,7 @@ from hack.kubelab.programs import missing_programs
 from hack.kubelab.release import NODE, KubeError
 from hack.logindlab.elogind import PACKAGES as LOGIND
 from hack.nodelab.image import REPOSITORY, vacate_archive
+from hack.nodelab.imageregistry import PACKAGES as REGISTRY
 from hack.nodelab.packages import root_of
 from hack.nodelab.preconditions import TOOLS, check
 from hack.nodelab.settings import MAX_NODES
@@ -34,7 +35,8 @@ def session(command: list[str], logs: Path | None, nodes: int = 1) -> int:
     check()
     programs = _programs()
     archive = vacate_archive()
-    roots = [str(root_of("tools", TOOLS)), str(root_of("elogind", LOGIND))]
+    wanted = {"tools": TOOLS, "elogind": LOGIND, "registry": REGISTRY}
+    roots = [str(root_of(kind, names)) for kind, names in wanted.items()]
     inside = ["hack.nodelab.inside", PLACE, *roots, str(programs), str(archive)]
     python = [sys.executable, "-m"]
     supervisor = subprocess.Popen(

@@ -38,6 +38,8 @@ runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "/etc/cni/net.d"
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "/etc/containerd/certs.d"
 """
 
 
@@ -62,6 +64,9 @@ class Identity:
 
 FIRST = Identity(1)
 NODE, NODE_ADDRESS = FIRST.name, FIRST.address
+REGISTRY = f"{NODE_ADDRESS}:5000"
+REGISTRY_HOSTS = f'[host."http://{REGISTRY}"]\n'
+"""For containerd: the registry of images speaks no TLS."""
 
 
 def container_network(node: Identity) -> dict[str, Any]:

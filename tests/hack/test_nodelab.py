@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hack.kubelab.flags import Layout, Ports, api_server, controller_manager
 from hack.kubelab.release import KubeError
-from hack.nodelab import pip_settings, preconditions
+from hack.nodelab import preconditions
 from hack.nodelab.archive import Image, write_archive
 from hack.nodelab.cgroups import Hierarchy, hierarchies
 from hack.nodelab.kept import kept
@@ -89,16 +89,6 @@ def test_an_image_can_be_checked_by_its_digests(tmp_path: Path) -> None:
     assert config["config"] == {"Env": ["PATH=/bin"], "Cmd": ["/bin/tool"]}
     assert config["rootfs"]["diff_ids"] == [layer["digest"] for layer in manifest["layers"]]
     assert len(config["history"]) == len(manifest["layers"])
-
-
-def test_settings_of_pip_become_one_file(tmp_path: Path) -> None:
-    listed = (
-        f"global.cert='/nowhere/ca.pem'\nglobal.timeout='5'\n:env:.find-links='{tmp_path} https://x.example'"
-    )
-    settings = pip_settings.parse(f"{listed}\n:env:.timeout='9'\n")
-    assert settings["timeout"] == "9"
-    assert pip_settings.as_file({"timeout": "9"}) == "[global]\ntimeout = 9\n\n"
-    assert pip_settings.named_paths(settings) == [tmp_path]
 
 
 def test_what_is_kept_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ import pytest
 from hack.kubelab.children import end_child
 from hack.kubelab.ports import reserve_port
 from hack.nodelab import archive as ociarchive
-from hack.registry import RegistryError, architecture_of
+from hack.registry import RegistryError
 from hack.release import chart, push
 
 from support.realcluster.helm import Helm, helm_or_reason
@@ -100,7 +100,6 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(ociarchive, "architecture", lambda name=name: name)
         archive = folder / f"vacate-{__version__}-{name}.oci.tar"
         ociarchive.write_archive(ociarchive.Image("vacate"), root, archive)
-        assert architecture_of(archive) == name
     return folder
 
 

@@ -17,10 +17,11 @@ from support.realcluster.helm import helm_or_reason
 from vacate import __version__
 
 REGISTRY = "registry.example.com/team"
+DOWNLOADS = "https://downloads.example.com/0.1.0"
 
 
 def made(folder: Path) -> Path:
-    release(folder, REGISTRY, dirty=True)
+    release(folder, REGISTRY, downloads=DOWNLOADS, dirty=True)
     return folder
 
 
@@ -32,7 +33,8 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.thorough
 def test_it_is_whole_and_the_same_each_time(parts: Path, tmp_path: Path) -> None:
     names = {path.name for path in parts.iterdir()}
-    ours = {f"vacate-{__version__}{end}" for end in ("-py3-none-any.whl", ".tar.gz", ".tgz")}
+    ends = ("-py3-none-any.whl", ".tar.gz", ".tgz", "-krew.tar.gz")
+    ours = {f"vacate-{__version__}{end}" for end in ends} | {"krew.yaml"}
     assert names == {*ours, "vacate.yaml", "vacate-crds.yaml", "vacate.cdx.json", "NOTES.md", SUMS}
     for line in (parts / SUMS).read_text().splitlines():
         wanted, _, name = line.partition("  ")
@@ -76,6 +78,22 @@ def test_the_wheel_runs_without_this_checkout(parts: Path, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert "kind: CustomResourceDefinition" in done.stdout
+
+
+@pytest.mark.thorough
+def test_krew_gets_a_plugin_that_runs(parts: Path, tmp_path: Path) -> None:
+    plugin = parts / f"vacate-{__version__}-krew.tar.gz"
+    spec = yaml.safe_load((parts / "krew.yaml").read_text())["spec"]
+    assert spec["version"] == f"v{__version__}"
+    for platform in spec["platforms"]:
+        assert platform["uri"] == f"{DOWNLOADS}/{plugin.name}"
+        assert platform["sha256"] == hashlib.sha256(plugin.read_bytes()).hexdigest()
+    with tarfile.open(plugin) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for _ in range(2):  # the first makes the environment
+        command = [str(tmp_path / spec["platforms"][0]["bin"]), "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, f"vacate, version {__version__}\n"), done.stderr
 
 
 @pytest.mark.unit

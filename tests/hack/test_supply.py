@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hack.audit import Looked, complaints, read_report
+from hack.nodelab.image import LEFT_OUT
 from hack.sbom import sbom
 
 pytestmark = pytest.mark.unit
@@ -36,6 +37,11 @@ def test_the_image_starts_from_a_digest_and_installs_nothing_without_hashes() ->
     installs = re.findall(r"pip (?:install|wheel) .*", CONTAINERFILE)
     assert len(installs) == 5
     assert all("--require-hashes" in one or "--no-index" in one for one in installs)
+
+
+def test_both_ways_to_make_the_image_leave_the_embedded_cluster_out() -> None:
+    assert f"rm -r {' '.join(LEFT_OUT)} " in CONTAINERFILE
+    assert all((ROOT / "src/vacate" / name).is_dir() for name in LEFT_OUT)
 
 
 def test_what_builds_is_what_the_package_asks_for() -> None:

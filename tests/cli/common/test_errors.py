@@ -73,3 +73,11 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(user: str, denied: s
     shown = with_remedy(error)
     assert str(shown).endswith(f"kubectl {granted}") if granted else shown is error
     assert str(with_remedy(shown)) == str(shown)
+
+
+def test_what_the_image_has_not_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def run() -> object:
+        raise ModuleNotFoundError("No module named 'vacate.cli.up'", name="vacate.cli.up")
+
+    assert run_command_line(run) == 1
+    assert capsys.readouterr().err.startswith("error: Vacate's image has no embedded cluster")

@@ -28,7 +28,7 @@ def pod(name: str, image: str, command: list[str], **spec: Any) -> Obj:
         "name": "main",
         "image": image,
         "command": command,
-        "imagePullPolicy": "Never",
+        "imagePullPolicy": "IfNotPresent",
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

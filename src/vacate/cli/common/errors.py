@@ -34,6 +34,12 @@ def run_command_line(run: Callable[[], object]) -> int:
     except VacateError as error:
         terminal.error(error)
         return FAILED
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("vacate."):
+            terminal.trace(error)
+        else:
+            terminal.error("Vacate's image has no embedded cluster, which this needs: install vacate itself")
+        return FAILED
     except OSError as error:
         if error.errno == errno.EPIPE:
             return _reader_gone()
