@@ -46,6 +46,7 @@ _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-n
 _HOOKS = "mark-hooks"
 _WEB_HOST = "mark-web-host"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
+_LIFECYCLE = "mark-lifecycle-controller"
 _MAX_DRAINING, _TOPOLOGY_KEY = 770006, "mark-topology-key"
 _BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
 _BRIDGE_UNVERIFIED = "mark-bridge-unverified"
@@ -80,6 +81,7 @@ _VALUES = {
     str(_MAX_DRAINING): ".Values.limits.drainingNodes",
     _TOPOLOGY_KEY: ".Values.limits.topologyKey",
     str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
+    _LIFECYCLE: ".Values.lifecycleController",
     _BRIDGE_UNVERIFIED: ".Values.evictionBridge.unverifiedCallers",
 }
 # What toYaml makes of a value stands where these are; without the value there is no such key.
@@ -177,6 +179,10 @@ SWITCHES = (
         partial(_changed, {"max_draining_nodes": _MAX_DRAINING}),
     ),
     Switch(".Values.limits.topologyKey", lambda given: replace(given, topology_key=_TOPOLOGY_KEY)),
+    Switch(
+        'ne (toString .Values.lifecycleController) "auto"',
+        partial(_changed, {"lifecycle_controller": _LIFECYCLE}),
+    ),
     Switch(
         "or .Values.interceptorAccounts .Values.hooks.enabled",
         partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}}),
@@ -521,6 +527,10 @@ podRules: ""
 
 # Features to open or close, as NAME=BOOL,…
 featureGates: ""
+
+# With the feature gate LifecycleAPI, whether Vacate is the controller of lifecycle.k8s.io: "auto" is unless
+# kube-controller-manager has one that works, "on" always, "off" never. With quotes: YAML takes on for true.
+lifecycleController: auto
 
 # What becomes of writes while the webhook is away: Fail or Ignore.
 failurePolicies:

@@ -33,6 +33,7 @@ _OTHERS: Schema = {
     "evictionBridge.namespaceSelector.matchExpressions": _OBJECTS,
     "evictionBridge.unverifiedCallers": {"enum": ["refuse", "request"]},
     "confine": {"enum": ["enforce", "audit", "off", False]},  # which YAML reads for off
+    "lifecycleController": {"enum": ["auto", "on", "off"]},
     "shutdownAgent.mode": {"enum": ["alone", "beside-kubelet"]},
     "shutdownAgent.api": {"enum": ["evictionrequest", "evacuation"]},
     "ownPods.labels": {**_TEXT_MAP, "propertyNames": {"not": {"enum": list(labels("manager"))}}},

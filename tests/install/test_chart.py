@@ -72,6 +72,10 @@ CASES: dict[str, tuple[Values, Settings]] = {
             manager_users=("ann", "bob"),
         ),
     ),
+    "lifecycle": (
+        {"featureGates": "LifecycleAPI=true", "lifecycleController": "off"},
+        Settings(feature_gates="LifecycleAPI=true", lifecycle=True, lifecycle_controller="off"),
+    ),
     "limits": (
         {
             "limits": {

@@ -35,7 +35,7 @@ VALUES = {
     "webhook-url": "https://10.0.0.1:8443", "allow-interceptor": "a.k8s.io",
     "interceptor": "a.example.com=x/one", "manager-user": "ann", "max-interceptors": "0",
     "max-request-duration": "2h", "max-draining-nodes": "10%", "topology-key": "zone",
-    "feature-gates": "EvacuationAPI=true", "request-failure-policy": "Ignore",
+    "lifecycle-controller": "off", "feature-gates": "EvacuationAPI=true", "request-failure-policy": "Ignore",
     "status-failure-policy": "Fail", "pod-failure-policy": "Fail", "bridge-namespaces": "a in (b,c)",
     "bridge-wait": "5m",
     "bridge-unverified-callers": "request", "confine": "audit", "webhook-from": "10.0.0.0/24",

@@ -41,7 +41,9 @@ MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophoo
 TROUBLE = "vacate.dev/trouble"
 """The annotation of its Lease in which a manager says what holds it up."""
 MANAGER_VERSION, LAST_WORK = "vacate.dev/version", "vacate.dev/last-work"
-"""Annotations of the same Lease: the leader's version, and when it last finished an object."""
+LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER = "vacate.dev/lifecycle-controller", "vacate"
+"""Annotations of the same Lease: the leader's version, when it last finished an object, and who is the
+controller of lifecycle.k8s.io."""
 EMBEDDED_BUILD = "+vacate"
 """How the release ends that a cluster of `vacate up` reports."""
 

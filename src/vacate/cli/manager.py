@@ -14,6 +14,7 @@ from vacate.cli.common.serveroptions import (
     gates_option,
     health_options,
     kubeconfig_options,
+    lifecycle_controller_option,
     limit_options,
     log_to_stderr,
 )
@@ -23,6 +24,7 @@ from vacate.clock import SystemClock
 from vacate.controllers.nodedown.deletionmarks import GATE as DELETION_MARKS
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.lifecycle.othercontroller import LifecycleController
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
@@ -92,6 +94,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     help="Run the Jobs of FencingPolicies in this namespace. Without it, policies with Jobs fence nothing.",
 )
 @fencing_addresses_option
+@lifecycle_controller_option
 @click.option(
     "--guard-node-deletion",
     is_flag=True,
@@ -122,6 +125,7 @@ def manager(
     topology_key: str,
     fencing_job_namespace: str | None,
     fencing_addresses: tuple[Network, ...],
+    lifecycle_controller: str,
     guard_node_deletion: bool,
     per_request: bool,
     verbose: bool,
@@ -144,6 +148,7 @@ def manager(
         limits=limits,
         fencing_job_namespace=fencing_job_namespace or "",
         fencing_addresses=fencing_addresses,
+        lifecycle=LifecycleController(lifecycle_controller),
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     around = Environment(SystemClock(), system_entropy(), Metrics(per_request=per_request), gates)

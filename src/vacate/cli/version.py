@@ -8,7 +8,9 @@ import click
 import orjson
 
 from vacate import __version__
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
+from vacate.api.text import plain
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import chosen_api, is_served
 from vacate.cli.common.connection import Cluster, Connection, connected
@@ -17,6 +19,7 @@ from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
 from vacate.errors import TransportError
+from vacate.runtime.managerlease import manager_leases
 from vacate.wire.message import Request
 
 
@@ -47,6 +50,8 @@ def version(client_only: bool, kubeconfig: str, context: str, output: str) -> No
     if "server" in found and not output:
         terminal.echo(f"server  Kubernetes {found['server']['version']}")
         terminal.echo(f"        {_requests(found['server']['evictionRequests'])}")
+        if other := found["server"].get("lifecycleController"):
+            terminal.echo(f"        Evictions of lifecycle.k8s.io are attended to by {other}")
 
 
 async def _server(cluster: Cluster) -> Obj:
@@ -56,7 +61,16 @@ async def _server(cluster: Cluster) -> Obj:
         shown = str(answered["gitVersion"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise TransportError("GET /version: the response is not a version") from None
-    return {"version": shown, "evictionRequests": await _served(cluster)}
+    made: Obj = {"version": shown, "evictionRequests": await _served(cluster)}
+    return made | await _lifecycle(cluster)
+
+
+async def _lifecycle(cluster: Cluster) -> Obj:
+    """Who works on lifecycle.k8s.io, as the Lease of the manager says, where that may be read."""
+    leases = await manager_leases(cluster.client) or []
+    named = (one.metadata.annotations.get(LIFECYCLE_CONTROLLER, "") for one in leases)
+    found = next(filter(None, named), "")
+    return {"lifecycleController": plain(found)} if found else {}
 
 
 async def _served(cluster: Cluster) -> str:

@@ -139,6 +139,8 @@ class Settings:
     feature_gates: str = ""
     # Whether these make Vacate the controller of Kubernetes' own API for evictions.
     lifecycle: bool = False
+    # Whether it gives way to one of Kubernetes: auto, on or off.
+    lifecycle_controller: str = "auto"
     # Creating and changing requests, and deleting those that forbid it.
     request_failure_policy: FailurePolicy = FailurePolicy.FAIL
     # Heartbeats must get through while the webhook is away, and pods must start.

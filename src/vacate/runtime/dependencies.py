@@ -182,3 +182,5 @@ class Deps:
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     # Addresses that fence agents may call although they are not of another machine, such as 127.0.0.1.
     fencing_addresses: tuple[Network, ...] = ()
+    # For how many seconds another controller is left to work on lifecycle.k8s.io, before this is asked again.
+    lifecycle_pause: Callable[[], float] = float

@@ -51,6 +51,7 @@ class Environment:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     fencing_addresses: tuple[Network, ...] = ()  # see Deps
+    lifecycle_pause: Callable[[], float] = float  # see Deps
     event_buffer: int = BUFFER  # see EventRecorder
 
 
@@ -82,6 +83,7 @@ def component_dependencies(
         around.limits,
         around.fencing_job_namespace,
         around.fencing_addresses,
+        around.lifecycle_pause,
     )
     return deps, recorder
 

@@ -67,6 +67,9 @@ _LIFECYCLE_REQUESTER = (
 )
 """What who requests evictions by lifecycle.k8s.io does there."""
 
+LIFECYCLE_CONTROLLERS = ("lifecycle-request-controller", "lifecycle-eviction-controller")
+"""The two that give way to a controller of Kubernetes' own."""
+
 CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor(
         "evictionrequest-controller",
@@ -124,7 +127,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ),
     ControllerDescriptor(
         # What EvictionRequests of lifecycle.k8s.io come to: one Eviction for each pod.
-        "lifecycle-request-controller",
+        LIFECYCLE_CONTROLLERS[0],
         lifecycle_requests,
         gate="LifecycleAPI",
         rules=(
@@ -140,7 +143,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         ),
     ),
     ControllerDescriptor(
-        "lifecycle-eviction-controller",
+        LIFECYCLE_CONTROLLERS[1],
         lifecycle_evictions,
         gate="LifecycleAPI",
         rules=(

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from vacate.api.identity import split_service_account
 from vacate.api.kinds import SELFSUBJECTREVIEWS, Kind
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.objects import dig
 from vacate.api.options import ListOptions
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
+from vacate.controllers.lifecycle.givingway import GivingWay
 from vacate.controllers.projections import PROJECTIONS
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
+from vacate.eviction.dialects.lifecycle.othercontroller import LifecycleController
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
@@ -24,7 +27,7 @@ from vacate.runtime.deniedrights import DeniedRights
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
-from vacate.runtime.manager import Manager
+from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.ratelimit import RateLimit, RateLimitedTransport
 from vacate.wiring.components import (
     ControllerDescriptor,
@@ -32,7 +35,7 @@ from vacate.wiring.components import (
     component_controllers,
     component_dependencies,
 )
-from vacate.wiring.controllers import enabled, rules
+from vacate.wiring.controllers import LIFECYCLE_CONTROLLERS, enabled, rules
 
 COMPONENT = "vacate-manager"
 """The name of the process, and of its Lease."""
@@ -57,6 +60,7 @@ class ManagerSettings:
     limits: Limits = field(default_factory=Limits)
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
     fencing_addresses: tuple[Network, ...] = ()  # see Deps
+    lifecycle: LifecycleController = LifecycleController.AUTO
 
 
 class ManagerParts:
@@ -79,7 +83,9 @@ class ManagerParts:
         self._namespace = settings.lease_namespace
         self._clock = around.clock
         server_clock = ServerClock(around.clock, around.metrics)
-        self._rows = enabled(settings.gates) if controllers is None else tuple(controllers)
+        rows = enabled(settings.gates) if controllers is None else tuple(controllers)
+        off = settings.lifecycle is LifecycleController.OFF
+        self._rows = tuple(one for one in rows if not off or one.component not in LIFECYCLE_CONTROLLERS)
         self._denied = DeniedRights(DatedTransport(transport, server_clock), rules(self._rows))
         transport = self._denied
         self._client = Client(transport, user_agent=f"vacate/{component}")
@@ -94,10 +100,20 @@ class ManagerParts:
             limits=settings.limits,
             fencing_job_namespace=settings.fencing_job_namespace,
             fencing_addresses=settings.fencing_addresses,
+            lifecycle_pause=lambda: self._giving_way.pause if self._giving_way is not None else 0.0,
         )
-        self._deps, _ = component_dependencies(paced, component, around, PROJECTIONS)
-        running, recorders = component_controllers(self._deps, self._rows, around)
-        self._manager = Manager(self._deps.informers, running, runnables=recorders, elector=self._elector)
+        self._giving_way: GivingWay | None = None
+        self._deps, recorder = component_dependencies(paced, component, around, PROJECTIONS)
+        running, runnables = component_controllers(self._deps, self._rows, around)
+        served = any(one.component in LIFECYCLE_CONTROLLERS for one in self._rows)
+        watching: list[Runnable] = [*runnables]
+        if served and settings.lifecycle is LifecycleController.AUTO:
+            self._giving_way = GivingWay(self._client, server_clock, recorder, lambda: self.leading)
+            watching += [recorder, self._giving_way]
+        self._manager = Manager(self._deps.informers, running, runnables=watching, elector=self._elector)
+        if served:
+            notes = self._elector.notes
+            self._elector.notes = lambda: {**notes(), LIFECYCLE_CONTROLLER: self.lifecycle_controller}
 
     @property
     def enabled(self) -> bool:
@@ -108,6 +124,12 @@ class ManagerParts:
     def leading(self) -> bool:
         """Whether this process works, and not another one."""
         return self._manager.ready
+
+    @property
+    def lifecycle_controller(self) -> str:
+        """Who works on lifecycle.k8s.io, as the Lease says."""
+        other = self._giving_way.other if self._giving_way is not None else ""
+        return other or OWN_LIFECYCLE_CONTROLLER
 
     def not_ready(self) -> str:
         """What is still missing, or nothing: a health check. Who waits for the lease only is ready."""

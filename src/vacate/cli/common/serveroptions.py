@@ -15,6 +15,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.shellcompletion import complete_contexts
 from vacate.eviction.callers import UnverifiedCallers
+from vacate.eviction.dialects.lifecycle.othercontroller import LifecycleController
 from vacate.eviction.requesternames import dotted
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.httpclient.addresses import Network, read_networks
@@ -196,6 +197,16 @@ fencing_addresses_option = click.option(
     metavar="ADDRESS|NETWORK",
     help="Let the agents of FencingPolicies call this address, although it is loopback, link-local or of a "
     "cloud's metadata service. Others, such as private ones, need no permission. May be repeated.",
+)
+
+
+lifecycle_controller_option = click.option(
+    "--lifecycle-controller",
+    type=click.Choice([one.value for one in LifecycleController]),
+    default=LifecycleController.AUTO.value,
+    show_default=True,
+    help="Whether Vacate is the controller of lifecycle.k8s.io, with the feature gate LifecycleAPI: unless "
+    "kube-controller-manager has one that works, always, or never.",
 )
 
 

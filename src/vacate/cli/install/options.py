@@ -12,7 +12,12 @@ import click
 
 from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
-from vacate.cli.common.serveroptions import host_name, interceptor_accounts_option, unverified_callers_option
+from vacate.cli.common.serveroptions import (
+    host_name,
+    interceptor_accounts_option,
+    lifecycle_controller_option,
+    unverified_callers_option,
+)
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
@@ -124,6 +129,7 @@ _OPTIONS = (
     click.option("--topology-key", type=label_name, default="", metavar="LABEL",
                  help="Never drain nodes with two values of this label at once, whichever NodeMaintenances "
                       "drain them."),
+    lifecycle_controller_option,
     click.option("--pod-rules", type=_FILE, metavar="FILE",
                  help="Rules by which new pods register interceptors."),
     click.option("--feature-gates", default="", metavar="NAME=BOOL,…",

@@ -11,6 +11,7 @@ from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.reconciler import EvictionRequests
 from vacate.controllers.eviction.totals import RequestTotals
+from vacate.controllers.lifecycle.givingway import Yielding
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -39,7 +40,7 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     pods.subscribe(reconciler.on_pod)
     controller = Controller(
         dialect.kind.plural,
-        reconciler,
+        Yielding(reconciler, deps) if dialect is LIFECYCLE else reconciler,
         (
             Source(requests),
             Source(pods, keys=reconciler.request_of, when=_matters),

@@ -17,6 +17,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition, Requester
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.controllers.lifecycle.givingway import Yielding
 from vacate.errors import AlreadyExists, Conflict, NotFound
 from vacate.eviction.coexistence import waits_for_other
 from vacate.eviction.dialects.base import Dialect
@@ -67,7 +68,7 @@ def build(deps: Deps) -> Controller:
         # Who waits for the request of another API goes on when that has come to its end.
         *(Source(deps.informers.requests(one), keys=_eviction_keys) for one in _others(deps)),
     )
-    return Controller("lifecycle", targets, sources, deps, workers=8, refusals_on=requests)
+    return Controller("lifecycle", Yielding(targets, deps), sources, deps, workers=8, refusals_on=requests)
 
 
 def _others(deps: Deps) -> tuple[Dialect, ...]:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from cryptography import x509
 
 from vacate import __version__
-from vacate.api.objectnames import CERTIFICATES, LAST_WORK, MANAGER_VERSION, WEBHOOK
+from vacate.api.objectnames import (
+    CERTIFICATES,
+    LAST_WORK,
+    LIFECYCLE_CONTROLLER,
+    MANAGER_VERSION,
+    OWN_LIFECYCLE_CONTROLLER,
+    WEBHOOK,
+)
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.api.text import plain
 from vacate.api.times import is_time, parse_time
@@ -127,7 +134,9 @@ def manager(health: ManagerHealth, leases: Sequence[Lease] | None, now: dt.datet
     done = "it has had no work yet"
     if is_time(worked):
         done = f"it last finished work on an object {ago(parse_time(worked), now)}"
-    return Finding("manager", State.OK, f"{text}; {done}")
+    other = plain(lease.metadata.annotations.get(LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER))
+    left = "" if other == OWN_LIFECYCLE_CONTROLLER else f"; Evictions of lifecycle.k8s.io are left to {other}"
+    return Finding("manager", State.OK, f"{text}; {done}{left}")
 
 
 def webhook_answer(message: str, seconds: float, settings: Settings, again: Remedy) -> Finding:

@@ -48,6 +48,7 @@ def manager(settings: Settings) -> list[Obj]:
         f"--metrics-port={METRICS_PORT}",
         *_limits(settings),
         *_drain_limits(settings),
+        *_lifecycle(settings),
         *([f"--fencing-job-namespace={settings.namespace}"] if settings.fencing_jobs else []),
         *(["--guard-node-deletion"] if settings.guard_unlabelled else []),
         *(["--metrics-per-request"] if settings.monitoring.per_request else []),
@@ -125,6 +126,11 @@ def _limits(settings: Settings) -> list[str]:
     if settings.max_request_seconds is not None:
         made.append(f"--max-request-duration={settings.max_request_seconds}s")
     return made
+
+
+def _lifecycle(settings: Settings) -> list[str]:
+    chosen = settings.lifecycle_controller
+    return [] if chosen == "auto" else [f"--lifecycle-controller={chosen}"]
 
 
 def _drain_limits(settings: Settings) -> list[str]:
