@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -56,7 +56,7 @@ class Ledger:
         parts = request.path.split("/evictions/")
         if request.method == "PATCH" and len(parts) == 2 and response.status == 200:
             status = orjson.loads(request.body).get("status", {})
-            fields = {f"f:{key}": {} for key in status}
+            fields: Obj = {f"f:{key}": {} for key in status}
             now = format_time(self._world.sim.clock.now())
             entry = {"manager": link, "time": now, "fieldsV1": {"f:status": fields}}
             name = parts[1].partition("/")[0]
@@ -66,7 +66,7 @@ class Ledger:
                 link = f"{link} besides"
             self.entries.setdefault(name, {})[link] = entry
         elif request.method == "GET" and request.path.endswith("/evictions") and "watch" not in request.query:
-            found = orjson.loads(response.body)
+            found = orjson.loads(cast("bytes", response.body))
             for one in found["items"]:
                 marks = self.entries.get(one["metadata"]["name"], {})
                 one["metadata"]["managedFields"] = list(marks.values())
@@ -190,7 +190,7 @@ def test_another_controller_is_known_by_what_it_has_written(eviction: Obj, is_ot
 @pytest.mark.parametrize("minutes", [29, 31])
 def test_what_is_left_alone_for_half_an_hour_is_abandoned(minutes: int) -> None:
     now = dt.datetime(2026, 1, 1, 0, minutes, tzinfo=dt.UTC)
-    over = {"conditions": [{"type": "TargetEvicted", "status": "True"}]}
+    over: dict[str, Any] = {"conditions": [{"type": "TargetEvicted", "status": "True"}]}
     assert is_abandoned([written(KUBERNETES)], [], now) is (minutes > 30)
     assert is_abandoned([], [written("acme")], now) is (minutes > 30)
     assert not is_abandoned([written(KUBERNETES, **over)], [written("acme", **over)], now)
