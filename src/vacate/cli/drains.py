@@ -10,6 +10,7 @@ import click
 
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objectnames import NODE_MAINTAINER
+from vacate.api.text import plain
 from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import (
@@ -31,11 +32,13 @@ from vacate.cli.common.shellcompletion import complete_drains
 from vacate.cli.status.layout import fitted, wrapped
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound
+from vacate.maintenance.names import PLANNED
 from vacate.views.maintenance import held_lines, total_line
 from vacate.views.managerhealth import unattended_maintenance
 from vacate.views.phrases import NOTHING, span
 
 _HEADER = ("DRAIN", "PHASE", "NODES", "PODS", "BLOCKED", "AGE")
+_PLAN_WIDTH = 600
 
 
 @click.command()
@@ -83,6 +86,9 @@ async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
     width = shutil.get_terminal_size().columns if terminal.is_terminal() and output != WIDE else 0
     terminal.echo_lines(drain_table(typed, now, width))
     for one in typed:
+        if planned := plain(one.metadata.annotations.get(PLANNED, ""), _PLAN_WIDTH):
+            note = f"nodemaintenance/{one.metadata.name} by its plan: {planned}"
+            terminal.echo_lines(["", *wrapped(note, terminal.width())])
         if held := held_lines(one, now, terminal.width()):
             terminal.echo_lines(["", f"nodemaintenance/{one.metadata.name} is held", *held])
     health = await read_manager_health(cluster, unattended_maintenance(*typed))

@@ -12,6 +12,9 @@ FINALIZER = "vacate.dev/nodemaintenance"
 CLAIMS = "vacate.dev/nodemaintenances"
 """The annotation of a node that records what maintenances have done to it."""
 
+PLANNED = "vacate.dev/plan"
+"""The annotation of a maintenance with what its plan came to, by the user who began the drain."""
+
 TAINT = Taint(key="vacate.dev/nodemaintenance", effect="NoSchedule")
 """Keeps DaemonSet pods off a node from which they are evicted."""
 

@@ -292,4 +292,7 @@ def test_a_plan_is_shown_first_and_what_would_block_does_not_begin_unasked(lab: 
     assert drained.code == 0, drained.err
     assert "plan: WOULD FINISH in " in drained.err
     assert "node/node-6 drained" in drained.out
+    shown = " ".join(lab.vacate("drains", "drain-node-6").out.split())
+    assert "nodemaintenance/drain-node-6 by its plan: WOULD FINISH in " in shown
+    assert ", planned at 20" in shown
     lab.vacate("uncordon", "node-6")

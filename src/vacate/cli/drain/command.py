@@ -134,11 +134,12 @@ def drain(
         spec["requestKind"] = dialect.request_kind
     if yes and not plan:
         raise click.UsageError("--yes answers the question of --plan; a drain asks no other")
+    planned = ""
     if plan:
         from vacate.cli.plan.making import plan_drain  # noqa: PLC0415  most drains do without
 
-        plan_drain(nodes, selector, spec, reach, ask=not yes and dry_run == "none")
-    options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
+        planned = plan_drain(nodes, selector, spec, reach, ask=not yes and dry_run == "none")
+    options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "", planned)
     started = StartedDrain()
     codes: list[int] = []
 

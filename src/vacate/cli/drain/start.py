@@ -33,6 +33,7 @@ from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
 from vacate.cli.drain.preview import Verdict, preview
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
+from vacate.maintenance.names import PLANNED
 from vacate.views.maintenance import is_draining
 from vacate.views.managerhealth import ManagerHealth
 from vacate.views.phrases import command_line, counted, listed, span
@@ -57,6 +58,7 @@ class DrainOptions:
     dry_run: bool
     timeout: dt.timedelta | None
     output: str
+    planned: str = ""  # what its plan came to
 
 
 @dataclass(slots=True)
@@ -107,6 +109,10 @@ def say_unread(started: StartedDrain) -> None:
             terminal.echo(f"{lost} {_ways(started.name)}", err=True)
 
 
+def _noted(planned: str) -> Obj:
+    return {"annotations": {PLANNED: planned}} if planned else {}
+
+
 def _ways(name: str) -> str:
     own = program_name()
     return f"Follow it again: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
@@ -125,7 +131,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
     body: Obj = {
         "apiVersion": NODEMAINTENANCES.api_version,
         "kind": NODEMAINTENANCES.kind,
-        "metadata": {"name": name},
+        "metadata": {"name": name, **_noted(options.planned)},
         "spec": {**options.spec, "nodes": found},
     }
     typed = msgspec.convert(body, NodeMaintenance)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
+from vacate.api.text import plain
+from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, connected
@@ -82,10 +84,11 @@ def make(
     return made, False
 
 
-def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connection, *, ask: bool) -> None:
-    """Show the verdict of a drain that is about to begin. Where it would not finish the user is asked.
+def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connection, *, ask: bool) -> str:
+    """Show the verdict of a drain that is about to begin, and return it with the time of the plan.
 
-    The command ends here where the user does not agree, or cannot be asked.
+    Where it would not finish the user is asked. The command ends here where the user does not agree, or
+    cannot be asked.
     """
     from vacate.cli.plan.text import verdict_line  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
@@ -95,10 +98,12 @@ def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connecti
     made, whole = make(snapshot, options, runs=2, remedies=False)
     if made is None or not whole:
         sys.exit(INTERRUPTED)
-    terminal.echo(f"plan: {verdict_line(made.outcome, made.decisive)}", err=True)
+    verdict = verdict_line(made.outcome, made.decisive)
+    terminal.echo(f"plan: {verdict}", err=True)
+    planned = f"{plain(verdict, 500)}, planned at {format_time(snapshot.taken)}"
     code = exit_code(made.outcome.verdict)
     if not code or not ask:
-        return
+        return planned
     answers: list[bool] = []
 
     async def question() -> None:
@@ -108,6 +113,7 @@ def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connecti
         interrupted()
     if not answers[0]:
         sys.exit(FAILED)
+    return planned
 
 
 def chosen_nodes(snapshot: Snapshot, names: tuple[str, ...], selector: str) -> tuple[str, ...]:
