@@ -35,6 +35,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
+from vacate.views.phrases import counted
 from vacate.web.door import OneBrowser
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
@@ -212,6 +213,42 @@ async def broken_cluster(one: Scene) -> None:
     )  # fmt: skip
 
 
+async def busy_cluster(one: Scene) -> None:
+    """A drain of sixty nodes that moves: one interceptor works, a pod ends, and nothing needs a person."""
+    client, controller = one.admin, one.controller
+    one.past.behind = dt.timedelta(minutes=20)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "media"}}
+    await write(client, NAMESPACES, namespace)
+    names = [f"worker-{number:02}" for number in range(1, 61)]
+    for name in names:
+        await client.create(NODES, build_node(name))
+    for number in range(12):
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "thumbs", "uid": "u"}
+        obj = build_pod(
+            f"thumbs-{number}", namespace="media", node="worker-41", interceptors=["drain.media.example.com"]
+        )
+        obj["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        made = await write(client, PODS, obj, RUNNING)
+        if number < 4:
+            one.past.behind = dt.timedelta(seconds=15)
+            await _request(client, controller, made, 2, "Intercepting", {
+                "activeInterceptorName": "drain.media.example.com", "activeInterceptorCompleted": False,
+                "heartbeatTime": ago(0.25), "expectedInterceptorFinishTime": ago(-3 - number),
+                "message": f"{70 - number} of 214 connections are left",
+            })  # fmt: skip
+            one.past.behind = dt.timedelta(minutes=20)
+    rows = [_row(name, "Drained", 20, 20, 103 - place) for place, name in enumerate(names[:40])]
+    rows += [_row("worker-41", "Draining", 24, 12, 5), _row("worker-42", "Draining", 20, 19, 4)]
+    rows += [{"name": name, "phase": "Pending", "message": "waits for its turn"} for name in names[42:]]
+    status = {
+        "phase": "Draining", "nodesTotal": 60, "nodesDrained": 40, "podsTotal": 844, "podsEvicted": 831,
+        "percent": 67, "nodes": rows, "estimatedFinishTime": ago(-41),
+    }  # fmt: skip
+    spec = {"nodes": names, "reason": "Kernel 6.12 security update", "maxNodes": 2}
+    await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), status)
+    one.past.behind = dt.timedelta()
+
+
 async def _request(
     client: Client, controller: Client, pod: Obj, minutes: float, stage: str, status: Obj
 ) -> None:
@@ -301,7 +338,7 @@ def _row(name: str, phase: str, total: int, evicted: int, minutes: float) -> Obj
     row: Obj = {
         "name": name, "phase": phase, "podsTotal": total, "podsEvicted": evicted,
         "percent": 100 * evicted // total, "startTime": ago(minutes),
-        "message": f"{total - evicted} pods left",
+        "message": f"{counted(total - evicted, 'pod')} left",
     }  # fmt: skip
     return {**row, "drainedTime": ago(minutes - 3)} if phase == "Drained" else row
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.webscene import HOSTILE, Scene, new_context, scene, violations
+from support.webscene import HOSTILE, Scene, busy_cluster, new_context, scene, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -30,7 +30,7 @@ PAGES = {
     "plan": "/plan",
     "health": "/health",
 }
-WIDTHS = {390: 844, 1280: 800}
+WIDTHS = {360: 780, 1280: 800, 1920: 1080}
 THEMES = ("light", "dark")
 
 
@@ -63,6 +63,38 @@ def test_a_page_has_no_barriers(name: str, entered: BrowserContext, axe: str, pi
         found += [f"{width} px, light: {one}" for one in violations(page, axe, "color-contrast")]
     assert not found, "\n".join(found)
     assert not troubles, troubles
+
+
+def test_where_one_is_can_be_seen_on_a_narrow_screen(entered: BrowserContext) -> None:
+    page = entered.new_page()
+    page.set_viewport_size({"width": 360, "height": 780})
+    for path in ("/drains", "/interceptors", "/health"):
+        page.goto(path)
+        here = page.locator(".nav [aria-current]")
+        here.wait_for()
+        beyond = (
+            "one => one.getBoundingClientRect().right > innerWidth || one.getBoundingClientRect().left < 0"
+        )
+        assert not here.evaluate(beyond), path
+
+
+def test_a_busy_cluster_says_when_it_is_done(browser: Browser, axe: str, pictures: Path) -> None:
+    with scene() as busy:
+        busy.run(busy_cluster(busy))
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(busy.address)
+        headline = page.get_by_role("heading", level=1)
+        headline.filter(has_text="is draining, and nothing is stuck").wait_for()
+        for name, path in (("drains", "/drains"), ("node", "/nodes/worker-41"), ("requests", "/requests")):
+            page.goto(f"http://127.0.0.1:{busy.port}{path}")
+            for width, height in WIDTHS.items():
+                page.set_viewport_size({"width": width, "height": height})
+                for theme in THEMES:
+                    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+                    page.screenshot(path=pictures / f"busy-{name}-{width}-{theme}.png", full_page=True)
+            assert not violations(page, axe)
+        context.close()
 
 
 def test_an_empty_cluster_says_that_it_is_good_and_what_to_do_next(

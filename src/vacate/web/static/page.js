@@ -177,7 +177,13 @@ document.addEventListener("click", (event) => {
 restoreFolds();
 tick();
 // On a narrow screen the entry of this page may be outside of what is seen of the navigation.
-const here = document.querySelector(".nav [aria-current]"), nav = here?.closest(".nav");
-if (nav && here.offsetLeft + here.offsetWidth > nav.clientWidth - 32) nav.scrollLeft = here.offsetLeft - 32;
+function showHere() {
+  const here = document.querySelector(".nav [aria-current]"), nav = here?.closest(".nav");
+  if (!nav) return;
+  const left = here.getBoundingClientRect().left - nav.getBoundingClientRect().left + nav.scrollLeft;
+  if (left + here.offsetWidth > nav.clientWidth - 32) nav.scrollLeft = left - 32;
+}
+showHere();
+addEventListener("resize", showHere);
 setInterval(() => { if (clock.live) clock.seen = Date.now(); tick(); sayAge(); }, 1000);
 if (body.dataset.tab) connect();   // the page of an action is not made again: that would run its command
