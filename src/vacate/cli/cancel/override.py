@@ -64,8 +64,9 @@ class Overriding:
         if self._request.forbids_cancellation:
             self._request = await _allow(self._cluster, self._request)
             self.allowed = True
-        names = listed([one.name for one in self._request.spec.requesters])
-        for one in await _requests_of_requesters(self._cluster, self._request) if names else ():
+        requests = await _requests_of_requesters(self._cluster, self._request)
+        names = listed([who.name for one in requests for who in one.spec.requesters])
+        for one in (each for each in requests if each.spec.requesters):
             await _patch(self._cluster, one, dialect_of(one).requesters_patch(one, ()))
         self.removed = names or "none"
 
