@@ -78,10 +78,11 @@ kube-up: $(STAMP) ## Start a real control plane with simulated nodes
 kube-down: $(STAMP) ## Remove what kube-up started
 	@$(BIN)/python -m hack.kubelab.up down
 
-# Without controllers, as the embedded server of the conformance tests; the end-to-end tests start them.
+# Without controllers, as the embedded server of the conformance tests; the end-to-end tests start them. The pinned release
+# serves lifecycle.k8s.io there.
 test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real control plane (T, K)
 	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
-		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
+		$(BIN)/python -m hack.kubelab.session --without-controllers $(if $(KUBE),,--lifecycle) -- \
 		$(BIN)/python -m pytest -q -n $(KUBE_WORKERS) --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/realcluster tests/e2e/kubectl tests/e2e/eviction,$(T))
 
 # As root on Debian or a relative of it; says what is missing elsewhere.

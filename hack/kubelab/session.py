@@ -1,6 +1,6 @@
 """Run a command beside a real control plane, which goes away with it.
 
-    python -m hack.kubelab.session [--without-controllers] [--logs FOLDER] -- COMMAND…
+    python -m hack.kubelab.session [--without-controllers] [--lifecycle] [--logs FOLDER] -- COMMAND…
 
 The command finds VACATE_CONFORMANCE_KUBECONFIG (the administrator's), VACATE_KUBE_ETCD (where etcd
 listens) and KUBEBUILDER_ASSETS (the programs) in its environment. Its exit code is handed on.
@@ -33,25 +33,29 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--without-controllers", action="store_true", help="only what an API server needs")
+    parser.add_argument("--lifecycle", action="store_true", help="serve lifecycle.k8s.io, from 1.37 on")
     parser.add_argument("--logs", type=Path, help="keep the logs of the programs in this folder")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
     try:
-        sys.exit(_session(options.command, not options.without_controllers, options.logs))
+        sys.exit(_session(options))
     except KubeError as error:
         sys.exit(f"kube: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _session(command: list[str], controllers: bool, logs: Path | None) -> int:
+def _session(options: argparse.Namespace) -> int:
     programs = obtain()
+    controllers, logs = not options.without_controllers, options.logs
     with tempfile.TemporaryDirectory(prefix="vacate-kube-") as folder:
         plane = None
         try:
-            with running(programs, Path(folder), controllers=controllers) as plane:
-                code = _run(command, environment(plane, programs))
+            with running(
+                programs, Path(folder), controllers=controllers, lifecycle=options.lifecycle
+            ) as plane:
+                code = _run(options.command, environment(plane, programs))
                 if broken := plane.ended():
                     raise KubeError(f"{broken} has ended by itself:\n{plane.log_tail(broken)}")
                 return code

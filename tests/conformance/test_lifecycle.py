@@ -10,13 +10,12 @@ import pytest
 
 from support.arms.arm import STRATEGIC_PATCH, Obj
 from support.arms.caseapi import CaseApi, names, types_and_names
-from support.arms.kube import REAL
-from support.arms.marks import CONFORMANCE, without
+from support.arms.marks import CONFORMANCE
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, Kind
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 
-pytestmark = [CONFORMANCE, without(REAL, because="its gate is closed there")]
+pytestmark = [CONFORMANCE]
 
 KINDS = pytest.mark.parametrize("kind", [LIFECYCLE_REQUESTS, LIFECYCLE_EVICTIONS], ids=lambda one: one.plural)
 BACKUP = "backup.example.com/backup"

@@ -222,12 +222,14 @@ def real_cluster(
     install: Sequence[str] = (),
     webhook: Sequence[str] = (),
     manager: Sequence[str] = (),
+    lifecycle: bool = False,
 ) -> Iterator[RealCluster]:
     """The control plane, its nodes, and Vacate installed and running, with more options for each.
 
-    Whatever was done in between, no policy has refused what Vacate's own accounts had to write.
+    With `lifecycle` it serves lifecycle.k8s.io. Whatever was done in between, no policy has refused what
+    Vacate's own accounts had to write.
     """
-    with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
+    with running(Path(os.environ[ASSETS]), folder, audit=True, lifecycle=lifecycle) as plane:
         machines = start_nodes(plane, nodes, *FAST_PODS)
         try:
             cluster = RealCluster(plane, install=install, webhook=webhook, manager=manager, machines=machines)

@@ -1,0 +1,217 @@
+"""lifecycle.k8s.io on a real kube-apiserver with its gate open, and without any controller but ours.
+
+Responders are users who patch their records; the manager has the rights that its installation gives it, and
+in the end no policy has refused what it had to write.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from support.processes.commands import vacate
+from support.realcluster.evictions import RealCluster, real_cluster
+from support.waiting import until
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types.lifecycle import EVICTOR
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("lifecycle")]
+
+GATES = ("--feature-gates", "EvictionRequestAPI=true,EvacuationAPI=true,LifecycleAPI=true")
+NAMESPACE = "/api/v1/namespaces/default"
+GROUP = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default"
+STRATEGIC = "application/strategic-merge-patch+json"
+BACKUP, WARN = "backup.example.com/backup", "warn.example.com/users"
+DRAIN, UPGRADE = "acme.io/drain", "acme.io/upgrade"
+EVICTED, CANCELLED = ("PodDeleted", "Succeeded"), ("EvictionFailed", "CanceledDueToNoRequesters")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    folder = tmp_path_factory.mktemp("lifecycle")
+    with real_cluster(folder, 1, install=GATES, webhook=GATES, manager=GATES, lifecycle=True) as running:
+        yield running
+
+
+class Target:
+    """A pod, those who request its eviction, and its responders."""
+
+    def __init__(self, cluster: RealCluster, name: str, *responders: str) -> None:
+        self.admin, self.name = cluster.admin, name
+        listed = [{"name": one, "priority": 20_000 - place} for place, one in enumerate(responders)]
+        spec: Obj = {"containers": [{"name": "main", "image": "app:1"}]}
+        if listed:
+            spec["evictionResponders"] = listed
+        body = {"metadata": {"name": name, "labels": {"app": name}}, "spec": spec}
+        self.uid = self.admin.create(f"{NAMESPACE}/pods", body)["metadata"]["uid"]
+        until(self._is_ready)
+
+    def request(self, requester: str = DRAIN) -> None:
+        """An EvictionRequest of that requester, by kubectl's way."""
+        spec = {
+            "target": {"pod": {"name": self.name, "uid": self.uid}},
+            "requester": requester,
+            "intent": "Eviction",
+        }
+        self.admin.create(
+            f"{GROUP}/evictionrequests", {"metadata": {"name": self._request(requester)}, "spec": spec}
+        )
+
+    def intend(self, intent: str, requester: str = DRAIN) -> None:
+        """The requester changes its mind."""
+        path = f"{GROUP}/evictionrequests/{self._request(requester)}"
+        self.admin.patch(path, {"spec": {"intent": intent}})
+
+    def respond(self, responder: str, **fields: str) -> None:
+        """The responder writes its own record."""
+        body = {"status": {"responders": [{"name": responder, **fields}]}}
+        path = f"{GROUP}/evictions/{self.eviction()['metadata']['name']}/status"
+        self.admin.call("PATCH", path, body, content_type=STRATEGIC).ok()
+
+    def evictions(self) -> list[Obj]:
+        """All Evictions of the pod, the oldest first."""
+        found = self.admin.get(f"{GROUP}/evictions").ok()["items"]
+        mine = [one for one in found if one["spec"]["target"]["pod"]["uid"] == self.uid]
+        return sorted(mine, key=lambda one: str(one["metadata"]["name"]))
+
+    def eviction(self) -> Obj:
+        """The newest of them."""
+        return until(self.evictions)[-1]
+
+    def states(self) -> dict[str, str]:
+        """Each responder's state."""
+        listed = self.eviction().get("status", {}).get("targetResponders", [])
+        return {one["name"]: one["state"] for one in listed}
+
+    def record(self, responder: str) -> Obj:
+        """What the responder has reported."""
+        listed = self.eviction().get("status", {}).get("responders", [])
+        return next((one for one in listed if one["name"] == responder), {})
+
+    def requesters(self) -> dict[str, str]:
+        """Who wants the eviction, as the Eviction has it."""
+        listed = self.eviction().get("status", {}).get("requesters", [])
+        return {one["name"]: one["intent"] for one in listed}
+
+    def outcome(self, requester: str = DRAIN) -> tuple[str, str]:
+        """The reasons of the two final conditions of a request."""
+        found = self.admin.get(f"{GROUP}/evictionrequests/{self._request(requester)}").ok()
+        reasons = {one["type"]: one["reason"] for one in found.get("status", {}).get("conditions", ())}
+        return reasons.get("TargetEvicted", ""), reasons.get("Failed", "")
+
+    def is_there(self) -> bool:
+        """Whether nobody has asked the pod to end."""
+        found = self.admin.get(f"{NAMESPACE}/pods/{self.name}")
+        return found.code == 200 and "deletionTimestamp" not in found.obj["metadata"]
+
+    def _is_ready(self) -> bool:
+        found = self.admin.get(f"{NAMESPACE}/pods/{self.name}").ok()["status"].get("conditions", ())
+        return any((one["type"], one["status"]) == ("Ready", "True") for one in found)
+
+    def _request(self, requester: str) -> str:
+        return f"{self.name}-{requester.partition('/')[2]}"
+
+
+def now() -> str:
+    return format_time(dt.datetime.now(dt.UTC))
+
+
+def test_several_requesters_share_an_eviction_whose_responders_have_their_turns(
+    cluster: RealCluster,
+) -> None:
+    target = Target(cluster, "shared", BACKUP, WARN)
+    target.request()
+    target.request(UPGRADE)
+    until(lambda: target.requesters() == {DRAIN: "Eviction", UPGRADE: "Eviction"})
+    assert target.states() == {BACKUP: "Active", WARN: "Inactive", EVICTOR: "Inactive"}
+    target.respond(BACKUP, heartbeatTime=now(), message="saving")
+    target.intend("Withdrawn")
+    until(lambda: target.requesters() == {DRAIN: "Withdrawn", UPGRADE: "Eviction"})
+    target.intend("Eviction")
+    until(lambda: target.requesters()[DRAIN] == "Eviction")
+    until(lambda: len(target.eviction()["metadata"]["ownerReferences"]) == 2)
+    labels = {DRAIN: "requester", UPGRADE: "requester", BACKUP: "responder", WARN: "responder"}
+    assert target.eviction()["metadata"]["labels"] == {**labels, EVICTOR: "responder"}
+    target.respond(BACKUP, completionTime=now())
+    until(lambda: target.states()[WARN] == "Active")
+    assert target.is_there()
+    target.respond(WARN, completionTime=now(), message="users know")
+    until(lambda: target.outcome() == EVICTED and target.outcome(UPGRADE) == EVICTED)
+    assert target.states() == {BACKUP: "Completed", WARN: "Completed", EVICTOR: "Completed"}
+    assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-shared"]
+
+
+def test_the_last_requester_to_withdraw_cancels_and_its_return_begins_another_eviction(
+    cluster: RealCluster,
+) -> None:
+    target = Target(cluster, "returning", BACKUP)
+    target.request()
+    until(lambda: target.states().get(BACKUP) == "Active")
+    target.intend("Withdrawn")
+    until(lambda: target.outcome() == CANCELLED)
+    assert target.states()[BACKUP] == "Canceled"
+    assert target.is_there()
+    target.intend("Eviction")
+    until(lambda: len(target.evictions()) == 2)
+    until(lambda: target.states().get(BACKUP) == "Active")
+    target.respond(BACKUP, completionTime=now())
+    until(lambda: target.outcome() == EVICTED)
+    assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-returning", "pod-2-returning"]
+
+
+def test_a_budget_is_respected_and_reported_until_it_lets_the_pod_go(cluster: RealCluster) -> None:
+    target = Target(cluster, "budgeted")
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "budgeted"}}}
+    cluster.admin.create(budgets, {"metadata": {"name": "budgeted"}, "spec": spec})
+    target.request()
+    until(lambda: "(attempts=2)" in target.record(EVICTOR).get("message", ""))
+    assert target.is_there()
+    shown = vacate({"KUBECONFIG": str(cluster.kubeconfig)}, "explain", "budgeted")
+    assert "budgeted" in shown.out
+    assert "feature gate" not in shown.out + shown.err
+    cluster.admin.delete(f"{budgets}/budgeted")
+    until(lambda: target.outcome() == EVICTED)
+    assert target.record(EVICTOR)["completionTime"]
+
+
+def test_the_leader_is_killed_in_the_middle_of_a_turn_and_the_other_manager_goes_on(
+    cluster: RealCluster,
+) -> None:
+    target = Target(cluster, "orphaned", BACKUP)
+    target.request()
+    until(lambda: target.states().get(BACKUP) == "Active")
+    began = target.record(BACKUP)["startTime"]
+    leader = until(cluster.leader)
+    assert leader is not None
+    leader.kill()
+    target.respond(BACKUP, heartbeatTime=now(), completionTime=now())
+    until(lambda: target.outcome() == EVICTED)
+    assert target.record(BACKUP)["startTime"] == began
+    assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-orphaned"]
+    cluster.start_managers()
+
+
+def test_a_request_that_cannot_be_followed_says_why(cluster: RealCluster) -> None:
+    target = Target(cluster, "replaced")
+    target.uid = "7f3d9c52-8f6e-4b0f-9d35-0c1f0f6f2a11"
+    target.request()
+    until(lambda: target.outcome() == ("EvictionFailed", "EvictionInvalid"))
+    assert target.is_there()
+
+
+def test_commands_request_show_and_wait_for_the_end(cluster: RealCluster) -> None:
+    target = Target(cluster, "asked", BACKUP)
+    shell = {"KUBECONFIG": str(cluster.kubeconfig)}
+    done = vacate(shell, "evict", "asked", "--api", "lifecycle")
+    assert (done.code, done.err) == (0, "")
+    until(lambda: target.states().get(BACKUP) == "Active")
+    assert BACKUP in vacate(shell, "status", "--api", "lifecycle").out
+    assert BACKUP in vacate(shell, "explain", "asked").out
+    cancelled = vacate(shell, "cancel", "asked")
+    assert (cancelled.code, cancelled.err) == (0, "")
+    until(lambda: target.states().get(BACKUP) == "Canceled")
+    assert target.is_there()
