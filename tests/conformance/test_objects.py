@@ -301,7 +301,7 @@ async def test_a_role_reference_is_for_ever(api: CaseApi) -> None:
     answer = await api.put(ROLEBINDINGS, binding("b", "Role", "other", "u"))
     answer.refused(422, "Invalid")
     assert answer.field_errors[0].startswith("roleRef: Invalid value: ")
-    assert answer.field_errors[0].endswith(": cannot change roleRef")
+    assert answer.field_errors[0].endswith(": field is immutable")
 
 
 async def test_an_event_stays_in_its_namespace(api: CaseApi) -> None:

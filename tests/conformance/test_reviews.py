@@ -84,7 +84,7 @@ async def test_a_question_about_nobody(api: CaseApi) -> None:
 async def test_a_question_about_nothing(api: CaseApi, kind: Kind) -> None:
     answer = await ask(api, kind, {"user": "x"} if kind is SUBJECTACCESSREVIEWS else {})
     why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-    answer.refused(422, "Invalid", field_errors=[f"spec.resourceAttributes: Invalid value: null: {why}"])
+    answer.refused(422, "Invalid", field_errors=[f"spec: Invalid value: null: {why}"])
 
 
 async def test_who_am_i(api: CaseApi) -> None:

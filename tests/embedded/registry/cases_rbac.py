@@ -48,7 +48,7 @@ CASES: Cases = (
            "roleRef.name: Invalid value: \"a/b\": may not contain '/'"),
     BrokenStep(f"{_B}roleRef/invalid", ROLEBINDINGS, {"roleRef.name": "writer"},
                f'roleRef: Invalid value: {{"APIGroup":"{_GROUP}","Kind":"Role","Name":"writer"}}:'
-               " cannot change roleRef"),
+               " field is immutable"),
     Broken(f"{_B}subjects[].name/required", ROLEBINDINGS, {"subjects[0].name": ""},
            "subjects[0].name: Required value"),
     Broken(f"{_B}subjects[].name/invalid", CLUSTERROLEBINDINGS, {"subjects[0].name": "A"},

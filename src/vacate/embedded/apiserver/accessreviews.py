@@ -19,7 +19,6 @@ from vacate.embedded.apiserver.auth.rbacmessages import join_errors
 from vacate.errors import BadRequest, Invalid
 
 _ONE_OF = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-_NOT_BOTH = "cannot be specified in combination with resourceAttributes"
 _BOTH_SELECTORS = "may not specified at the same time as requirements"
 
 
@@ -139,11 +138,9 @@ def _union_errors(spec: _Spec) -> int:
 def _access_errors(spec: _Spec) -> list[FieldError]:
     asked, path = spec.resource_attributes, spec.non_resource_attributes
     field_errors = []
-    if asked is not None and path is not None:
-        shown = {"Path": path.path or "", "Verb": path.verb or ""}
-        field_errors.append(field.invalid("spec.nonResourceAttributes", shown, _NOT_BOTH))
-    if asked is None and path is None:
-        field_errors.append(field.invalid("spec.resourceAttributes", None, _ONE_OF))
+    if (asked is None) == (path is None):
+        shown = None if path is None else {"Path": path.path or "", "Verb": path.verb or ""}
+        field_errors.append(field.invalid("spec", shown, _ONE_OF))
     if asked is not None:
         field_errors += _selector_errors("spec.resourceAttributes.fieldSelector", asked.field_selector)
         field_errors += _selector_errors("spec.resourceAttributes.labelSelector", asked.label_selector)

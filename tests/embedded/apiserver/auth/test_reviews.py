@@ -88,14 +88,11 @@ PATH = {"path": "/x", "verb": "get"}
 @pytest.mark.parametrize(
     ("kind", "body", "message"),
     [
-        (SELFSUBJECTACCESSREVIEWS, {}, f"spec.resourceAttributes: Invalid value: null: {ONE_OF}"),
+        (SELFSUBJECTACCESSREVIEWS, {}, f"spec: Invalid value: null: {ONE_OF}"),
         (
             SELFSUBJECTACCESSREVIEWS,
             {"spec": {"resourceAttributes": GET_PODS, "nonResourceAttributes": PATH}},
-            (
-                'spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":"get"}: '
-                "cannot be specified in combination with resourceAttributes"
-            ),
+            (f'spec: Invalid value: {{"Path":"/x","Verb":"get"}}: {ONE_OF}'),
         ),
         (
             SUBJECTACCESSREVIEWS,
@@ -106,7 +103,7 @@ PATH = {"path": "/x", "verb": "get"}
             SUBJECTACCESSREVIEWS,
             {"spec": None},
             (
-                f"[spec.resourceAttributes: Invalid value: null: {ONE_OF}, "
+                f"[spec: Invalid value: null: {ONE_OF}, "
                 'spec.user: Invalid value: "": at least one of user or group must be specified]'
             ),
         ),

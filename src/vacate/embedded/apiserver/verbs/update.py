@@ -22,8 +22,6 @@ from vacate.embedded.registry.strategies import strategy_for, warnings_for
 from vacate.embedded.store.types import Entry, Key
 from vacate.wire.message import Response
 
-_BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
-
 
 async def update(storage: Storage, call: Call) -> Response:
     """Replace the object, if it is still the one that the client read."""
@@ -125,10 +123,8 @@ async def _create(storage: Storage, call: Call, new: Obj) -> Response:
     require(storage, call, "create")
     creating.check_namespace(storage, call, new)
     _revision(new)
-    version, given = new["metadata"].get("resourceVersion"), dict(new["metadata"])
+    version = new["metadata"].get("resourceVersion")
     new = creating.admit(storage, call, new)
-    # What POST would forget is believed here: nobody looks twice at what comes by PUT.
-    new["metadata"] |= {key: given[key] for key in _BELIEVED if key in given}
     if call.dry_run:
         new["metadata"] |= {"resourceVersion": version} if version else {}
         return respond.unstored(call, new, 201)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.admission.checks import unsupported
+from vacate.admission.checks import IMMUTABLE, unsupported
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role, name_is_subdomain
 from vacate.admission.strategy import KindStrategy
@@ -51,7 +51,7 @@ class BindingStrategy(KindStrategy):
         found = self.metadata_errors(new) + self.field_errors(new, ctx) + step
         role = _shown(mapping(new.get("roleRef")))
         if role != _shown(mapping(old.get("roleRef"))):
-            found.append(invalid("roleRef", role, "cannot change roleRef"))
+            found.append(invalid("roleRef", role, IMMUTABLE))
         return found
 
 
