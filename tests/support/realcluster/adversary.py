@@ -76,7 +76,7 @@ STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-
 _ADMISSION = "admissionregistration.k8s.io"
 AGENTS = ShutdownAgent().namespace
 _INSTALLED = (
-    "--termination-reasons", "--guard-force-deletion", "--shutdown-agent", "alone",
+    "--image", "vacate:0", "--termination-reasons", "--guard-force-deletion", "--shutdown-agent", "alone",
     "--interceptor", f"{BOUND}={TENANTS}/bound",
 )  # fmt: skip
 _WEBHOOK = ("--termination-reasons", "--interceptor", f"{BOUND}={TENANTS}/bound")
