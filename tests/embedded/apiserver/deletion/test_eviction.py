@@ -277,7 +277,7 @@ async def test_budgets_that_are_out_of_order(server: Embedded, status: Obj, why:
     answer = await evict(server)
     assert (answer.code, answer.body["reason"]) == (403, "Forbidden")
     assert answer.message == f'poddisruptionbudget.policy "b" is forbidden: {why}'
-    assert "causes" not in answer.body["details"]  # 1.37 begins to name one
+    assert [one["reason"] for one in answer.body["details"]["causes"]] == ["DisruptionBudget"]
 
 
 @pytest.mark.parametrize("policy", [{}, {"unhealthyPodEvictionPolicy": "AlwaysAllow"}])
