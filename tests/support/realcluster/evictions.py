@@ -30,6 +30,7 @@ from support.yaml_text import yaml_document
 from vacate.api.kinds import Kind
 from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
+from vacate.install.settings import Settings
 
 REAL = "real"
 HOME = "vacate-system"
@@ -94,7 +95,9 @@ class RealCluster:
 
     def install(self, *options: str) -> str:
         """What the command printed."""
-        url = ("--webhook-url", self.webhook_url, "--no-manager", "--eviction-bridge")
+        # Some options make pods, which nothing here runs.
+        image = ("--image", Settings().image)
+        url = ("--webhook-url", self.webhook_url, "--no-manager", "--eviction-bridge", *image)
         chosen = (*url, *self._install_options, *options)
         done = vacate("install", "--reset", "--kubeconfig", str(self.kubeconfig), *chosen)
         assert done.returncode == 0, done.stderr
