@@ -101,14 +101,14 @@ def begun() -> Obj:
 async def test_only_its_account_reports_for_a_bound_responder(arm: KubeArm) -> None:
     await eviction(arm, "one")
     (await write(arm, "one", MANAGER, **begun())).ok()
-    report = {"responders": [{"name": FIRST, "heartbeatTime": now(), "message": "half"}]}
+    report: Obj = {"responders": [{"name": FIRST, "heartbeatTime": now(), "message": "half"}]}
     for other in (ALICE, MANAGER):
         (await write(arm, "one", other, **report)).refused(403, "Forbidden")
     (await write(arm, "one", BACKUP, **report)).ok()
-    done = {"responders": [{"name": FIRST, "completionTime": now()}]}
+    done: Obj = {"responders": [{"name": FIRST, "completionTime": now()}]}
     (await write(arm, "one", ALICE, **done)).refused(403, "Forbidden")
     (await write(arm, "one", BACKUP, **done)).ok()
-    handed = {
+    handed: Obj = {
         "targetResponders": turns("Completed", "Active"),
         "responders": [{"name": EVICTOR, "startTime": now()}],
     }
