@@ -365,6 +365,18 @@ def test_without_the_kind_it_waits_says_so_and_begins_when_the_kind_comes(
     ) == 1
 
 
+def test_with_a_gate_open_for_a_kind_of_kubernetes_that_is_not_served_it_names_both_ends() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m", gates=parse_feature_gates("LifecycleAPI=true")) as [manager]:
+            await world.sim.clock.sleep(60)
+            assert manager.parts.not_ready() == (
+                "the cluster does not serve evictions.lifecycle.k8s.io: open its feature gate and version at "
+                "the API server, or close LifecycleAPI of Vacate"
+            )
+
+    apart(body)
+
+
 def test_with_its_gate_closed_it_stands_idle() -> None:
     async def body(world: World) -> None:
         async with beside(world, "m", gates=CLOSED) as [manager]:

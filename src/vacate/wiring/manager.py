@@ -220,8 +220,12 @@ class ManagerParts:
 
 def _in_the_way(kind: Kind, error: VacateError) -> str:
     if isinstance(error, NotFound):
-        remedy = ": install it with vacate install" if kind.custom else ""
-        return f"the cluster does not serve {kind.resource}{remedy}"
+        remedy = (
+            "install it with vacate install"
+            if kind.custom
+            else f"open its feature gate and version at the API server, or close {kind.gate} of Vacate"
+        )
+        return f"the cluster does not serve {kind.resource}: {remedy}"
     if isinstance(error, Forbidden):
         return f"this process may not read {kind.resource}: {error}"
     return str(error)
