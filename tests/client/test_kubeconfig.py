@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,43 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_cluster([write(tmp_path, config())], "zz")
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"a: [b", "is not YAML near line 1; correct it"),
+        (b"\xff\xfe\x00binary", "is not YAML; correct it"),
+        (b"a: \0", "is not YAML; correct it"),
+        (b"a: 2026-99-99", "is not YAML; correct it"),
+        (b"[" * 5000, "is nested too deeply; correct it"),
+        (b"[]", "must be a mapping with clusters, users and contexts"),
+    ],
+    ids=["invalid", "binary", "zero", "no-such-date", "deep", "no-mapping"],
+)
+def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: bytes, problem: str) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load_cluster([file])
+    assert str(caught.value).startswith(f"{file}: {problem}")
+
+
+@pytest.mark.parametrize("name", [".", "x" * 300], ids=["folder", "long-name"])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be read: .*; check the path and its permissions"):
+        load_cluster([tmp_path / name])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_in_a_folder_of_others(tmp_path: Path) -> None:
+    file = write(tmp_path, config())
+    tmp_path.chmod(0)
+    try:
+        with pytest.raises(ConfigError, match="cannot be read: Permission denied"):
+            load_cluster([file])
+    finally:
+        tmp_path.chmod(0o700)
+
+
 def test_in_a_pod(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):
@@ -225,6 +263,8 @@ def test_in_a_pod(tmp_path: Path) -> None:
         load_in_cluster({}, tmp_path)
     with pytest.raises(ConfigError, match="serviceaccount"):
         load_config(environ={**environ, "HOME": str(tmp_path)})
+    with pytest.raises(ConfigError, match="serviceaccount"):  # as where the home is another user's
+        load_config(environ={**environ, "HOME": str(tmp_path / ("x" * 300))})
 
 
 def test_secrets_are_not_shown() -> None:

@@ -48,7 +48,7 @@ def load_config(
     values = os.environ if environ is None else environ
     files = default_files(values)
     in_a_pod = bool(values.get("KUBERNETES_SERVICE_HOST"))
-    if in_a_pod and not context and not any(file.exists() for file in files):
+    if in_a_pod and not context and not any(map(_is_there, files)):
         return load_in_cluster(values)
     return load_cluster(files, context)
 
@@ -59,6 +59,14 @@ def load_server(kubeconfig: str = "", context: str = "") -> ClusterConfig:
         found = load_config(kubeconfig, context)
         return ClusterConfig(found.server, found.ca_data, found.insecure, found.tls_server_name)
     return load_in_cluster(account=False)
+
+
+def _is_there(file: Path) -> bool:
+    """Not where it cannot be looked for, as in the home of a user who is not that of the pod."""
+    try:
+        return file.exists()
+    except OSError:
+        return False
 
 
 def _read(file: Path) -> bytes:

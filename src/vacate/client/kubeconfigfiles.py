@@ -95,13 +95,12 @@ def default_files(environ: Mapping[str, str] | None = None) -> tuple[Path, ...]:
 
 def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
     """Read and merge. A single file must exist; of several, those that do not are skipped."""
-    present = [file for file in files if file.exists()]
-    if not present:
+    documents = [(file, document) for file in files if (document := _load(file)) is not None]
+    if not documents:
         names = ", ".join(map(str, files))
         raise ConfigError(f"{names}: no such kubeconfig file; set KUBECONFIG or pass --kubeconfig")
-    documents = [(file, _load(file)) for file in present]
     return Kubeconfig(
-        files=tuple(present),
+        files=tuple(file for file, _ in documents),
         current_context=next(
             (str(doc["current-context"]) for _, doc in documents if doc.get("current-context")), ""
         ),
@@ -111,12 +110,18 @@ def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
     )
 
 
-def _load(file: Path) -> dict[str, Any]:
+def _load(file: Path) -> dict[str, Any] | None:
+    """What the file says; None where there is no such file."""
     try:
         document = yaml.safe_load(file.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}; check its permissions") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = f"cannot be read: {error.strerror}; check the path and its permissions"
+        raise ConfigError(f"{file}: {problem}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: is nested too deeply; correct it or make a new one") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: no UTF-8, or a date that does not exist
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = f" near line {line + 1}" if line is not None else ""
         raise ConfigError(f"{file}: is not YAML{where}; correct it or make a new one") from None
