@@ -125,7 +125,11 @@ def test_where_files_come_from(tmp_path: Path) -> None:
         (config(clusters={"a": 1}), "clusters: must be a list", "- name:"),
         (config(clusters=[{"cluster": {}}]), "clusters[0].name: is missing", "give the entry a name"),
         (config(users=[{"name": "u", "user": "x"}]), "users[u].user: must be a mapping", "indent"),
-        (config(**{"current-context": ""}), "current-context: is not set", "--context (known contexts: c)"),
+        (
+            config(**{"current-context": ""}),
+            "current-context: is not set",
+            "name a context (known contexts: c)",
+        ),
         (
             config(**{"current-context": "zz"}),
             "current-context: there is no context 'zz'",
@@ -205,9 +209,9 @@ def test_errors_name_file_field_and_remedy(tmp_path: Path, content: Any, field: 
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such kubeconfig file; set KUBECONFIG or pass --kubeconfig"):
+    with pytest.raises(ConfigError, match="no such kubeconfig file; set KUBECONFIG or name another"):
         load_cluster([tmp_path / "nope"])
-    with pytest.raises(ConfigError, match="--context: there is no context 'zz'"):
+    with pytest.raises(ConfigError, match="contexts: there is no context 'zz'"):
         load_cluster([write(tmp_path, config())], "zz")
 
 

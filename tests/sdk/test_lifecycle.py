@@ -18,8 +18,8 @@ from vacate.sdk import (
     TurnResult,
     interceptor,
 )
-from vacate.testing import pod, simulate, simulate_eviction
-from vacate.testing.cluster import SimulatedCluster
+from vacate.testing import SimulatedCluster, SimulatedEviction, pod, simulate, simulate_eviction
+from vacate.testing.builders import naming_interceptors
 
 pytestmark = pytest.mark.sim
 
@@ -45,7 +45,14 @@ def test_one_handler_serves_every_api(dialect: object) -> None:
 
 @pytest.mark.thorough
 def test_pods_are_selected_where_evictions_do_not_have_their_labels() -> None:
-    eviction = simulate_eviction(back_up, labels={"app": "web"}, dialect=LIFECYCLE)
+    async def body(cluster: SimulatedCluster) -> SimulatedEviction:
+        await cluster.program(back_up)
+        responder = LIFECYCLE.participant(back_up.name)
+        await cluster.run_pod(naming_interceptors(pod("web", labels={"app": "web"}), [responder], LIFECYCLE))
+        return await cluster.evict("web", requester=cluster.requester("a.acme.io", dialect=LIFECYCLE))
+
+    gates = "EvictionRequestAPI=true,EvacuationAPI=true,LifecycleAPI=true"
+    eviction = simulate(body, feature_gates=gates)
     assert [one.result for one in eviction.history] == [TurnResult.NEVER_RESPONDED]
 
 

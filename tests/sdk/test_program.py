@@ -219,7 +219,7 @@ def test_a_signal_ends_the_program_and_its_next_start_resumes(
     ("options", "line"),
     [
         ("kubeconfig='/nowhere/kubeconfig'", "error: /nowhere/kubeconfig: "),
-        ("kubeconfig=KUBECONFIG, context='moon'", "error: KUBECONFIG: --context: there is no context 'moon'"),
+        ("kubeconfig=KUBECONFIG, context='moon'", "error: KUBECONFIG: contexts: there is no context 'moon'"),
         ("kubeconfig=KUBECONFIG, lease='nonsense'", "error: lease 'nonsense': write it as namespace/name"),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import inspect
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from typing import Any
 import pytest
 
 from vacate.embedded.bootstrap.identities import ADMIN
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, NotSimulated, VacateError
 from vacate.sdk import EVACUATION, EvictionContext, Interceptor, sync
+from vacate.sdk.interceptors.interceptor import Handler
 from vacate.testing import SimulatedCluster, simulate, simulate_eviction
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
@@ -87,6 +90,45 @@ def test_an_interceptor_of_another_api_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="open the feature gate EvacuationAPI"):
         simulate(body)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "reason"),
+    [
+        ({"label_selector": "app=db"}, "in all namespaces, for pods with labels app=db"),
+        ({"namespace": "shop"}, "in namespace shop, for all pods that name it"),
+    ],
+    ids=["labels", "namespace"],
+)
+def test_a_pod_that_the_interceptor_does_not_serve_is_refused(chosen: dict[str, str], reason: str) -> None:
+    """Nobody would respond, and the test would fail for a reason that it does not show."""
+    with pytest.raises(ConfigError) as caught:
+        simulate_eviction(Interceptor("a.example.com", hangs, **chosen), labels={"app": "web"})  # type: ignore[arg-type]
+    message = "the pod pod-1 in namespace default has app=web, and would get no response: a.example.com"
+    assert str(caught.value) == f"{message} {reason}"
+
+
+async def asks_a_name(context: EvictionContext) -> None:
+    socket.getaddrinfo("backup.example.com", 443)
+
+
+async def asks_a_thread(context: EvictionContext) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(print)
+        except VacateError:  # as what tries again whatever happens
+            await context.clock.sleep(60)
+
+
+@pytest.mark.parametrize(
+    ("handler", "refused"),
+    [(asks_a_name, "socket.getaddrinfo"), (asks_a_thread, "run_in_executor")],
+    ids=["socket", "thread"],
+)
+def test_what_is_not_simulated_ends_the_test_at_once(handler: Handler, refused: str) -> None:
+    """It is no failure of the handler, which would be tried again."""
+    with pytest.raises(NotSimulated, match=f"{refused} does not exist"):
+        simulate_eviction(Interceptor("a.example.com", handler))
 
 
 def test_a_kind_that_is_not_served_is_refused() -> None:

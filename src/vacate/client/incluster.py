@@ -22,7 +22,7 @@ def load_in_cluster(
     if not host or not port:
         raise ConfigError(
             "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is not a pod in a "
-            "cluster; pass --kubeconfig"
+            "cluster; name a kubeconfig"
         )
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     if not account:

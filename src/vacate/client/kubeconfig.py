@@ -49,9 +49,9 @@ def _context(config: Kubeconfig, wanted: str) -> Entry:
     files = ", ".join(map(str, config.files))
     known = ", ".join(sorted(config.contexts)) or "none"
     if not name:
-        raise ConfigError(f"{files}: current-context: is not set; pass --context (known contexts: {known})")
+        raise ConfigError(f"{files}: current-context: is not set; name a context (known contexts: {known})")
     if name not in config.contexts:
-        field = "--context" if wanted else "current-context"
+        field = "contexts" if wanted else "current-context"
         raise ConfigError(f"{files}: {field}: there is no context {name!r}; known contexts: {known}")
     return config.contexts[name]
 

@@ -98,7 +98,7 @@ def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
     documents = [(file, document) for file in files if (document := _load(file)) is not None]
     if not documents:
         names = ", ".join(map(str, files))
-        raise ConfigError(f"{names}: no such kubeconfig file; set KUBECONFIG or pass --kubeconfig")
+        raise ConfigError(f"{names}: no such kubeconfig file; set KUBECONFIG or name another")
     return Kubeconfig(
         files=tuple(file for file, _ in documents),
         current_context=next(

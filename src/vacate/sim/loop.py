@@ -48,6 +48,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._tasks: dict[asyncio.Future[Any], None] = {}
         self._thread = threading.get_ident()
         self.unseen: list[str] = []  # what reached the exception handler
+        self.refused: NotSimulated | None = None  # what ends the simulation at its next turn
         self.set_exception_handler(_remember)
 
     def time(self) -> float:
@@ -66,8 +67,16 @@ class SimLoop(asyncio.BaseEventLoop):
         task.add_done_callback(self._forget)
         return task
 
+    def refuse(self, message: str) -> NoReturn:
+        """Raise NotSimulated, and end the simulation with it even where the caller tries again instead."""
+        self.refused = NotSimulated(message)
+        raise self.refused
+
     def select(self, timeout: float | None) -> list[Any]:
         """Where a real loop would wait for sockets: jump to the next timer instead."""
+        if self.refused is not None:
+            refused, self.refused = self.refused, None  # the clean-up must still run
+            raise refused
         if timeout is None:
             raise Deadlock(f"nothing can run and no timer is set; waiting:\n{describe(self.tasks)}")
         if timeout > 0:
@@ -141,7 +150,7 @@ def _remember(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 def _refusal(name: str) -> Callable[..., NoReturn]:
     def refuse(self: SimLoop, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotSimulated(f"{name} does not exist on a simulated loop: no threads, sockets or processes")
+        self.refuse(f"{name} does not exist on a simulated loop: no threads, sockets or processes")
 
     refuse.__name__ = name
     return refuse

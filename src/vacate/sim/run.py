@@ -106,7 +106,10 @@ def make_sim(
 
 
 async def _call(main: Callable[[Sim], Awaitable[T]], sim: Sim) -> T:
-    return await main(sim)
+    try:
+        return await main(sim)
+    finally:
+        sim.loop.refused = None  # raised already where it came from `main` itself
 
 
 def _clean_up(loop: SimLoop) -> str:

@@ -14,6 +14,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from vacate.api.objects import Obj
+from vacate.api.selectors.labels import parse_selector
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_named
@@ -47,7 +48,8 @@ def simulate_eviction(
     `labels` are the pod's, or `pod` is the whole of it. `objects` are created before it, such as a budget
     over it. `dialect` is the API of the request. `cancel_after` withdraws the request at that time after it
     was made, `restart_after` crashes and starts the program of the interceptors. TimeoutError where the
-    request is not over `within` that (virtual) time. The same seed gives the same run.
+    request is not over `within` that (virtual) time. ConfigError where an interceptor does not serve the pod.
+    The same seed gives the same run.
     """
     check_interceptors(interceptors)
     check_simulated(*interceptors)
@@ -55,6 +57,7 @@ def simulate_eviction(
         checked_span(what, span)
     _check_api(interceptors, dialect)
     given = build_pod("pod-1", labels=labels) if pod is None else pod
+    _check_selected(interceptors, given)
     made = naming_interceptors(given, [dialect.participant(one.name) for one in interceptors], dialect)
 
     async def body(cluster: SimulatedCluster) -> SimulatedEviction:
@@ -80,6 +83,22 @@ def _check_api(interceptors: Sequence[Interceptor], dialect: Dialect) -> None:
     for one in interceptors:
         if api not in one.apis:
             raise ConfigError(f"{one.name} does not serve the API {api}: add it to its apis")
+
+
+def _check_selected(interceptors: Sequence[Interceptor], pod: Obj) -> None:
+    """One that leaves the pod to others of its name would never respond: nobody else is there."""
+    where = pod["metadata"].get("namespace", "default")
+    labels = pod["metadata"].get("labels") or {}
+    for name in dict.fromkeys(one.name for one in interceptors):
+        named = [one for one in interceptors if one.name == name]
+        if not any(
+            one.namespace in ("", where) and parse_selector(one.label_selector).matches(labels)
+            for one in named
+        ):
+            shown = ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
+            what = f"the pod {pod['metadata']['name']} in namespace {where} has {shown}"
+            served = "; ".join(one.described for one in named)
+            raise ConfigError(f"{what}, and would get no response: {served}")
 
 
 def _gates(interceptors: Sequence[Interceptor]) -> str:

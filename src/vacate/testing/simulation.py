@@ -17,9 +17,10 @@ from typing import TypeVar
 
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
-from vacate.errors import ConfigError, NotSimulated
+from vacate.errors import ConfigError
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.loop import SimLoop
 from vacate.sim.run import Sim, run_sim
 from vacate.testing.cluster import SimulatedCluster
 
@@ -81,7 +82,10 @@ _simulating: set[int] = set()  # threads
 
 def _refuse_socket(event: str, _args: tuple[object, ...]) -> None:
     if event in _SOCKETS and threading.get_ident() in _simulating:
-        raise NotSimulated(f"{event} does not exist in a simulation: replace what the handler calls outside")
+        message = f"{event} does not exist in a simulation: replace what the handler calls outside"
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimLoop), "nothing else runs in this thread"
+        loop.refuse(message)
 
 
 def _check_loop() -> None:

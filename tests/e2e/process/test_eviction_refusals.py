@@ -80,7 +80,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_kubeconfig(command: str, tmp_path: Path) -> None:
     line = one_line(vacate({"KUBECONFIG": str(tmp_path / "none")}, *COMMANDS[command]))
-    assert line == f"error: {tmp_path / 'none'}: no such kubeconfig file; set KUBECONFIG or pass --kubeconfig"
+    assert line == f"error: {tmp_path / 'none'}: no such kubeconfig file; set KUBECONFIG or name another"
 
 
 def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
