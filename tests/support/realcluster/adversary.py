@@ -34,6 +34,7 @@ from vacate.api.kinds import (
     CLUSTERROLES,
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LIFECYCLE_REQUESTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -354,6 +355,19 @@ class Site:
             for pod in (self.pod(PREPARE, node=OWN_NODE, prefix=PREFIXES[dialect is EVACUATION]),)
         }
 
+    @functools.cached_property
+    def own_lifecycle_request(self) -> str:
+        """The name of the agent's own request in Kubernetes' own API, for a pod of its node."""
+        meta = self.own["metadata"]
+        spec = {
+            "target": {"pod": {"name": meta["name"], "uid": meta["uid"]}},
+            "requester": f"shutdown.vacate.dev/{OWN_NODE}",
+            "intent": "Eviction",
+        }
+        body = {"metadata": {"name": f"{OWN_NODE}-{meta['name']}"}, "spec": spec}
+        made = self.admin.create(LIFECYCLE_REQUESTS, body).ok()
+        return str(made["metadata"]["name"])
+
     def given(self, kind: Kind, body: Obj, namespace: str) -> str:
         """The name of an object that all rows share; it is made when the first one needs it."""
         name: str = body["metadata"]["name"]
@@ -510,6 +524,8 @@ def site(folder: Path, nodes: int) -> Iterator[Site]:
     """All of it, for as long as the block runs."""
     with (
         serving(CompanyWebhook()) as company,
-        real_cluster(folder, nodes, install=_INSTALLED, webhook=_WEBHOOK, manager=_MANAGER) as cluster,
+        real_cluster(
+            folder, nodes, install=_INSTALLED, webhook=_WEBHOOK, manager=_MANAGER, lifecycle=True
+        ) as cluster,
     ):
         yield Site(cluster, company)
