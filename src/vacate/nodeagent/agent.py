@@ -113,6 +113,7 @@ class NodeAgent:
         self._requests = ShutdownRequests(
             self._deps.client,
             self._deps.clock,
+            self._deps.entropy,
             self.settings.name,
             SHUTDOWN_REQUESTER,
             self.settings.dialect,

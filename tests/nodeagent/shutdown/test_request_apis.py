@@ -9,6 +9,7 @@ import pytest
 from vacate.api.kinds import EVACUATIONS, LIFECYCLE_EVICTIONS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
+from vacate.entropy import seeded_entropy
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -33,7 +34,9 @@ class Node:
         self, cluster: SimulatedCluster, dialect: Dialect = EVACUATION, name: str = "node-1"
     ) -> None:
         self.ends: list[str] = []
-        self.requests = ShutdownRequests(cluster.world.client_of(name), cluster.clock, name, dialect=dialect)
+        self.requests = ShutdownRequests(
+            cluster.world.client_of(name), cluster.clock, seeded_entropy(1), name, dialect=dialect
+        )
 
     def end(self, pod: Obj, seconds: float = 120.0, *, responders_only: bool = False) -> None:
         meta = pod["metadata"]

@@ -81,7 +81,7 @@ class Cluster:
     failures: int = 0
 
     def requests(self) -> ShutdownRequests:
-        return ShutdownRequests(Client(self.wire), SystemClock(), NODE, SHUTDOWN_REQUESTER)
+        return ShutdownRequests(Client(self.wire), SystemClock(), system_entropy(), NODE, SHUTDOWN_REQUESTER)
 
     def fail(self) -> None:
         self.failures += 1

@@ -14,7 +14,7 @@ from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.entropy import system_entropy
+from vacate.entropy import Entropy
 from vacate.errors import Forbidden, NotFound, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -41,6 +41,7 @@ class ShutdownRequests:
         self,
         client: Client,
         clock: Clock,
+        entropy: Entropy,
         node: str,
         role: str = "",
         dialect: Dialect = EVICTION_REQUEST,
@@ -52,6 +53,7 @@ class ShutdownRequests:
         self._client = client
         self._role = role
         self._clock = clock
+        self._entropy = entropy
         self._node = node
         self._dialect = dialect
         self._made: dict[str, asyncio.Task[None]] = {}
@@ -156,7 +158,7 @@ class ShutdownRequests:
         # The process is another object than the request, and has the names of its requesters as labels.
         process = next(one for one in DIALECTS.values() if one.for_requester("").kind == made.kind)
         namespace, ref = made.metadata.namespace, made.spec.target.pod_ref
-        informer = InformerFactory(self._client, self._clock, system_entropy()).requests(
+        informer = InformerFactory(self._client, self._clock, self._entropy).requests(
             process, namespace=namespace, label_selector=requester.name
         )
         prepared = asyncio.Event()
@@ -171,6 +173,7 @@ class ShutdownRequests:
             await prepared.wait()
         finally:
             running.cancel()
+            await asyncio.wait([running])
 
     async def _make(self, ended: ShutdownPod, reason: str) -> EvictionRequest:
         """Create the request, or join the one that goes on, by whichever API: a pod has one."""

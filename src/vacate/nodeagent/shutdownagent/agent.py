@@ -74,7 +74,9 @@ class ShutdownAgent:
         self._logind = logind
         self._kubelet = kubelet
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
-        self._requests = ShutdownRequests(deps.client, deps.clock, settings.node, dialect=settings.dialect)
+        self._requests = ShutdownRequests(
+            deps.client, deps.clock, deps.entropy, settings.node, dialect=settings.dialect
+        )
         records = settings.folder / "pods"
         self.pods = ApiPods(
             deps.client, deps.clock, pods, self._requests, settings.pod_uid, records, settings.boot
