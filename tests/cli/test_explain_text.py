@@ -40,7 +40,10 @@ def test_the_whole_text() -> None:
         "What you can do:",
         "  - Follow it.",
         "      vacate status web-1 -n default -w",
-        "  - Make sure that notify.example.com runs and may update the status of EvictionRequests.",
+        (
+            "  - Make sure that notify.example.com runs, selects this pod, and may update"
+            " the status of EvictionRequests."
+        ),
         "      kubectl get evictionrequest uid-web-1 -o yaml -n default",
         "  - Do not wait for it; its turn counts as failed.",
         "      vacate skip web-1 notify.example.com -n default",

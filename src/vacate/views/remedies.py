@@ -145,8 +145,9 @@ def skip_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
 
 def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
     """A missing heartbeat usually means that no such interceptor runs."""
+    status = f"the status of {inputs.request.kind.kind}s"
     return Remedy(
-        f"Make sure that {interceptor} runs and may update the status of {inputs.request.kind.kind}s.",
+        f"Make sure that {interceptor} runs, selects this pod, and may update {status}.",
         inputs.kubectl("get", inputs.request.kind.singular, inputs.request.metadata.name, "-o", "yaml"),
     )
 
