@@ -142,8 +142,8 @@ def test_every_program_must_be_of_the_release(tmp_path: Path) -> None:
 
 def test_the_pinned_release_is_that_of_the_module() -> None:
     release = pinned_release()
-    assert re.fullmatch(r"v1\.36\.\d+", release.kubernetes)
-    assert re.fullmatch(r"v3\.6\.\d+", release.etcd)
+    assert re.fullmatch(r"v1\.37\.\d+", release.kubernetes)
+    assert re.fullmatch(r"v3\.7\.\d+", release.etcd)
     assert release.oldest_go == (1, 26)
     assert f"component-base/version.gitVersion={release.kubernetes} " in release.link_flags()
 

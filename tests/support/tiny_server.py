@@ -17,7 +17,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.status import already_exists, modified, not_found, to_status
 from vacate.embedded.registry.kinds import SERVED_KINDS
-from vacate.errors import ApiError, BadRequest, Gone, Invalid
+from vacate.errors import ApiError, BadRequest, Gone, Invalid, NotFound
 from vacate.wire.framing import INITIAL_EVENTS_END, frame
 from vacate.wire.message import Request, Response
 
@@ -88,6 +88,10 @@ class TinyServer:
         return frame("BOOKMARK", orjson.dumps({"metadata": metadata}))
 
     def _answer(self, request: Request) -> Response:
+        if (version := request.path.removeprefix("/apis/")).count("/") == 1:
+            if version not in {kind.api_version for kind in self.kinds}:
+                raise NotFound("the server could not find the requested resource")
+            return _ok({"kind": "APIResourceList", "groupVersion": version, "resources": []})
         kind, namespace, name = _route(request.path, self.kinds)
         match request.method:
             case "GET" if name:

@@ -158,7 +158,7 @@ def test_drain_makes_evacuations_and_cancel_by_labels_takes_them_back(lab: Lab) 
 def test_output_of_evict_is_for_eviction_requests(lab: Lab) -> None:
     refused = lab.vacate("evict", "web", "--api", "evacuation", "-o", "json")
     assert refused.code == 2
-    assert "kubectl get evacuations -o json" in refused.err
+    assert "kubectl get evacuations.evacuation.coordination.k8s.io -o json" in refused.err
 
 
 @pytest.mark.thorough
