@@ -254,7 +254,7 @@ def writer(image: str) -> Obj:
     container = {
         "name": "main",
         "image": image,
-        "imagePullPolicy": "Never",
+        "imagePullPolicy": "IfNotPresent",
         "command": ["python", "-c", _WRITE],
         "env": env,
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
