@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.api.fielderrors import FieldError, invalid
+from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
 
@@ -12,12 +12,12 @@ _PATH = "metadata.ownerReferences"
 
 
 def owner_errors(references: list[Any]) -> list[FieldError]:
-    """Errors of all references; their paths carry no index in this release of Kubernetes."""
+    """Errors of all references."""
     found: list[FieldError] = []
     controller = ""
     shown = [_shown(mapping(each)) for each in references]
-    for reference in map(mapping, references):
-        found += _reference_errors(reference)
+    for index, reference in enumerate(map(mapping, references)):
+        found += _reference_errors(reference, f"{_PATH}[{index}]")
         if reference.get("controller") is not True:
             continue
         name = f"{text(reference.get('kind'))}/{text(reference.get('name'))}"
@@ -32,20 +32,18 @@ def owner_errors(references: list[Any]) -> list[FieldError]:
     return found
 
 
-def _reference_errors(reference: Obj) -> list[FieldError]:
-    version = _version(text(reference.get("apiVersion")))
-    found = []
-    if not version:
-        api_version = text(reference.get("apiVersion"))
-        found.append(invalid(f"{_PATH}.apiVersion", api_version, "version must not be empty"))
+def _reference_errors(reference: Obj, path: str) -> list[FieldError]:
+    api_version, found = text(reference.get("apiVersion")), list[FieldError]()
+    if api_version and not _version(api_version):
+        found.append(invalid(f"{path}.apiVersion", api_version, "must be <group>/<version> or <version>"))
     found += [
-        invalid(f"{_PATH}.{key}", "", "must not be empty")
-        for key in ("kind", "name", "uid")
+        required(f"{path}.{key}", "must not be empty")
+        for key in ("apiVersion", "kind", "name", "uid")
         if not text(reference.get(key))
     ]
     if reference.get("apiVersion") == "v1" and reference.get("kind") == "Event":
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        found.append(invalid(_PATH, _shown(reference), detail))
+        found.append(invalid(path, _shown(reference), detail))
     return found
 
 

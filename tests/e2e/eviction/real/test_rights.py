@@ -377,6 +377,10 @@ async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace,
         Right("nodemaintenances", "get", NODEMAINTENANCES.group),
         # Where LifecycleAPI is on.
         *(Right("evictions", verb, LIFECYCLE_EVICTIONS.group) for verb in ("list", "watch")),
+        *(
+            Right("evictionrequests", verb, LIFECYCLE_EVICTIONS.group)
+            for verb in ("create", "delete", "get", "patch")
+        ),
     }
     assert needless(rights_of(one.to_obj() for one in rules(exercised)), done) <= spare
     role = await place.client.get(CLUSTERROLES, MANAGER)

@@ -39,17 +39,19 @@ class RoleStrategy(KindStrategy):
 
     def _errors(self, obj: Obj, *, lenient_values: bool) -> list[FieldError]:
         found: list[FieldError] = []
-        for index, rule in enumerate(maps(obj.get("rules"))):
+        rules = maps(obj.get("rules"))
+        for index, rule in enumerate(rules):
             found += _rule_errors(rule, f"rules[{index}]", self.kind.namespaced)
+        # Declared with the type, and so after all that is checked by hand.
+        detail = "verbs must contain at least one value"
+        verbless = [index for index, rule in enumerate(rules) if not sequence(rule.get("verbs"))]
         if not self.kind.namespaced and obj.get("aggregationRule") is not None:
             found += _aggregation_errors(obj, lenient_values=lenient_values)
-        return found
+        return found + [required(f"rules[{index}].verbs", detail) for index in verbless]
 
 
 def _rule_errors(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
     found: list[FieldError] = []
-    if not sequence(rule.get("verbs")):
-        found.append(required(f"{path}.verbs", "verbs must contain at least one value"))
     if urls := sequence(rule.get("nonResourceURLs")):
         where = f"{path}.nonResourceURLs"
         if namespaced:
