@@ -123,7 +123,7 @@ CASES: Cases = (
            'metadata.ownerReferences[0].uid: Required value: must not be empty'),
     Broken(f"{_A}ownerReferences/invalid/event", PODS,
            {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "u-9"}]},
-           f"metadata.ownerReferences: Invalid value: {_SHOWN}:"
+           f"metadata.ownerReferences[0]: Invalid value: {_SHOWN}:"
            " /v1, Kind=Event is disallowed from being an owner"),
     Broken(f"{_A}ownerReferences/invalid/controller", PODS, {"metadata.ownerReferences": _BOSSES},
            f"metadata.ownerReferences: Invalid value: {_BOTH}: Only one reference can have Controller set to"
