@@ -103,4 +103,6 @@ def generated_name(base: str, suffix: str) -> str:
 
 def _refuse(strategy: Strategy, name: str, field_errors: Sequence[FieldError]) -> None:
     if field_errors:
-        raise status.invalid(strategy.kind, name, field_errors)
+        # What two checks find is named once, as Kubernetes does from 1.37 on.
+        once = {str(one): one for one in field_errors}
+        raise status.invalid(strategy.kind, name, list(once.values()))
