@@ -159,6 +159,9 @@ def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> 
     made = json.loads(found.output)
     assert made["outcome"]["slowest"] == 7
     assert made["decisive"]["workloads"][0]["belowSeconds"] == pytest.approx(90, abs=2)
+    (zone,) = made["decisive"]["room"]
+    assert zone["cpu"] == {"before": 67, "fullest": 100, "after": 100}
+    assert zone["largestCpu"] == 0
     assert "1 node is added, and quotas and webhooks refuse nothing" in made["assumptions"]
     assert plan("--cluster", "--from", str(crowded), "--add-nodes", "1=node-2").exit_code == 0
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 import msgspec
 
 from vacate.api.objects import Obj, dig
-from vacate.api.types import Node, Pod
+from vacate.api.types import Pod
 from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
 from vacate.client.codec import codec_for
-from vacate.kube.scheduling.requests import amounts, pod_requests
+from vacate.kube.scheduling.requests import pod_requests
+from vacate.plan.capacity import Room
 from vacate.plan.observer import Observer
-
-ZONE = "topology.kubernetes.io/zone"
 
 
 class Verdict(Enum):
@@ -70,16 +69,6 @@ class BudgetAtZero(msgspec.Struct, frozen=True, rename="camel"):
     lasting: bool = False
 
 
-class Room(msgspec.Struct, frozen=True, rename="camel"):
-    """Requests of pods as part of what nodes offer, in percent, over the nodes of a zone that take pods."""
-
-    zone: str
-    cpu_before: int
-    cpu_after: int
-    memory_before: int
-    memory_after: int
-
-
 class Run(msgspec.Struct, frozen=True, rename="camel"):
     """One drain in the simulated cluster."""
 
@@ -111,7 +100,6 @@ def describe(
     observer: Observer,
     verdict: Verdict,
     pods_without_room: tuple[PodWithoutRoom, ...],
-    room: tuple[Room, ...],
     started: dt.datetime,
     pace: str,
 ) -> Run:
@@ -156,7 +144,7 @@ def describe(
         pods_without_room,
         tuple(sorted(workloads, key=lambda one: (one.lowest, -one.below_seconds, one.workload))),
         tuple(sorted(zero, key=lambda one: (-one.seconds, one.budget))),
-        room,
+        observer.capacity.rooms(),
         status.message,
     )
 
@@ -194,43 +182,3 @@ def _unschedulable(pod: Obj) -> str | None:
 def unplaced(pods: Iterable[Obj]) -> frozenset[str]:
     """The UIDs of pods without a node."""
     return frozenset(str(one["metadata"]["uid"]) for one in pods if not dig(one, "spec", "nodeName"))
-
-
-def room_of(
-    nodes: Sequence[Obj], before: Sequence[Obj], after: Sequence[Obj], drained: frozenset[str]
-) -> tuple[Room, ...]:
-    """By zone: how full the nodes are at the beginning, and afterwards those that are left."""
-    typed = [codec_for(Node).convert(one) for one in nodes]
-    of_node = {one.metadata.name: one.metadata.labels.get(ZONE, "") for one in typed}
-    left = {name: zone for name, zone in of_node.items() if name not in drained}
-    then, now = _usage(typed, before, of_node), _usage(typed, after, left)
-    return tuple(
-        Room(zone, then[zone][0], now.get(zone, (0, 0))[0], then[zone][1], now.get(zone, (0, 0))[1])
-        for zone in sorted(then)
-    )
-
-
-def _usage(nodes: Sequence[Node], pods: Iterable[Obj], zones: dict[str, str]) -> dict[str, tuple[int, int]]:
-    offered: dict[str, list[int]] = {}
-    used: dict[str, list[int]] = {}
-    for node in nodes:
-        if node.metadata.name in zones and not node.spec.unschedulable:
-            _add(offered, zones[node.metadata.name], amounts(node.status.allocatable))
-    for pod in pods:
-        typed = codec_for(Pod).convert(pod)
-        if typed.spec.node_name in zones and not typed.terminal:
-            _add(used, zones[typed.spec.node_name], pod_requests(typed))
-    return {
-        zone: (_percent(used.get(zone, [0, 0])[0], cpu), _percent(used.get(zone, [0, 0])[1], memory))
-        for zone, (cpu, memory) in offered.items()
-    }
-
-
-def _add(table: dict[str, list[int]], zone: str, more: dict[str, int]) -> None:
-    cell = table.setdefault(zone, [0, 0])
-    cell[0] += more.get("cpu", 0)
-    cell[1] += more.get("memory", 0)
-
-
-def _percent(part: int, whole: int) -> int:
-    return round(100 * part / whole) if whole else 0

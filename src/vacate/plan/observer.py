@@ -10,12 +10,14 @@ import orjson
 from vacate.api.kinds import (
     EVICTIONREQUESTS,
     NODEMAINTENANCES,
+    NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
     Kind,
 )
 from vacate.api.objects import Obj, dig
 from vacate.embedded.store.log import Record
+from vacate.plan.capacity import Capacity
 from vacate.plan.loading import workload_of
 from vacate.sim.history import is_healthy
 
@@ -60,11 +62,15 @@ class Observer:
     changed: float = 0.0  # when anything changed last
     last_pods: dict[str, tuple[float, str]] = field(default_factory=dict)  # by node: the pod that went last
     evicted: int = 0
+    capacity: Capacity = field(default_factory=Capacity)
     _healthy: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # uid and workload by pod
     _nodes: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def begin(self, objects: Sequence[tuple[Kind, Obj]]) -> None:
         """Count what is there."""
+        for kind, obj in objects:
+            if kind is NODES:
+                self.capacity.node(obj["metadata"]["name"], obj)
         for kind, obj in objects:
             meta = obj["metadata"]
             place = (meta.get("namespace", ""), meta["name"])
@@ -75,6 +81,7 @@ class Observer:
         for count in self.counts.values():
             count.wanted = count.lowest = count.now
             count.below, count.since = 0.0, None
+        self.capacity.begin()
 
     def written(self, record: Record) -> None:
         """One more write."""
@@ -86,8 +93,11 @@ class Observer:
             self._pod(place, None if record.deleted else orjson.loads(record.value))
         elif record.resource == PODDISRUPTIONBUDGETS.resource and not record.deleted:
             self._budget(place, orjson.loads(record.value))
+        elif record.resource == NODES.resource:
+            self.capacity.node(record.name, None if record.deleted else orjson.loads(record.value))
 
     def _pod(self, place: tuple[str, str], pod: Obj | None) -> None:
+        self.capacity.pod(place, pod)
         before = self._healthy.pop(place, None)
         if before is not None:
             self.counts[before[1]].now -= 1  # undone below where it is still there

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.api.workloads import (
@@ -27,7 +27,7 @@ from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.log import Record
 from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.plan.forecast import Run, Verdict, describe, room_of, unplaced, without_room
+from vacate.plan.forecast import Run, Verdict, describe, unplaced, without_room
 from vacate.plan.loading import Loaded, load_objects, records_of, workload_of
 from vacate.plan.observer import Observer
 from vacate.plan.snapshot import Snapshot
@@ -158,15 +158,14 @@ class _Drain:
             verdict = await self._follow()
             maintenance = self._maintenance()
             pods = self._world.objects(PODS)
-            before = self._snapshot.of(PODS)
+            there = unplaced(self._snapshot.of(PODS))
             pods_without_room = without_room(
-                pods, unplaced(before), lambda pod: workload_of(pod, self._loaded.workloads)
+                pods, there, lambda pod: workload_of(pod, self._loaded.workloads)
             )
             if verdict is Verdict.FINISHES and pods_without_room:
                 verdict = Verdict.LACKS_ROOM
-            room = room_of(self._snapshot.of(NODES), before, pods, frozenset(self._options.nodes))
             return describe(
-                maintenance, self._observer, verdict, pods_without_room, room, started, self._pace.value
+                maintenance, self._observer, verdict, pods_without_room, started, self._pace.value
             )
 
     async def _follow(self) -> Verdict:

@@ -201,12 +201,16 @@ def _more(count: int, limit: int | None) -> list[str]:
 
 
 def _room(run: Run) -> list[str]:
-    rows: list[tuple[str, ...]] = [("ZONE", "CPU REQUESTED NOW", "AFTERWARDS", "MEMORY NOW", "AFTERWARDS")]
+    head = ("ZONE", "REQUESTED", "NOW", "FULLEST", "AFTERWARDS", "LARGEST POD THAT FITS THEN")
+    rows: list[tuple[str, ...]] = [head]
     for one in run.room:
-        shares = (one.cpu_before, one.cpu_after, one.memory_before, one.memory_after)
-        if any(shares):
-            rows.append((one.zone or NOTHING, *(f"{share} %" for share in shares)))
-    return ["", *aligned(rows)] if len(rows) > 1 else []
+        largest = f"{one.largest_cpu:g} CPU, {one.largest_memory / 2**30:.3g} GiB"
+        for what, share, fits in (("CPU", one.cpu, largest), ("memory", one.memory, "")):
+            zone = (one.zone or NOTHING) if fits else ""
+            rows.append(
+                (zone, what, *(f"{part} %" for part in (share.before, share.fullest, share.after)), fits)
+            )
+    return ["", *aligned(rows)] if any(one.cpu.fullest or one.memory.fullest for one in run.room) else []
 
 
 def _nodes(plan: Plan, limit: int | None) -> list[str]:
