@@ -9,6 +9,7 @@ import pytest
 
 from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common.serveroptions import site_address
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -87,6 +88,29 @@ def test_an_eviction_that_is_held_outside_of_drains_is_not_called_well() -> None
 def test_what_a_request_waits_for_has_the_words_of_the_blockers() -> None:
     shown = text(requests_page(blocked()))
     assert "Disruption budget default/db never allows an eviction" in shown
+
+
+def test_a_filter_chooses_rows_and_not_the_verdict() -> None:
+    def drain(name: str, reason: str) -> NodeMaintenance:
+        row = {"name": f"node-of-{name}", "phase": "Draining"}
+        return codec_for(NodeMaintenance).convert({
+            "metadata": {"name": name},
+            "spec": {"nodes": [row["name"]], "reason": reason},
+            "status": {"phase": "Draining", "nodesTotal": 1, "nodes": [row]},
+        })  # fmt: skip
+
+    two = Snapshot(NOW, maintenances=[drain("kernel", "Security update"), drain("disk", "New disks")])
+    for query in ("kernel", "node-of-kernel", "security UPDATE"):
+        shown = text(drains_page(two, query=query))
+        assert "2 drains are under way" in shown
+        assert "Security update" in shown
+        assert "New disks" not in shown
+    down = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    lost = [codec_for(Node).convert({**node(name), **down}) for name in ("a-1", "b-1")]
+    shown = text(fencing_page(Snapshot(NOW, nodes=lost), "a-1"))
+    assert "2 nodes are lost" in shown
+    assert "vacate fence a-1" in shown
+    assert "vacate fence b-1" not in shown
 
 
 def test_nodes_that_are_not_ready_are_not_claimed_to_report() -> None:

@@ -151,7 +151,7 @@ class Site:
             case ["drains"] | [""]:
                 refused = await self._refusal(CANCEL_DRAIN)
                 cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", refused)
-                return drains_page(snapshot, lambda name: cancel(drain=name))
+                return drains_page(snapshot, lambda name: cancel(drain=name), wanted)
             case ["drains", name]:
                 acts = await self._acts(
                     (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
@@ -174,7 +174,7 @@ class Site:
             case ["interceptors"]:
                 return interceptors_page(snapshot, wanted, await self._bindings())
             case ["fencing"]:
-                return fencing_page(snapshot)
+                return fencing_page(snapshot, wanted)
             case ["plan"]:
                 nodes = planned_nodes(query)
                 return plan_page(snapshot, nodes, self._planned(nodes) if nodes else None)

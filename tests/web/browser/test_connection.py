@@ -20,6 +20,7 @@ from support.webscene import Scene, broken_cluster, new_context, scene, violatio
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.workloads import OPT_IN
+from vacate.testing.builders import pod as build_pod
 from vacate.testing.live import LiveCluster
 from vacate.testing.processes import running_cluster
 
@@ -102,6 +103,15 @@ def test_a_lost_program_is_shown_at_once_and_the_page_comes_back_by_itself(
         context.close()
 
 
+def _carry_out(page: Page, word: str, question: str) -> None:
+    """The action of the page: its dry run is shown, confirmed, done, and leads to what became of it."""
+    page.get_by_role("link", name=f"{word}…").click()
+    _verdict(page, question)
+    page.locator("form.confirm button").click()
+    _verdict(page, "^Done:")
+    page.get_by_role("link", name="See what becomes of it").click()
+
+
 def _verdict(page: Page, pattern: str) -> None:
     """Wait until the page says so."""
     headline = page.get_by_role("heading", level=1)
@@ -150,7 +160,8 @@ def test_a_drain_is_watched_from_begin_to_end(
         page = context.new_page()
         page.goto(address)
         _verdict(page, "^Nothing is stuck")
-        page.goto(f"{address.partition('/?')[0]}/nodes/{node}")
+        site = address.partition("/?")[0]
+        page.goto(f"{site}/nodes/{node}")
         page.get_by_role("link", name="Drain…").click()
         _verdict(page, f"^Drain {node}")
         page.screenshot(path=pictures / f"{sort}-preview-1280-light.png", full_page=True)
@@ -167,6 +178,12 @@ def test_a_drain_is_watched_from_begin_to_end(
         cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
         cause.wait_for()
         page.screenshot(path=pictures / f"{sort}-stuck-1280-light.png", full_page=True)
+        page.get_by_role("link", name="db-").first.click()
+        _carry_out(page, "Try now", "^Try the eviction of db-")
+        page.goto(f"{site}/drains")
+        page.get_by_role("link", name=re.compile(f"^{node}-|drain")).first.click()
+        _carry_out(page, "Try again", "^Try the blocked evictions of drain")
+        page.goto(f"{site}/drains")
         command = cause.locator("code").first.text_content() or ""
         assert command == f"kubectl annotate deployment db {OPT_IN}=true -n default"
         change = {"metadata": {"annotations": {OPT_IN: "true"}}}
@@ -176,6 +193,26 @@ def test_a_drain_is_watched_from_begin_to_end(
         _verdict(page, "^Nothing is stuck")
         page.get_by_text("Finished drains").wait_for()
         page.screenshot(path=pictures / f"{sort}-drained-1280-light.png", full_page=True)
+        page.goto(f"{site}/nodes/{node}")
+        _carry_out(page, "Uncordon", f"^Uncordon {node}")
+        page.get_by_role("link", name="Drain…").wait_for()
+        held = build_pod("held", node=node, interceptors=["backup.example.com"])
+        elsewhere.submit(cluster.run_pod, held).result(240)
+        page.goto(f"{site}/pods/default/held")
+        _carry_out(page, "Evict", "^Evict held")
+        page.get_by_text("backup.example.com").first.wait_for()
+        _carry_out(page, "Cancel request", "^Cancel the eviction of held")
+        page.get_by_role("link", name="Evict…").wait_for()
+        page.goto(f"{site}/nodes/{node}")
+        page.get_by_role("link", name="Drain…").click()
+        page.get_by_label("Evict pods that no controller re-creates").check()
+        page.get_by_role("button", name="Show what would happen with these").click()
+        page.locator("form.confirm button").click()
+        _verdict(page, "^Done:")
+        page.goto(f"{site}/drains")
+        _carry_out(page, "Cancel drain", "^Cancel drain")
+        _verdict(page, "^Nothing is stuck")
+        assert elsewhere.submit(cluster.find_pod, "held").result(240)["status"]["phase"] == "Running"
         context.close()
         _one_who_may_only_look(browser, cluster.kubeconfig, node, pictures, axe)
 

@@ -24,7 +24,9 @@ from vacate.web.components import (
     clock,
     crumb,
     drain_link,
+    filter_box,
     heading,
+    matching,
     shown_names,
     verdict,
 )
@@ -35,19 +37,26 @@ from vacate.web.pages.idle import idle_page
 from vacate.web.snapshot import Snapshot
 
 
-def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: None) -> Page:
-    """All drains."""
+def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: None, query: str = "") -> Page:
+    """All drains. The query chooses those that are shown; the verdict is about all of them."""
     causes = snapshot.causes
     going = [one for one in snapshot.maintenances if is_under_way(one)]
     if not going:
-        return idle_page(snapshot, _finished(snapshot))
+        return idle_page(snapshot, _finished(snapshot, ""))
     stuck = [one for one in causes if one.needs_person]
     going.sort(key=lambda one: _urgency(one, stuck, snapshot))
     main = [
         _verdict(snapshot, going, stuck),
+        filter_box("/drains", query, "Filter by drain, node or reason")
+        if len(snapshot.maintenances) > 1 or query
+        else None,
         causes_section(snapshot, causes),
-        *(drain_section(snapshot, one, causes, acts(one.metadata.name)) for one in going),
-        _finished(snapshot),
+        *(
+            drain_section(snapshot, one, causes, acts(one.metadata.name))
+            for one in going
+            if _matches(query, one)
+        ),
+        _finished(snapshot, query),
     ]
     title = f"▲ {len(stuck)} need you: Drains" if stuck else f"{len(going)} draining: Drains"
     return Page(title, "drains", tuple(one for one in main if one is not None))
@@ -110,8 +119,14 @@ def _verdict(
     return verdict(MOVE, f"{name}, and nothing is stuck", *lead, *until, ".", acts=acts)
 
 
-def _finished(snapshot: Snapshot) -> Element | None:
-    found = [one for one in snapshot.maintenances if not is_under_way(one)]
+def _matches(query: str, one: NodeMaintenance) -> bool:
+    return not query or matching(
+        query, one.metadata.name, one.spec.reason.lower(), *(row.name for row in one.status.nodes)
+    )
+
+
+def _finished(snapshot: Snapshot, query: str) -> Element | None:
+    found = [one for one in snapshot.maintenances if not is_under_way(one) and _matches(query, one)]
     if not found:
         return None
 

@@ -15,6 +15,7 @@ from vacate.views.noderows import NODE_DOWN, NOT_READY, node_rows
 from vacate.views.phrases import command_line, counted
 from vacate.web.components import (
     DONE,
+    LIMIT,
     MOVE,
     SELF,
     STUCK,
@@ -24,7 +25,9 @@ from vacate.web.components import (
     cell,
     chip,
     command,
+    filter_box,
     heading,
+    matching,
     node_link,
     row,
     table,
@@ -37,8 +40,11 @@ from vacate.web.snapshot import Snapshot
 _SHAPES = {AWAITING_APPROVAL: STUCK, FAILED: STUCK, CONTRADICTED: STUCK, HELD: SELF, FENCED: DONE}
 
 
-def fencing_page(snapshot: Snapshot) -> Page:
-    """What is lost, what is done about it, and which volumes are awaited."""
+def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
+    """What is lost, what is done about it, and which volumes are awaited.
+
+    The query chooses rows; the verdict is about all of them.
+    """
     rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
     lost = [one for one in rows if one.state == NODE_DOWN]
     late = sum(one.state == NOT_READY for one in rows)
@@ -46,12 +52,19 @@ def fencing_page(snapshot: Snapshot) -> Page:
     stuck = [one for _, one in fences if _SHAPES.get(one.phase) == STUCK]
     volumes = held_volumes(snapshot)
     waiting = sum(bool(one.awaited) for one in volumes)
+    under = {one.name for _, one in fences}
+    shown = [(policy, one) for policy, one in fences if matching(query, one.name, policy.metadata.name)]
+    unfenced = [one.name for one in lost if one.name not in under and matching(query, one.name)]
+    found = [one for one in volumes if matching(query, one.name, one.claim, one.node)]
     main = [
         _verdict(snapshot, len(lost), late, stuck, waiting),
-        _fences(snapshot, fences) if fences else None,
-        _unfenced(snapshot, [one.name for one in lost if one.name not in {row.name for _, row in fences}]),
+        filter_box("/fencing", query, "Filter by node, policy, volume or claim")
+        if fences or lost or volumes or query
+        else None,
+        _fences(snapshot, shown) if shown else None,
+        _unfenced(snapshot, unfenced),
         _policies(snapshot),
-        volumes_section(snapshot, volumes[:200]) if volumes else None,
+        volumes_section(snapshot, found[:LIMIT]) if found else None,
     ]
     title = f"▲ {len(lost)} lost: Fencing" if lost else "Fencing"
     return Page(title, "fencing", tuple(one for one in main if one is not None))
