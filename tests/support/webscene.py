@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import json
 import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from vacate.api.kinds import (
     NAMESPACES,
     NODEMAINTENANCES,
     NODES,
+    PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
     PODS,
     Kind,
@@ -33,6 +35,7 @@ from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
+from vacate.kube.exclusivevolumes import ATTACHMENT, EXCLUSIVE
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
 from vacate.views.phrases import counted
@@ -151,8 +154,10 @@ async def broken_cluster(one: Scene) -> None:
         await write(client, NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for number in range(38, 46):
         await client.create(NODES, build_node(f"worker-{number}", labels={"pool": "workers-a"}))
-    lost = build_node("worker-46", ready=False)
-    await client.create(NODES, lost)
+    for name in ("worker-46", "edge-2"):
+        lost = build_node(name, labels={"pool": "workers-a"} if name == "worker-46" else {})
+        lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": ago(9)}]
+        await client.create(NODES, lost)
     budget = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "ledger", "namespace": "payments"},
@@ -171,6 +176,7 @@ async def broken_cluster(one: Scene) -> None:
             interceptors=["backup.media.example.com"],
         ),
         "indexer-0": build_pod("indexer-0", namespace="search", node="worker-41"),
+        "orders-0": build_pod("orders-0", namespace="payments", node="worker-46"),
     }  # fmt: skip
     for number in range(6):
         name = f"web-{number}"
@@ -199,7 +205,23 @@ async def broken_cluster(one: Scene) -> None:
         "spec": {"nodeSelector": {"matchLabels": {"pool": "workers-a"}},
                  "agent": {"command": {"program": "fence_redfish", "options": {}}}},
     }  # fmt: skip
-    await write(client, FENCINGPOLICIES, policy)
+    row = {
+        "name": "worker-46", "phase": "AwaitingApproval", "since": ago(9), "podsWaiting": 1,
+        "message": "node worker-46 is unreachable, and a person has to approve that it is fenced",
+    }  # fmt: skip
+    words = "1 node is unreachable: worker-46 waits for approval"
+    await write(client, FENCINGPOLICIES, policy, {"nodesUnreachable": 1, "message": words, "nodes": [row]})
+    holder = {"namespace": "payments", "name": "orders-0", "uid": made["orders-0"]["metadata"]["uid"]}
+    held = {"node": "worker-46", "pods": [holder], "since": ago(60)}
+    await client.create(PERSISTENTVOLUMES, {
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": "pv-orders-0", "annotations": {EXCLUSIVE: "true", ATTACHMENT: json.dumps(held)}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "10Gi"},
+            "csi": {"driver": "disks.example.com", "volumeHandle": "orders-0"},
+            "claimRef": {"namespace": "payments", "name": "data-orders-0", "uid": "u"},
+        },
+    })  # fmt: skip
     lease = {
         "holderIdentity": "vacate-manager-0",
         "leaseDurationSeconds": 3600,

@@ -94,7 +94,7 @@ class OneBrowser:
         return self.gate.refusal(method, headers)
 
     async def admit(self, request: web.Request) -> Visitor | web.StreamResponse:
-        """Whoever has the cookie; or the token, which becomes one and leaves the address."""
+        """Accepts the cookie, or the token, which becomes a cookie and is removed from the address."""
         known = self.gate.admits_session(request.cookies.get(self.gate.cookie_name, ""))
         if "token" in request.query:
             return self._enter(request, known=known)

@@ -146,7 +146,7 @@ def _streams(user: _User) -> bool:
 
 
 class SignIn:
-    """Lets in whoever shows a token that the API server accepts, and shows them what it lets them see."""
+    """Admits users with a token that the API server accepts, and reads the cluster with that token."""
 
     def __init__(self, users: Users, clock: Clock, entropy: Entropy, hosts: tuple[str, ...]) -> None:
         self._users = users

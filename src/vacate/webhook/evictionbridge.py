@@ -326,7 +326,7 @@ class EvictionBridge:
     def _making_of(
         self, review: EvictionReview, pod: Obj, old: EvictionRequest | None, config: BridgeConfig
     ) -> asyncio.Task[None]:
-        """The task that makes the request, which goes on whoever waits for it."""
+        """The task that makes the request, which goes on even if no caller waits for it any more."""
         key = pod["metadata"]["uid"], review.requester(config.dialect_for(pod).kind)
         task = self._making.get(key)
         if task is None:

@@ -1,4 +1,4 @@
-"""Metrics of open requests. They name no pod: whoever reads metrics was not authorized to list pods.
+"""Metrics of open requests. They name no pod: readers of metrics are not authorized to list pods.
 
 Names of interceptors and requesters are of users' choosing: only the most frequent have a series of their
 own, so that nobody can make a scrape as long as they like.

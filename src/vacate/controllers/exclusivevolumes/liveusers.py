@@ -1,7 +1,7 @@
 """The pods that run with a volume, as the server has them now.
 
-The record of a volume is an annotation: whoever may write volumes may remove it or write another. And a cache
-may lag. So before a volume is given to a node, the server is asked which pods run with it elsewhere.
+The record of a volume is an annotation: every account that may write volumes can remove or replace it. And a
+cache may lag. So before a volume is given to a node, the server is asked which pods run with it elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of `vacate web` in the cluster: a pod that has no rights, and is given those of whoever looks.
+"""The pages of `vacate web` in the cluster: a pod without rights of its own, which uses those of each user.
 
 It listens on the loopback of its pod only: `kubectl port-forward` reaches that, and so does a proxy that runs
 as another container of the pod. Tokens never cross the network of the cluster in the clear.

@@ -281,7 +281,8 @@ def _folds(shapes: Sequence[tuple[NodeProgress, str]], key: str) -> list[Element
             ],
         )
         lengths = sorted(length for _, length in took if length)
-        half = f": half of them within {duration(lengths[len(lengths) // 2])}" if lengths else ""
+        within = "half of them within" if len(lengths) > 1 else "in"
+        half = f": {within} {duration(lengths[len(lengths) // 2])}" if lengths else ""
         text = f"{shown_names([one.name for one in done])}{half}"
         made.append(counted_fold(f"{key}/drained", DONE, "Drained", len(done), text, names))
     return made

@@ -231,7 +231,7 @@ def sign_in_document(why: str, after: str) -> str:
 
 
 def _plain(*main: Element | None) -> str:
-    """A document without navigation: whoever reads it has not been let in."""
+    """A document without navigation, for readers who are not signed in."""
     head = el(
         "head",
         "",
