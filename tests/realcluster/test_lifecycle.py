@@ -26,7 +26,9 @@ GROUP = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default"
 STRATEGIC = "application/strategic-merge-patch+json"
 BACKUP, WARN = "backup.example.com/backup", "warn.example.com/users"
 DRAIN, UPGRADE = "acme.io/drain", "acme.io/upgrade"
-EVICTED, CANCELLED = ("PodDeleted", "Succeeded"), ("EvictionFailed", "CanceledDueToNoRequesters")
+CANCELLED = ("EvictionFailed", "CanceledDueToNoRequesters")
+EVICTED = (("PodDeleted", "Succeeded"), ("PodTerminal", "Succeeded"))
+"""A pod has ended before it is deleted. On a busy machine the first of these is seen alone."""
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,7 @@ def test_several_requesters_share_an_eviction_whose_responders_have_their_turns(
     until(lambda: target.states()[WARN] == "Active")
     assert target.is_there()
     target.respond(WARN, completionTime=now(), message="users know")
-    until(lambda: target.outcome() == EVICTED and target.outcome(UPGRADE) == EVICTED)
+    until(lambda: target.outcome() in EVICTED and target.outcome(UPGRADE) in EVICTED)
     assert target.states() == {BACKUP: "Completed", WARN: "Completed", EVICTOR: "Completed"}
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-shared"]
 
@@ -158,7 +160,7 @@ def test_the_last_requester_to_withdraw_cancels_and_its_return_begins_another_ev
     until(lambda: len(target.evictions()) == 2)
     until(lambda: target.states().get(BACKUP) == "Active")
     target.respond(BACKUP, completionTime=now())
-    until(lambda: target.outcome() == EVICTED)
+    until(lambda: target.outcome() in EVICTED)
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-returning", "pod-2-returning"]
 
 
@@ -174,7 +176,7 @@ def test_a_budget_is_respected_and_reported_until_it_lets_the_pod_go(cluster: Re
     assert "budgeted" in shown.out
     assert "feature gate" not in shown.out + shown.err
     cluster.admin.delete(f"{budgets}/budgeted")
-    until(lambda: target.outcome() == EVICTED)
+    until(lambda: target.outcome() in EVICTED)
     assert target.record(EVICTOR)["completionTime"]
 
 
@@ -190,7 +192,7 @@ def test_the_leader_is_killed_in_the_middle_of_a_turn_and_the_other_manager_goes
     assert leader is not None
     leader.kill()
     target.respond(BACKUP, heartbeatTime=now(), completionTime=now())
-    until(lambda: target.outcome() == EVICTED)
+    until(lambda: target.outcome() in EVICTED)
     assert target.record(BACKUP)["startTime"] == began
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-orphaned"]
     cluster.start_managers()

@@ -16,7 +16,7 @@ _SELECTORS = "aggregationRule.clusterRoleSelectors"
 
 CASES: Cases = (
     Broken(f"{_R}rules[].verbs/required", ROLES, {"rules[0].verbs": []},
-           "rules[0].verbs: Required value: verbs must contain at least one value"),
+           "rules[0].verbs: Required value"),
     Broken(f"{_R}rules[].nonResourceURLs/invalid", ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/"]}]},
            'rules[0].nonResourceURLs: Invalid value: ["/"]: namespaced rules cannot apply to non-resource URLs'),
     Broken(f"{_R}rules[].nonResourceURLs/invalid/both", CLUSTERROLES, {"rules[0].resources": ["pods"]},

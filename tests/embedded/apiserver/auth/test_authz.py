@@ -63,10 +63,10 @@ def test_the_reason_names_a_missing_role() -> None:
     asked = authorizer(bind("gone", "alice"), bind("lost", "alice", namespace="ns", local=True))
     reason = asked.authorize(ask(ALICE, "get", "pods", "ns")).reason
     assert reason == (
-        'RBAC: [clusterrole.rbac.authorization.k8s.io "gone" not found, '
+        'rbac: RBAC: [clusterrole.rbac.authorization.k8s.io "gone" not found, '
         'role.rbac.authorization.k8s.io "lost" not found]'
     )
-    with pytest.raises(Forbidden, match=r'"ns": RBAC: \[clusterrole\.rbac'):
+    with pytest.raises(Forbidden, match=r'"ns": rbac: RBAC: \[clusterrole\.rbac'):
         asked.require(ask(ALICE, "get", "pods", "ns"))
 
 

@@ -46,7 +46,7 @@ def test_no_without_a_reason_and_with_one() -> None:
     answer = ask(SELFSUBJECTACCESSREVIEWS, body, authorizer(bind("gone", "bob")))
     assert answer["status"] == {
         "allowed": False,
-        "reason": 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
+        "reason": 'rbac: RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
     }
 
 

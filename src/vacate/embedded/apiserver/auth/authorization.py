@@ -163,7 +163,7 @@ class _UserAnswers:
                     yield None, allowed
                     return
                 yield frozenset(rule.names), allowed
-        yield None, Decision(allowed=False, reason=f"RBAC: {join_errors(missing)}" if missing else "")
+        yield None, Decision(allowed=False, reason=f"rbac: RBAC: {join_errors(missing)}" if missing else "")
 
     def _grants(self, access: Access) -> Iterator[Grant]:
         yield from self._cluster

@@ -43,11 +43,10 @@ class RoleStrategy(KindStrategy):
         for index, rule in enumerate(rules):
             found += _rule_errors(rule, f"rules[{index}]", self.kind.namespaced)
         # Declared with the type, and so after all that is checked by hand.
-        detail = "verbs must contain at least one value"
         verbless = [index for index, rule in enumerate(rules) if not sequence(rule.get("verbs"))]
         if not self.kind.namespaced and obj.get("aggregationRule") is not None:
             found += _aggregation_errors(obj, lenient_values=lenient_values)
-        return found + [required(f"rules[{index}].verbs", detail) for index in verbless]
+        return found + [required(f"rules[{index}].verbs") for index in verbless]
 
 
 def _rule_errors(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
