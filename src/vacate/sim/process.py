@@ -34,20 +34,28 @@ class Process:
         self._build = build
         self._manager: Program | None = None
         self._task: asyncio.Task[None] | None = None
+        self._works = False
 
     @property
     def is_running(self) -> bool:
         """Whether it was started, and has neither ended nor crashed."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it runs, on synced caches."""
+        return self.is_running and self._works
+
     async def start(self) -> None:
         """Start, and return when it runs on synced caches, or has crashed meanwhile."""
         assert self._task is None, f"{self.name} runs already"
+        self._works = False
         manager = self._manager = self._build()
         task = self._task = asyncio.get_running_loop().create_task(manager.run(), name=self.name)
         ready = asyncio.get_running_loop().create_task(manager.wait_ready())
         try:
             await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
+            self._works = ready.done()
         finally:
             ready.cancel()
         if task.done() and not task.cancelled():

@@ -7,9 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.embedded.store.log import Record
+from vacate.eviction.succession import HANDED_OVER
 from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
@@ -265,6 +267,13 @@ def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
 def test_endings_are_true(reason: str, expected: str) -> None:
     recorded = RecordedHistory().say(0, request()).say(1, request(**ended(reason)))
     assert recorded.breaches() == [f"the request ended with {reason}: {expected}"]
+
+
+def test_a_request_whose_requesters_its_pod_has_recorded_for_the_next_one_ends_as_cancelled() -> None:
+    record = {"type": HANDED_OVER[EVICTIONREQUESTS], "status": "True"}
+    recorded = RecordedHistory().say(0, request())
+    recorded.put(0.5, "pods", recorded.pod(status={"conditions": [record]}))
+    assert recorded.say(1, request(**ended("Cancelled"))).breaches() == []
 
 
 def test_a_pod_of_the_same_name_is_not_the_pod() -> None:

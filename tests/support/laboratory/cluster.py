@@ -10,6 +10,7 @@ from typing import Any
 from support.laboratory.hosts import Hosts
 from support.laboratory.outcome import Outcome
 from support.laboratory.workload import MAX_FENCED, MIN_HEALTHY, STORAGE, uses_storage
+from vacate.api.kinds import NODES, PODS
 from vacate.embedded.store.log import Record
 from vacate.errors import OutOfTime
 from vacate.nodeagent.adopt import POD
@@ -21,6 +22,7 @@ from vacate.sim.invariants.evictions import concerns_evictions
 from vacate.sim.invariants.fences import FenceLimits, Fences
 from vacate.sim.invariants.liveprocesses import LiveProcesses
 from vacate.sim.invariants.names import Invariant
+from vacate.sim.invariants.partitions import ShownPartitions
 from vacate.sim.run import Sim
 
 
@@ -37,6 +39,13 @@ class LaboratoryCluster:
         self.processes = LiveProcesses(
             list(self.hosts.machines.values()), outcome.breach, self.hosts.is_shut_out
         )
+        self.partitions = ShownPartitions(
+            lambda: self.world.objects(PODS),
+            lambda: self.world.objects(NODES),
+            sim.loop.time,
+            self._has_a_manager,
+            outcome.breach,
+        )
         self._budgets = BudgetHistory()
         self.audit = Audit(sim.loop.time, concerns_evictions)
         self.acknowledged = AcknowledgedWrites(self.audit)
@@ -49,6 +58,7 @@ class LaboratoryCluster:
         self.volume_turn = asyncio.Lock()  # of faults that need or change what the record says
         self.unreported: dict[str, None] = {}  # pods whose status nobody can write
         self.lagging: dict[str, None] = {}  # managers whose next watch of volumes lags
+        self.deaf: dict[tuple[str, str], None] = {}  # managers, and watches of theirs that have fallen silent
         self.listeners: list[Callable[[], None]] = []  # called when a process has started or ended
         for machine in self.hosts.machines.values():
             machine.changed = self._changed
@@ -140,6 +150,15 @@ class LaboratoryCluster:
         self.processes.written(record)
         self.fences.written(record)
         self.outcome.breach_all(Invariant.BUDGETS, self._budgets.apply(record))
+        self.partitions.look()
+
+    def _has_a_manager(self) -> bool:
+        """Whether one runs that reaches the API server and hears of nodes and pods, and which can store."""
+        condition = self.world.server.condition
+        stores = self.world.server.up and not (condition.unreachable or condition.full or condition.seconds)
+        deaf = {name for name, _ in self.deaf}
+        able = [one for name, one in self.hosts.managers.items() if one.is_ready and name not in deaf]
+        return stores and any(map(self.hosts.is_connected, able))
 
     def _changed(self) -> None:
         self.processes.look()

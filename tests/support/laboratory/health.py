@@ -48,6 +48,12 @@ def _takes_pods(node: Obj) -> bool:
     return ready and not dig(node, "spec", "unschedulable") and not dig(node, "spec", "taints")
 
 
+def readiness_of(lab: LaboratoryCluster, node: str) -> str:
+    """The status of the node's condition Ready; empty where it has none."""
+    conditions = dig(lab.world.find(NODES, node), "status", "conditions") or ()
+    return next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "")
+
+
 def open_requests(lab: LaboratoryCluster) -> list[Obj]:
     """Requests of both APIs that are not complete."""
     found = [*lab.world.objects(EVICTIONREQUESTS), *lab.world.objects(EVACUATIONS)]

@@ -114,9 +114,11 @@ class Hosts:
 
     def reports(self, name: str) -> bool:
         """Whether the node is registered, its agent runs, and nothing is between it and the control plane."""
-        agent = self.agents[name]
-        connected = agent.is_running and not self._world.network.is_cut(agent.name)
-        return connected and self._world.find(NODE_OBJECTS, name) is not None
+        return self.is_connected(self.agents[name]) and self._world.find(NODE_OBJECTS, name) is not None
+
+    def is_connected(self, process: Process) -> bool:
+        """Whether an agent or a manager runs, and nothing is between it and the control plane."""
+        return process.is_running and not self._world.network.is_cut(process.name)
 
     def running(self, name: str) -> list[str]:
         """The pods whose processes are on the machine now and reach the storage, whatever the API says."""

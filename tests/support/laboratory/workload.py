@@ -40,6 +40,10 @@ TIDY = "tidy"
 DISK_USERS = VOLUME = "disk"
 EXTRA_USER = f"{DISK_USERS}-0"
 """One more pod that uses the volume, where a fault makes it. Of those that wait it is the first."""
+AT_ONCE = "at-once"
+"""A StatefulSet that a fault makes, with pods that any deletion removes at once."""
+TOLERANT = "tolerant"
+"""A pod that a fault makes, which stays when its node is lost."""
 PLAIN, PLAIN_COPIES = "plain", 2
 """Pods without interceptors: nothing but their budget holds an eviction up."""
 _USED: Obj = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
@@ -145,6 +149,20 @@ def extra_user(node: str) -> Obj:
         "volumes": [_USED],
         "terminationGracePeriodSeconds": 120,
     }
+    return made
+
+
+def without_grace() -> Obj:
+    """A StatefulSet of one pod with a grace period of 0."""
+    template = _template(AT_ONCE)
+    template["spec"]["terminationGracePeriodSeconds"] = 0
+    return statefulset(AT_ONCE, replicas=1, template=template)
+
+
+def tolerant_pod(node: str) -> Obj:
+    """A pod on this node that no taint evicts."""
+    made = pod(TOLERANT)
+    made["spec"] = {**_template(TOLERANT)["spec"], "nodeName": node, "tolerations": [{"operator": "Exists"}]}
     return made
 
 

@@ -10,6 +10,7 @@ from vacate.api.types.evictionrequest import COMPLETE, OWN_CONDITIONS, EvictionR
 from vacate.api.types.meta import condition
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.succession import is_handed_over
 from vacate.sim.invariants.history import RequestHistory, Step, Version
 
 MAX_COMPLETION_DELAY = 5.0
@@ -127,5 +128,7 @@ def _contradiction(reason: str, before: EvictionRequest, pod: Pod | None) -> str
     if reason == "PodTerminated" and dialect_of(before) is EVICTION_REQUEST:
         return "its pod has not terminated" if pod is not None and not pod.terminal else ""
     if reason == "Cancelled":
-        return "" if is_cancelled(before) else "it was not cancelled, or forbids it"
+        superseded = pod is not None and is_handed_over(pod, dialect_of(before).kind)
+        allowed = is_cancelled(before) or (superseded and not before.forbids_cancellation)
+        return "" if allowed else "it was not cancelled, or forbids it"
     return "that is no reason"

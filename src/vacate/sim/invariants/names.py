@@ -16,6 +16,7 @@ class Invariant(enum.StrEnum):
     FENCED_STAYS_CUT = "nothing from before a storage fence reaches the storage again"
     FENCE_LIMIT = "never more nodes out of service than the policy allows"
     FENCE_QUORUM = "no node is switched off when too few of the others report"
+    PARTITIONS_SHOWN = "pods of a node that does not report say so, and others do not"
     DURABLE = "every acknowledged write is kept"
     BUDGETS = "no eviction overspends a budget"
     REQUESTS = "no eviction request breaks the rules of its process"

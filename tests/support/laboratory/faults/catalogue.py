@@ -6,6 +6,7 @@ from support.laboratory.faults import (
     controllers,
     gates,
     machines,
+    members,
     partitions,
     people,
     store,
@@ -57,7 +58,14 @@ FAULTS: dict[str, tuple[Fault, int]] = {
 """Every fault with its weight."""
 
 NODE_GIVEN_UP = "node given up that is only cut off"
-FAULTS_OF_PEOPLE = {**FAULTS, NODE_GIVEN_UP: (people.delete_a_lost_node, 12)}
+STAYS = "node cut off under a pod that stays"
+NO_GRACE = "member without a grace period on a node that is lost"
+FAULTS_OF_PEOPLE = {
+    **FAULTS,
+    NODE_GIVEN_UP: (people.delete_a_lost_node, 12),
+    STAYS: (partitions.cut_node_off_under_what_stays, 1),
+    NO_GRACE: (members.lose_a_member_without_grace, 4),
+}
 """Those of a cluster of which every namespace is guarded, as without that nobody asks about a Node."""
 
 GATE_OPENS = "managers away as a gate opens"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from support.laboratory.cluster import LaboratoryCluster
-from support.laboratory.faults.draw import Draw
+from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.hosts import MANAGERS, NODES
-from support.laboratory.workload import STORAGE
+from support.laboratory.workload import STORAGE, TOLERANT, tolerant_pod
+from vacate.api.kinds import PODS
+from vacate.sim.invariants.partitions import WITHIN
 
 RACK = tuple(name for name in NODES if name not in MANAGERS.values())
 
@@ -24,6 +26,16 @@ async def cut_all_nodes_off(lab: LaboratoryCluster, draw: Draw) -> None:
 async def cut_rack_off(lab: LaboratoryCluster, draw: Draw) -> None:
     """More nodes than may be fenced; the managers are elsewhere and go on."""
     await cut_off(lab, RACK, draw.seconds(200, 700))
+
+
+async def cut_node_off_under_what_stays(lab: LaboratoryCluster, draw: Draw) -> None:
+    """A pod tolerates that, so that it is still there when the node reports again, before a fence."""
+    name = draw.node()
+    await tried(lab.world.client.create(PODS, tolerant_pod(name), "default"))
+    await lab.sim.clock.sleep(draw.seconds(5, 20))
+    await cut_off(lab, (name,), draw.seconds(60, 100))
+    await lab.sim.clock.sleep(WITHIN + draw.seconds(60, 100))
+    await tried(lab.world.client.delete(PODS, TOLERANT, "default"))
 
 
 async def cut_off(lab: LaboratoryCluster, nodes: Sequence[str], seconds: float) -> None:

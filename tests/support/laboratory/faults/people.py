@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
-from support.laboratory.health import fence_rows
+from support.laboratory.health import fence_rows, readiness_of
 from support.laboratory.hosts import NODES
 from support.laboratory.workload import PLAIN
 from support.simulated.maintenances import maintenance
@@ -57,7 +57,7 @@ async def delete_node_by_mistake(lab: LaboratoryCluster, draw: Draw) -> None:
 async def delete_a_lost_node(lab: LaboratoryCluster, draw: Draw) -> None:
     """Somebody takes a node for lost that is only cut off, and deletes its Node without a confirmation.
 
-    Only where a member of a StatefulSet is bound to it: of others nobody is asked.
+    Only where a member of a StatefulSet is bound to it, and it counts as lost: of others nobody is asked.
     """
     hosts, members = lab.hosts, _nodes_with_members(lab)
     if not members:
@@ -67,9 +67,9 @@ async def delete_a_lost_node(lab: LaboratoryCluster, draw: Draw) -> None:
         return
     lab.outcome.note(f"{name} is cut off, and its Node is deleted without a confirmation")
     hosts.keep_away(name)
-    await lab.sim.clock.sleep(draw.seconds(60, 200))  # it is not ready by then
+    await lab.sim.clock.sleep(draw.seconds(60, 200))
     for _ in range(10):  # for as long as a person who is in a hurry tries
-        if name in _nodes_with_members(lab):
+        if name in _nodes_with_members(lab) and readiness_of(lab, name) == "Unknown":
             await tried(lab.world.client.delete(NODE_OBJECTS, name))
         await lab.sim.clock.sleep(draw.seconds(5, 20))
     await lab.sim.clock.sleep(draw.seconds(0, 300))

@@ -8,6 +8,8 @@ from vacate.sim.faults.transport import Fault, Plan
 from vacate.wire.message import Request
 
 LAG = 30.0
+SHOWN_FROM = ("nodes", "pods")
+"""What a manager must hear of to say on pods whether their nodes report."""
 
 
 class RefusedReports:
@@ -24,15 +26,26 @@ class RefusedReports:
         return self._plan.fault(request)
 
 
-class LateVolumes:
-    """A manager hears late of volumes, for as long as its watch lasts."""
+class ManagersWatches:
+    """A manager may hear late of volumes, for as long as a watch lasts; whether it hears of pods is kept."""
 
-    def __init__(self, plan: Plan, name: str, lagging: Container[str]) -> None:
+    def __init__(
+        self, plan: Plan, name: str, lagging: Container[str], deaf: dict[tuple[str, str], None]
+    ) -> None:
         self._plan = plan
         self._name = name
         self._lagging = lagging
+        self._deaf = deaf
 
     def fault(self, request: Request) -> Fault:
         """A watch of volumes lags where the manager is among those that do."""
-        watches = "watch" in request.query and request.path.endswith("/persistentvolumes")
-        return Fault(lag=LAG) if watches and self._name in self._lagging else self._plan.fault(request)
+        if "watch" not in request.query:
+            return self._plan.fault(request)
+        resource = request.path.rpartition("/")[2]
+        if resource == "persistentvolumes" and self._name in self._lagging:
+            return Fault(lag=LAG)
+        fault = self._plan.fault(request)
+        self._deaf.pop((self._name, resource), None)
+        if resource in SHOWN_FROM and fault.stall_after is not None:
+            self._deaf[self._name, resource] = None
+        return fault

@@ -91,8 +91,7 @@ async def ended(lab: LaboratoryCluster, pod: str) -> None:
 
 
 def _managers_are_there(lab: LaboratoryCluster) -> bool:
-    managers = lab.hosts.managers.values()
-    return all(one.is_running and not lab.world.network.is_cut(one.name) for one in managers)
+    return all(map(lab.hosts.is_connected, lab.hosts.managers.values()))
 
 
 async def _write(lab: LaboratoryCluster, record: Attachment | None) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.faults.volumes import ended, next_user
+from support.laboratory.health import readiness_of
 from support.laboratory.hosts import MANAGERS
 from support.laboratory.workload import DISK_USERS, EXTRA_USER, VOLUME, extra_user
 from vacate.admission.pods.forcedeletion import CONFIRMATION
-from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
+from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
 from vacate.api.options import DeleteOptions
 from vacate.kube.exclusivevolumes import ATTACHMENT
@@ -42,7 +43,7 @@ async def force_from_a_silent_node(lab: LaboratoryCluster, draw: Draw) -> None:
 async def _force(lab: LaboratoryCluster, pod: str, node: str) -> None:
     """Not before the node is known to be silent; nor where the record does not know the pod."""
     last = lab.sim.loop.time() + UNKNOWN_WITHIN
-    while _readiness(lab, node) != "Unknown":
+    while readiness_of(lab, node) != "Unknown":
         if lab.sim.loop.time() > last:
             return
         await lab.sim.clock.sleep(1.0)
@@ -133,11 +134,6 @@ async def remove_extra_user(lab: LaboratoryCluster) -> None:
     while lab.world.find(PODS, EXTRA_USER, "default") is not None:
         await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
         await lab.sim.clock.sleep(1.0)
-
-
-def _readiness(lab: LaboratoryCluster, node: str) -> str:
-    conditions = dig(lab.world.find(NODES, node), "status", "conditions") or ()
-    return next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "")
 
 
 def _record(lab: LaboratoryCluster) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.laboratory.faults.catalogue import GATE_OPENS, NODE_GIVEN_UP
+from support.laboratory.faults.catalogue import GATE_OPENS, NO_GRACE, NODE_GIVEN_UP, STAYS
 from support.laboratory.outcome import Breach
 from support.laboratory.removals import endings, fences, pods, volumes, writes
 from support.laboratory.scenario import GATES, Scenario, faults_of
@@ -18,6 +18,7 @@ from vacate.sim.invariants.names import Invariant
 Patch = pytest.MonkeyPatch
 MOVE, CUT = "manager slow while the volume moves", "node cut off from the control plane"
 UNREPORTED = "pod beside the user of the volume unreported"
+RACK = "several nodes cut off at once"
 UNHEARD = "pod comes as an unreported one has the volume"
 FORCED = "user of the volume forced from a silent node"
 BEGINNING = 8
@@ -104,6 +105,15 @@ REMOVALS: dict[str, Removal] = {
     ),
     "a Node with members may run what must run once": Removal(
         pods.members_count_for_nothing, TWICE, NODE_GIVEN_UP, 10, guarded=True
+    ),
+    "members need a grace period": Removal(
+        pods.members_may_go_without_grace, TWICE, NO_GRACE, 8, guarded=True
+    ),
+    "pods of a node that does not report say so": Removal(
+        pods.no_pod_says_that_its_node_is_lost, (Invariant.PARTITIONS_SHOWN,), RACK, 28
+    ),
+    "pods say so no more when it reports again": Removal(
+        pods.no_pod_says_that_its_node_is_back, (Invariant.PARTITIONS_SHOWN,), STAYS, 115, guarded=True
     ),
     "an agent takes over what runs": Removal(pods.an_agent_forgets_what_runs, TWICE, "agent crash", 63),
     "a pod goes after its processes": Removal(

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from vacate.admission import nodedeletion
+from vacate.admission.pods import forcedeletion
 from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import User
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod, StatefulSet
+from vacate.controllers.nodedown import controller as nodedown
+from vacate.controllers.nodedown.condition import needs_change
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
 from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
@@ -77,6 +80,27 @@ def members_count_for_nothing(patch: Patch) -> None:
         return not pod.terminal and any(exclusive)
 
     patch.setattr(nodedeletion, "runs_once", runs_once)
+
+
+def members_may_go_without_grace(patch: Patch) -> None:
+    def lacks_grace(pod: Obj) -> bool:
+        return False
+
+    patch.setattr(forcedeletion, "lacks_grace", lacks_grace)
+
+
+def no_pod_says_that_its_node_is_lost(patch: Patch) -> None:
+    def needs(pod: Pod, node: Node) -> bool:
+        return needs_change(pod, node) and readiness(node) != "Unknown"
+
+    patch.setattr(nodedown, "needs_change", needs)
+
+
+def no_pod_says_that_its_node_is_back(patch: Patch) -> None:
+    def needs(pod: Pod, node: Node) -> bool:
+        return needs_change(pod, node) and readiness(node) == "Unknown"
+
+    patch.setattr(nodedown, "needs_change", needs)
 
 
 def an_agent_forgets_what_runs(patch: Patch) -> None:
