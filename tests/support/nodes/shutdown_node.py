@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
 from hack.logindlab.machine import LogindMachine
 
+from support.nodes.machine import write_buckets
 from support.processes.cluster import ClusterProcess, environment, running_cluster
 from support.processes.node import NODE, NodeProcess
 from support.waiting import until
@@ -31,20 +31,7 @@ class ShutdownNode(NodeProcess):
         super().__init__(cluster, machine.shared / "node")
         self.machine = machine
         self.unit = ""
-        self.config = machine.shared / "kubelet.yaml"
-        entries = [
-            {"priority": priority, "shutdownGracePeriodSeconds": seconds}
-            for priority, seconds in buckets.items()
-        ]
-        self.config.write_text(
-            yaml.safe_dump(
-                {
-                    "apiVersion": "kubelet.config.k8s.io/v1beta1",
-                    "kind": "KubeletConfiguration",
-                    "shutdownGracePeriodByPodPriority": entries,
-                }
-            )
-        )
+        self.config = write_buckets(machine.shared / "kubelet.yaml", buckets)
 
     @property
     def agent_log(self) -> str:
