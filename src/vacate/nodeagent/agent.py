@@ -21,11 +21,12 @@ from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
 from vacate.nodeagent.registration import Heartbeat, NodeReconciler
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
+from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
-from vacate.nodeagent.shutdown.record import FileStorage, boot_id
+from vacate.nodeagent.shutdown.record import FileStorage
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
 from vacate.nodeagent.view import AgentPod
