@@ -46,6 +46,7 @@ class ControlPlane:
         hosts: Sequence[str] = (),  # addresses of further nodes, whose kubelets have the same certificate
         fairness: bool = False,
         lifecycle: bool = False,  # serve lifecycle.k8s.io
+        confined_nodes: bool = False,  # give identities of nodes the rights that they have everywhere
         lost_after: int = 0,  # seconds without a report after which a node is lost; 0 is the default
     ) -> None:
         self.layout = Layout(folder)
@@ -55,6 +56,7 @@ class ControlPlane:
         self._audit = audit
         self._fairness = fairness
         self._lifecycle = lifecycle
+        self._confined_nodes = confined_nodes
         self._lost_after = lost_after
         self._node_address = address
         self._hosts = hosts
@@ -156,7 +158,7 @@ class ControlPlane:
         return flags.api_server(
             self.layout, self.ports,
             audit=self._audit, address=self._node_address,
-            fairness=self._fairness, lifecycle=self._lifecycle,
+            fairness=self._fairness, lifecycle=self._lifecycle, confined_nodes=self._confined_nodes,
         )  # fmt: skip
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
@@ -206,11 +208,13 @@ def _is_ready(node: dict[str, Any]) -> bool:
 def running(
     programs: Path, folder: Path, *,
     controllers: bool = True, audit: bool = False, fairness: bool = False, lifecycle: bool = False,
+    confined_nodes: bool = False,
 ) -> Iterator[ControlPlane]:  # fmt: skip
     """A control plane that is gone at the end of the block."""
     plane = ControlPlane(
-        programs, folder, controllers=controllers, audit=audit, fairness=fairness, lifecycle=lifecycle
-    )
+        programs, folder, controllers=controllers, audit=audit, fairness=fairness, lifecycle=lifecycle,
+        confined_nodes=confined_nodes,
+    )  # fmt: skip
     plane.start()
     try:
         yield plane

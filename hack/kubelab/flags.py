@@ -128,15 +128,18 @@ _LIFECYCLE = (
 def api_server(
     layout: Layout, ports: Ports, *,
     audit: bool = False, address: str = "", fairness: bool = False, lifecycle: bool = False,
+    confined_nodes: bool = False,
 ) -> list[str]:  # fmt: skip
     """On loopback for simulated pods, or at the address of a node whose pods really run.
 
-    With `lifecycle` it serves lifecycle.k8s.io/v1alpha1, which releases before 1.37 do not have.
+    With `lifecycle` it serves lifecycle.k8s.io/v1alpha1, which releases before 1.37 do not have. Where pods
+    really run, and with `confined_nodes`, each identity of a node has the rights of its own node.
     """
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
         *(written if audit else ()),
         *(_for_containers(layout, address) if address else _WITHOUT_PROCESSES),
+        *(_CONFINED_NODES if address or confined_nodes else ("--authorization-mode=RBAC",)),
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
         f"--secure-port={ports.api}",
         f"--kubelet-client-certificate={layout.kubelet_client}",
@@ -157,14 +160,14 @@ def api_server(
 # Default admission but for ServiceAccount: no tokens are mounted into simulated pods.
 _WITHOUT_PROCESSES = (
     f"--bind-address={HOST}", f"--advertise-address={HOST}", "--endpoint-reconciler-type=none",
-    "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+    "--disable-admission-plugins=ServiceAccount",
 )  # fmt: skip
+_CONFINED_NODES = ("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction")
 
 
 def _for_containers(layout: Layout, address: str) -> list[str]:
     return [
         "--bind-address=0.0.0.0", f"--advertise-address={address}",
-        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
         f"--kubelet-certificate-authority={layout.authority}",
         "--kubelet-preferred-address-types=InternalIP",
     ]  # fmt: skip

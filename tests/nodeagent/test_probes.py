@@ -10,7 +10,8 @@ import pytest
 
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.nodeagent.lifecycle.probes import ProbeLoop, ProbeState, ProbeTarget
+from vacate.nodeagent.lifecycle.probes import ProbeLoop, ProbeState
+from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ExecResult
 from vacate.nodeagent.view import AgentContainer, Probe
 
@@ -39,7 +40,7 @@ class FullDisk:
 async def test_a_runtime_that_cannot_be_asked_ends_no_probe_and_is_no_failure() -> None:
     seen: list[tuple[ProbeState, str]] = []
     probe = msgspec.convert({"exec": {"command": ["true"]}}, Probe)
-    target = ProbeTarget("c", AgentContainer("main"), {}, "127.0.0.1")
+    target = RunningContainer("c", AgentContainer("main"), {}, "127.0.0.1")
     await ProbeLoop(
         cast(ContainerRuntime, FullDisk()), Impatient(), system_entropy(), target, probe,
         lambda state, why: seen.append((state, why)),
@@ -60,7 +61,7 @@ async def test_a_host_that_cannot_be_a_name_is_a_failure_each_time(action: str, 
             three.set()
 
     probe = msgspec.convert({action: {"host": host, "port": 80}}, Probe)
-    target = ProbeTarget("c", AgentContainer("main"), {}, "127.0.0.1")
+    target = RunningContainer("c", AgentContainer("main"), {}, "127.0.0.1")
     runtime = cast(ContainerRuntime, None)  # it is not asked
     loop = asyncio.create_task(
         ProbeLoop(runtime, Impatient(), system_entropy(), target, probe, changed).run()

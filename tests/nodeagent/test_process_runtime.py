@@ -157,7 +157,7 @@ async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_i
     async with opened(folder) as (runtime, _):
         await runtime.start(spec(folder, "echo on; exec sleep 1002"))
         await logged(folder, "on")
-        await runtime.hold("lock", lock, seconds)
+        await runtime.hold(lock, seconds)
         began = time.monotonic()
     (container,) = (pid for pid in processes_of(folder) if b"1002" in _cmdline(pid))
     os.kill(container, signal.SIGTERM)
@@ -169,18 +169,18 @@ async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_i
         await clean(folder)
     async with opened(folder) as (runtime, found):
         assert [exit_code(one) for one in found] == [143]
-        held = await runtime.holds("lock")
+        held = await runtime.holds()
         assert (held is not None) == (seconds > 1.0)
     reopened = time.monotonic()
     async with opened(folder) as (runtime, _):  # the agent before this one may have seen nothing
-        assert await runtime.holds("lock") == held
+        assert await runtime.holds() == held
         if held is not None:
             assert held.left_at is not None
             assert began <= held.left_at <= reopened
-            await runtime.hold("lock", os.dup(reader), seconds)
-            assert await runtime.holds("lock") == Held()
+            await runtime.hold(os.dup(reader), seconds)
+            assert await runtime.holds() == Held()
         await runtime.remove("c")
-        await runtime.release("lock")
+        await runtime.release()
     os.close(reader)
 
 
@@ -188,15 +188,15 @@ async def test_an_agent_that_listens_left_when_it_last_reported_that(folder: Pat
     """One that is stopped, and killed then, has not heard anything since."""
     reader, lock = os.pipe()
     async with opened(folder) as (runtime, _):
-        await runtime.hold("lock", lock, 3600.0)
-        assert await runtime.holds("lock", listening=True) == Held()
+        await runtime.hold(lock, 3600.0)
+        assert await runtime.holds(listening=True) == Held()
         listened = time.monotonic()
     async with opened(folder) as (runtime, _):
-        held = await runtime.holds("lock")
+        held = await runtime.holds()
         assert held is not None
         assert held.left_at is not None
         assert held.left_at <= listened
-        await runtime.release("lock")
+        await runtime.release()
     os.close(reader)
 
 

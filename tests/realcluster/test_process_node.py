@@ -1,4 +1,7 @@
-"""`vacate node` on the real API server, scheduler and controllers, and on the embedded ones."""
+"""`vacate node` on the real API server, scheduler and controllers, and on the embedded ones.
+
+Agents have the identities of their nodes, and no other rights.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from hack.kubelab.certificates import write_kubeconfigs
 from hack.kubelab.control_plane import running as real_cluster
+from hack.kubelab.flags import Layout
 from hack.kubelab.obtain import ASSETS
 
 from support.hostile.cuttable_proxy import cuttable
@@ -22,6 +28,7 @@ from support.nodes.containers import clean
 from support.processes.cluster import environment, running_cluster
 from support.processes.node import running
 from support.waiting import until
+from vacate.embedded.bootstrap import identities
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("process-node")]
 
@@ -69,8 +76,15 @@ class Cluster:
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return done.stdout
 
+    def of_node(self, name: str) -> Path:
+        """A kubeconfig of the node: the cluster's authority lies beside the administrator's."""
+        server = self.kubectl("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
+        layout = Layout(self.kubeconfig.parent)
+        write_kubeconfigs(layout, urlsplit(server).port or 0, {name: identities.node(name)})
+        return layout.kubeconfig(name)
+
     def start(self) -> None:
-        self.agent = self.start_agent("laptop", self.folder, self.kubeconfig)
+        self.agent = self.start_agent("laptop", self.folder, self.of_node("laptop"))
 
     def start_agent(self, name: str, folder: Path, kubeconfig: Path) -> subprocess.Popen[bytes]:
         options = ["--name", name, "--pod-addresses", "loopback", "--dir", str(folder)]
@@ -99,7 +113,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "embedded":
         place: Any = running_cluster(folder / "up", "--nodes", "0")
     else:
-        place = real_cluster(Path(os.environ[ASSETS]), folder)
+        place = real_cluster(Path(os.environ[ASSETS]), folder, confined_nodes=True)
     with place as plane:
         certificate = plane.layout.server if request.param == "real" else None
         made = Cluster(plane.kubeconfig, folder / "node", certificate)
@@ -173,7 +187,7 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """A proxy stands for the network between the control plane and the node."""
-    with cuttable(cluster.kubeconfig, tmp_path / "kubeconfig") as network:
+    with cuttable(cluster.of_node("remote"), tmp_path / "kubeconfig") as network:
         remote = cluster.start_agent("remote", tmp_path / "node", tmp_path / "kubeconfig")
         try:
             cluster.kubectl("cordon", "laptop")

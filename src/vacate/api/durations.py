@@ -33,6 +33,12 @@ def seconds_of(text: str) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
+def go_duration(seconds: float) -> str:
+    """`40s`, `5m0s`: whole seconds, below an hour, as messages of kubelets have them."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
 def human_duration(span: dt.timedelta) -> str:
     """`5s`, `3m20s`, `8h`, `2d4h`, `3y20d`."""
     seconds = int(span.total_seconds())

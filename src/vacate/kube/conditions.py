@@ -42,6 +42,20 @@ def pod_condition(
     return made
 
 
+def node_condition(type_: str, assessment: Assessment, now: dt.datetime, *, since: str = "") -> Obj:
+    """A condition as Nodes have them, heard of now; it holds `since` then, or since now."""
+    status, reason, message = assessment
+    at = format_time(now)
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": at,
+        "lastTransitionTime": since or at,
+    }
+
+
 def condition_object(one: Condition) -> Obj:
     """A condition as JSON has it, in kinds other than pods."""
     found: Obj = {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message}

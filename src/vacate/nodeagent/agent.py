@@ -20,13 +20,13 @@ from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
 from vacate.nodeagent.registration import Heartbeat, NodeReconciler
-from vacate.nodeagent.runtime.protocol import ContainerRuntime, DescriptorStore
+from vacate.nodeagent.runtime.protocol import ContainerRuntime
+from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.settings import AgentSettings
-from vacate.nodeagent.shutdown.lockholder import SupervisedLock
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
-from vacate.nodeagent.shutdown.protocol import Logind
-from vacate.nodeagent.shutdown.record import FileStorage, boot_id
+from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
+from vacate.nodeagent.shutdown.record import FileStorage
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
 from vacate.nodeagent.view import AgentPod
@@ -108,7 +108,7 @@ class NodeAgent:
         """Shows API servers what the pods print."""
         return LogService(self._deps.client, self._reader, self.settings, self._deps.clock)
 
-    def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
+    def add_shutdown(self, logind: Logind, holder: LockHolder, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""
         self._requests = ShutdownRequests(
             self._deps.client,
@@ -123,7 +123,7 @@ class NodeAgent:
             self.settings.shutdown,
             logind,
             pods,
-            SupervisedLock(store),
+            holder,
             FileStorage(self.settings.folder),
             self._deps.clock,
             boot,

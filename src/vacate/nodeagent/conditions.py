@@ -39,20 +39,17 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
         ("ContainersReady", containers),
         ("PodScheduled", ("True", "", "")),
     )
-    present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    generation = pod.metadata.generation
-    return [
-        pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
-        for type_, assessment in wanted
-    ]
+    return [_condition(pod, type_, assessment, now) for type_, assessment in wanted]
 
 
 def disruption_target(pod: AgentPod, message: str, now: dt.datetime) -> Obj:
     """The condition of a pod that its node ends by itself."""
-    present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    type_, assessment = DISRUPTION_TARGET, ("True", "TerminationByKubelet", message)
-    generation = pod.metadata.generation
-    return pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
+    return _condition(pod, DISRUPTION_TARGET, ("True", "TerminationByKubelet", message), now)
+
+
+def _condition(pod: AgentPod, type_: str, assessment: Assessment, now: dt.datetime) -> Obj:
+    old, generation = pod.conditions.get(type_), pod.metadata.generation
+    return pod_condition(type_, assessment, now, old=old, generation=generation)
 
 
 def _ready_to_start(progress: PodProgress, phase: str) -> Assessment:
@@ -64,13 +61,12 @@ def _ready_to_start(progress: PodProgress, phase: str) -> Assessment:
 def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> Assessment:
     if phase == "Succeeded":
         return "True", "PodCompleted", ""
-    if any(progress.of(one.name).run is not None for one in pod.spec.containers):
+    if progress.begun(pod.spec.containers):
         return "True", "", ""
     open_ones = []
     for container in pod.spec.init_containers:
         state = progress.of(container.name)
-        done = state.run is not None and state.run.exit is not None and state.run.exit.code == 0
-        if not (state.started if container.sidecar else done):
+        if not (state.started if container.sidecar else state.succeeded):
             open_ones.append(container.name)
     if not open_ones:
         return "True", "", ""
@@ -91,14 +87,8 @@ def _containers_ready(pod: AgentPod, progress: PodProgress, phase: str) -> Asses
 def _ready(containers: Assessment, pod: AgentPod) -> Assessment:
     if containers[0] != "True" or not pod.spec.readiness_gates:
         return containers
-    present = {
-        one.get("type"): one.get("status")
-        for one in pod.status.get("conditions") or ()
-        if isinstance(one, dict)
-    }
-    gates = [
-        one.condition_type for one in pod.spec.readiness_gates if present.get(one.condition_type) != "True"
-    ]
+    wanted = [one.condition_type for one in pod.spec.readiness_gates]
+    gates = [name for name in wanted if pod.conditions.get(name, {}).get("status") != "True"]
     if not gates:
         return containers
     return "False", "ReadinessGatesNotReady", f"readiness gates that are not True: {', '.join(gates)}"

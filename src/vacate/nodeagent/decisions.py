@@ -68,8 +68,6 @@ def wants_restart(policy: str, ended: Exit) -> bool:
 
 def backoff(state: Progress) -> float:
     """Seconds between the end of the last run and the next one: none the first time, then doubling."""
-    if state.run is None or state.run.exit is None:
-        return 0.0
     failures = failures_after(state)
     return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), MAX_BACKOFF) if failures > 1 else 0.0
 
@@ -90,13 +88,12 @@ def _keep_running(
     if state.retry_at is not None and now < state.retry_at <= now + dt.timedelta(seconds=MAX_BACKOFF):
         made.later(state.retry_at)
         return
-    if state.run is None:
+    if state.exit is None:
         made.start.append(container.name)
         return
-    assert state.run.exit is not None
-    if not wants_restart(policy, state.run.exit):
+    if not wants_restart(policy, state.exit):
         return
-    due = state.run.exit.finished + dt.timedelta(seconds=backoff(state))
+    due = state.exit.finished + dt.timedelta(seconds=backoff(state))
     # A clock that was set back must not keep a container down for longer than any backoff.
     if now >= due or (due - now).total_seconds() > MAX_BACKOFF:
         made.start.append(container.name)
@@ -106,14 +103,11 @@ def _keep_running(
 
 def _init_done(state: Progress, progress: PodProgress, pod: AgentPod) -> bool:
     """Whether an init container is behind the pod. Once a main container has run, all are."""
-    if any(progress.of(one.name).run is not None for one in pod.spec.containers):
-        return True
-    return state.run is not None and state.run.exit is not None and state.run.exit.code == 0
+    return progress.begun(pod.spec.containers) or state.succeeded
 
 
 def _gave_up(state: Progress, pod: AgentPod) -> bool:
-    ended = state.run.exit if state.run is not None else None
-    return pod.spec.restart_policy == "Never" and ended is not None and ended.failed
+    return pod.spec.restart_policy == "Never" and state.exit is not None and state.exit.failed
 
 
 def _ended_for_good(pod: AgentPod, progress: PodProgress) -> list[Exit]:
@@ -121,11 +115,9 @@ def _ended_for_good(pod: AgentPod, progress: PodProgress) -> list[Exit]:
     exits = []
     for container in pod.spec.containers:
         state = progress.of(container.name)
-        if state.starting or state.run is None or state.run.exit is None:
+        if state.starting or state.exit is None or wants_restart(pod.spec.restart_policy, state.exit):
             return []
-        if wants_restart(pod.spec.restart_policy, state.run.exit):
-            return []
-        exits.append(state.run.exit)
+        exits.append(state.exit)
     return exits
 
 

@@ -23,6 +23,14 @@ class Sources:
     config_maps: Mapping[str, Data | None] = field(default_factory=dict)
     secrets: Mapping[str, Data | None] = field(default_factory=dict)
 
+    def referred(self, one: Obj, suffix: str) -> tuple[Obj, str, Mapping[str, Data | None]] | None:
+        """What `configMapRef` or `secretRef` names, by this suffix; its kind, and those of that kind."""
+        kinds = (("configMap", "config map", self.config_maps), ("secret", "secret", self.secrets))
+        for key, kind, known in kinds:
+            if isinstance(reference := one.get(key + suffix), dict):
+                return reference, kind, known
+        return None
+
 
 def environment(
     container: AgentContainer, sources: Sources, fields: FieldValues, base: Mapping[str, str]
@@ -60,14 +68,10 @@ def command_line(container: AgentContainer, env: Mapping[str, str]) -> list[str]
 
 def _from_source(one: Obj, sources: Sources) -> dict[str, str]:
     prefix = str(one.get("prefix") or "")
-    for key, kind, known in (
-        ("configMapRef", "config map", sources.config_maps),
-        ("secretRef", "secret", sources.secrets),
-    ):
-        if isinstance(reference := one.get(key), dict):
-            data = _data(reference, kind, known)
-            return {prefix + name: _text(value) for name, value in (data or {}).items()}
-    return {}
+    if (found := sources.referred(one, "Ref")) is None:
+        return {}
+    data = data_of(*found)
+    return {prefix + name: _text(value) for name, value in (data or {}).items()}
 
 
 def _value(
@@ -80,17 +84,13 @@ def _value(
         return fields.get(str(path))
     if isinstance(reference := given.get("resourceFieldRef"), dict):
         return resource_value(reference, container)
-    for key, kind, known in (
-        ("configMapKeyRef", "config map", sources.config_maps),
-        ("secretKeyRef", "secret", sources.secrets),
-    ):
-        if isinstance(reference := given.get(key), dict):
-            return _keyed(reference, kind, known)
+    if (found := sources.referred(given, "KeyRef")) is not None:
+        return _keyed(*found)
     raise ContainerError(f"env {one.get('name')}: this source of a value is not supported on this node")
 
 
 def _keyed(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> str | None:
-    data = _data(reference, kind, known)
+    data = data_of(reference, kind, known)
     key = str(reference.get("key", ""))
     if data is None or key not in data:
         if reference.get("optional"):
@@ -99,8 +99,9 @@ def _keyed(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> str |
     return _text(data[key])
 
 
-def _data(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> Data | None:
-    name = str(reference.get("name", ""))
+def data_of(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> Data | None:
+    """What is referred to; None where it is optional and does not exist, else ContainerError."""
+    name = str(reference.get("name") or "")
     data = known.get(name)
     if data is None and not reference.get("optional"):
         raise ContainerError(f'{kind} "{name}" not found; create it')

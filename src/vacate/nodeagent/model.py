@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.terminationreason import EVICTION
+from vacate.nodeagent.view import AgentContainer
 
 UNKNOWN_CODE = 137
 """The exit code that Kubernetes writes where nobody saw the end of a container."""
@@ -35,6 +37,16 @@ class Run:
     started: dt.datetime
     failures: int = 0  # restarts in a row before this run, for the backoff
     exit: Exit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningContainer:
+    """One that probes and hooks ask."""
+
+    id: str  # of its run
+    container: AgentContainer
+    env: Mapping[str, str]
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,16 @@ class Progress:
         return self.run is not None and self.run.exit is None
 
     @property
+    def exit(self) -> Exit | None:
+        """How the last run ended; None while it goes on, and before the first one."""
+        return self.run.exit if self.run is not None else None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last run is over, with 0."""
+        return self.exit is not None and self.exit.code == 0
+
+    @property
     def next_attempt(self) -> int:
         """The number of the run to come."""
         return 0 if self.run is None else self.run.attempt + 1
@@ -109,3 +131,7 @@ class PodProgress:
     def busy(self) -> bool:
         """Whether a process runs or is about to."""
         return any(one.running or one.starting for one in self.containers.values())
+
+    def begun(self, containers: Iterable[AgentContainer]) -> bool:
+        """Whether one of these has ever run."""
+        return any(self.of(one.name).run is not None for one in containers)

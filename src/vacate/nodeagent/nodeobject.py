@@ -6,13 +6,13 @@ import datetime as dt
 import os
 import platform
 from collections.abc import Collection
-from pathlib import Path
 
 from vacate import __version__
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
 from vacate.api.types import Node, condition
+from vacate.kube.conditions import node_condition
+from vacate.nodeagent.pressure.measures import memory
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.shutdown.state import Marks
 
@@ -52,7 +52,8 @@ def node_object(settings: AgentSettings, identity: str, status: Obj) -> Obj:
 
 def node_status(settings: AgentSettings, runtime: str, boot: str) -> Obj:
     """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
-    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
+    kib = memory().capacity // 1024
+    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{kib}Ki", "pods": str(settings.pods)}
     return {
         "capacity": dict(capacity),
         "allocatable": dict(capacity),
@@ -87,27 +88,9 @@ def node_conditions(
     now: dt.datetime, *, not_ready: str, pressures: Collection[str], marks: Marks | None = None
 ) -> list[Obj]:
     """The conditions of a node: not ready for that reason, if there is one, and under such pressures."""
-    at = format_time(now)
     bad = ("Ready", "False", "KubeletNotReady", not_ready)
     wanted = [*_HEALTHY_CONDITIONS[:-1], bad] if not_ready else list(_HEALTHY_CONDITIONS)
     wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
     if marks is not None:
         wanted.append((GRACEFUL_SHUTDOWN, str(marks.orderly), marks.reason, marks.message))
-    return [
-        {
-            "type": type_,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastHeartbeatTime": at,
-            "lastTransitionTime": at,
-        }
-        for type_, status, reason, message in wanted
-    ]
-
-
-def _memory_kib() -> int:
-    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1])
-    return 1024 * 1024
+    return [node_condition(one[0], one[1:], now) for one in wanted]

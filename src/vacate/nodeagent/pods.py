@@ -163,14 +163,13 @@ class PodReconciler:
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
+        running: list[str] = []
         for held in self._held.values():
             for name, state in held.progress.containers.items():
-                if state.running:
-                    self.containers.stop(
-                        held, name, TerminationCause("The node is going down", 3.0, run_hook=False)
-                    )
-        running = [one.run.id for held in self._held.values() for one in held.progress.containers.values()
-                   if one.run is not None and one.run.exit is None]  # fmt: skip
+                if state.run is not None and state.running:
+                    cause = TerminationCause("The node is going down", 3.0, run_hook=False)
+                    self.containers.stop(held, name, cause)
+                    running.append(state.run.id)
         await asyncio.gather(*(self._runtime.wait(one) for one in running))
 
     async def abandon(self) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
+from vacate.api.durations import go_duration
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.nodeagent.conditions import conditions_of, disruption_target
@@ -82,8 +83,7 @@ def phase_of(pod: AgentPod, progress: PodProgress, ended: str = "") -> str:
         return pod.phase
     if ended and not progress.busy:
         return ended
-    begun = any(progress.of(one.name).run is not None for one in pod.spec.containers)
-    return "Running" if begun else "Pending"
+    return "Running" if progress.begun(pod.spec.containers) else "Pending"
 
 
 def phase_when_stopped(pod: AgentPod, progress: PodProgress) -> str:
@@ -99,7 +99,7 @@ def _container(spec: AgentContainer, state: Progress, pod: AgentPod, phase: str)
         "name": spec.name,
         "state": _state(spec, state, pod, phase),
         "lastState": _last_state(state, phase),
-        "ready": state.ready if not _is_plain_init(spec, pod) else _succeeded(state),
+        "ready": state.ready if not _is_plain_init(spec, pod) else state.succeeded,
         "restartCount": state.run.attempt if state.run is not None else 0,
         "image": spec.image,
         "imageID": "",
@@ -153,7 +153,7 @@ def _terminated(run: Run) -> Obj:
 
 def _backing_off(spec: AgentContainer, state: Progress, pod: AgentPod) -> Waiting:
     meta = pod.metadata
-    wait = f"back-off {_go_duration(backoff(state))} restarting failed container={spec.name}"
+    wait = f"back-off {go_duration(backoff(state))} restarting failed container={spec.name}"
     return Waiting("CrashLoopBackOff", f"{wait} pod={meta.name}_{meta.namespace}({meta.uid})")
 
 
@@ -163,12 +163,3 @@ def _shown(waiting: Waiting) -> Obj:
 
 def _is_plain_init(spec: AgentContainer, pod: AgentPod) -> bool:
     return not spec.sidecar and any(one.name == spec.name for one in pod.spec.init_containers)
-
-
-def _succeeded(state: Progress) -> bool:
-    return state.run is not None and state.run.exit is not None and state.run.exit.code == 0
-
-
-def _go_duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from vacate.api.integers import MAX_INT32
+from vacate.api.lenient import maps
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.core import TERMINAL_PHASES, Resources, Toleration
@@ -110,6 +111,11 @@ class AgentPod(Projection, frozen=True, gc=True):
     def phase(self) -> str:
         """The phase that the API shows."""
         return str(self.status.get("phase", ""))
+
+    @property
+    def conditions(self) -> dict[str, Obj]:
+        """By type, those that the API shows."""
+        return {str(one.get("type")): one for one in maps(self.status.get("conditions"))}
 
     @property
     def terminal(self) -> bool:

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
+from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdown.record import boot_id
 from vacate.wiring.components import Environment, component_dependencies
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")

@@ -1,7 +1,8 @@
 """Termination reasons on a real kubelet: wrapped hooks are given theirs, within the restricted profile.
 
-The module installs Vacate for itself, after the tests of an installation with defaults. What a hook has heard
-is the termination message of its container; a finalizer keeps the pod until it is read.
+The module installs Vacate for itself, after the tests of an installation with defaults; its last test ends
+every pod of the node. What a hook has heard is the termination message of its container; a finalizer keeps
+the pod until it is read.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hack.nodelab.settings import BUSYBOX
+from hack.nodelab.settings import BUSYBOX, NODE
 
 from support.kubectl import Kubectl
 from support.nodes.cluster import HOME, NodeCluster
+from support.nodes.machine import AGENTS, boot, condition, is_off, lock_holders, logind, write_buckets
 from support.nodes.objects import namespace, pod
 from support.waiting import until
 
@@ -41,21 +43,36 @@ import os
 http.server.ThreadingHTTPServer((os.environ["VACATE_POD_IP"], 8080), Service).serve_forever()
 """
 MANY = int(os.environ.get("VACATE_REASON_PODS", "20"))
+LOWEST = -1000
+"""The priority of a pod that ends before Vacate's own."""
+NOT_READY = "node.kubernetes.io/not-ready"
+"""Pods tolerate this taint for five minutes, unless they say otherwise."""
+WHY, HOSTILE = "resolve issue 354961", "$(id)\r\nX-Evil: 1\n--x"
+REASONS = {
+    "plain": "",
+    "given": WHY,
+    "hostile": "$(id)  X-Evil: 1 --x",
+    "evicted": "Eviction",
+    "tainted": "IntolerableTaint",
+    "scaled": "Decommissioned",
+    "rolled": "Update",
+    "shut-down": "Eviction",
+}
+"""What the hooks of each pod are given."""
 
 
 @pytest.fixture(scope="module")
-def stage(place: NodeCluster) -> Iterator[Kubectl]:
+def stage(place: NodeCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """A namespace whose hooks are wrapped, and Vacate as it must be installed for that."""
-    place.vacate(
-        "install",
-        "--reset",
-        "--image",
-        place.image,
+    config = write_buckets(tmp_path_factory.mktemp("buckets") / "kubelet.yaml", {LOWEST: 40, 0: 40})
+    options = (
         "--termination-reasons",
         "--prestop-wrapper",
-        "--wait",
-        "3m",
-    ).ok()
+        "--shutdown-agent",
+        "--shutdown-config",
+        str(config),
+    )
+    place.vacate("install", "--reset", "--image", place.image, *options, "--wait", "3m").ok()
     made = namespace("stage")
     made["metadata"]["labels"]["vacate.dev/wrap-prestop-hooks"] = "true"
     place.system("create -f -", made).ok()
@@ -67,7 +84,8 @@ def stage(place: NodeCluster) -> Iterator[Kubectl]:
     place.system("delete namespace stage --wait=false").ok()
     place.gone(place.system, "namespace stage")
     place.vacate("uninstall", "--crds").ok()
-    place.gone(place.system, f"namespace {HOME}")
+    for name in (HOME, AGENTS):
+        place.gone(place.system, f"namespace {name}")
 
 
 def app(name: str, image: str = "") -> dict[str, Any]:
@@ -99,6 +117,19 @@ def app(name: str, image: str = "") -> dict[str, Any]:
     return made
 
 
+def deployed(name: str, image: str) -> dict[str, Any]:
+    """The same pod as a Deployment has it, which ends one before it starts another."""
+    made = app(name, image)
+    labels = made["metadata"]["labels"]
+    template = {"metadata": {key: value for key, value in made["metadata"].items() if key != "name"}}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "template": {**template, "spec": made["spec"]},
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
 def wait_wrapped(stage: Kubectl) -> None:
     """The webhook fails open: it must be reached before there are pods, and pods are ready before that."""
     until(lambda: "vacate-prestop" in stage("create --dry-run=server -o json -f -", app("probe")).out)
@@ -124,24 +155,6 @@ def heard(stage: Kubectl, name: str) -> dict[str, str]:
     until(ended)
     stage(f"patch pod {name} --type=merge -p '{json.dumps({'metadata': {'finalizers': None}})}'").ok()
     return found
-
-
-def test_commands_and_requests_are_given_the_reason(place: NodeCluster, stage: Kubectl) -> None:
-    create(stage, app("given", place.image), app("plain", place.image), app("hostile", place.image))
-    place.vacate("delete", "pod", "given", "-n", "stage", "--reason", "resolve issue 354961").ok()
-    stage("delete pod plain --wait=false").ok()
-    evil = {"metadata": {"annotations": {"vacate.dev/termination-reason": "$(id)\r\nX-Evil: 1\n--x"}}}
-    stage(f"patch pod hostile --type=merge -p '{json.dumps(evil)}'").ok()
-    stage("delete pod hostile --wait=false").ok()
-
-    why = "resolve issue 354961"
-    given = heard(stage, "given")
-    assert (given["main"].split("|")[:2], given["web"]) == ([why, why], f"/bye {why}")
-    plain = heard(stage, "plain")
-    assert (plain["main"], plain["web"]) == ("||", "/bye nothing")
-    hostile = heard(stage, "hostile")
-    clean = "$(id)  X-Evil: 1 --x"
-    assert (hostile["main"].split("|")[:2], hostile["web"]) == ([clean, clean], f"/bye {clean}")
 
 
 def test_the_hook_runs_while_nobody_answers(place: NodeCluster, stage: Kubectl) -> None:
@@ -184,11 +197,66 @@ def test_every_wrapped_hook_is_given_it_and_the_file_is_counted(
 
 def _end(place: NodeCluster, stage: Kubectl, how: str, name: str) -> None:
     if how == "eviction":
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": name, "namespace": "stage"},
-        }
-        stage(f"create --raw /api/v1/namespaces/stage/pods/{name}/eviction -f -", body).ok()
+        _evict(stage, name)
     else:
         place.vacate("delete", "pod", name, "-n", "stage", "--reason", "moved").ok()
+
+
+def _evict(stage: Kubectl, name: str) -> None:
+    meta = {"name": name, "namespace": "stage"}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+    stage(f"create --raw /api/v1/namespaces/stage/pods/{name}/eviction -f -", body).ok()
+
+
+def test_every_cause_reaches_hooks_of_both_kinds(place: NodeCluster, stage: Kubectl) -> None:
+    """The last test: the machine goes down in it."""
+    place.system(f"create priorityclass lowest --value={LOWEST}").ok()
+    pods = {name: app(name, place.image) for name in REASONS if name not in ("scaled", "rolled")}
+    pods["shut-down"]["spec"]["priorityClassName"] = "lowest"
+    leave = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+    pods["tainted"]["spec"]["tolerations"] = [leave]
+    # The API server takes pods of a class a moment after it has the class.
+    until(lambda: stage("create --dry-run=server -f -", pods["shut-down"]).code == 0)
+    owned = [deployed(name, place.image) for name in ("scaled", "rolled")]
+    stage("create -f -", [*pods.values(), *owned]).ok()
+    for name in REASONS:
+        stage.until(f"wait --for=condition=Ready --timeout=20s pod --selector=app={name}")
+    names = {name: _name(stage, name) for name in REASONS}
+
+    stage("delete pod plain --wait=false").ok()
+    place.vacate("delete", "pod", "given", "-n", "stage", "--reason", WHY).ok()
+    evil = {"metadata": {"annotations": {"vacate.dev/termination-reason": HOSTILE}}}
+    stage(f"patch pod hostile --type=merge -p '{json.dumps(evil)}'").ok()
+    stage("delete pod hostile --wait=false").ok()
+    _evict(stage, "evicted")
+    stage("scale deployment scaled --replicas=0").ok()
+    newer = {"spec": {"template": {"metadata": {"labels": {"version": "2"}, "finalizers": None}}}}
+    stage(f"patch deployment rolled --type=merge -p '{json.dumps(newer)}'").ok()
+    until(lambda: _leaves_for_taint(place, stage, "tainted"))
+    told = {name: heard(stage, names[name]) for name in REASONS if name != "shut-down"}
+
+    until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("reason") == "Agent")
+    assert lock_holders() == {"Vacate"}
+    logind("call", "PowerOff", "b", "false")
+    told["shut-down"] = heard(stage, "shut-down")
+    until(is_off)
+    boot()
+    until(lambda: condition(place, "GracefulNodeShutdownInProgress")["status"] == "False")
+
+    assert {name: one["main"].split("|")[:2] for name, one in told.items()} == {
+        name: [reason, reason] for name, reason in REASONS.items()
+    }
+    assert {name: one["web"] for name, one in told.items()} == {
+        name: f"/bye {reason or 'nothing'}" for name, reason in REASONS.items()
+    }
+
+
+def _name(stage: Kubectl, label: str) -> str:
+    (name,) = stage(f"get pods -o name --selector=app={label}").lines()
+    return name.removeprefix("pod/")
+
+
+def _leaves_for_taint(place: NodeCluster, stage: Kubectl, name: str) -> str:
+    """Taint the node again: a controller removes this taint from nodes that are ready."""
+    place.system(f"taint node {NODE} {NOT_READY}:NoExecute --overwrite").ok()
+    return stage(f"get pod {name} -o jsonpath={{.metadata.deletionTimestamp}}").ok()

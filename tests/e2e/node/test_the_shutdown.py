@@ -1,6 +1,6 @@
 """The shutdown agent beside a real kubelet: a power-off, and containers that log their own end.
 
-Last of the tests of the node, since it ends every pod there.
+After the other tests of the node, since it ends every pod there.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from support.nodes.cluster import NodeCluster
 from support.nodes.machine import (
     AGENTS,
     GRACE,
-    SHUTDOWN_FIELD,
     boot,
-    bucket_entries,
     condition,
     create_priority_classes,
     followed,
@@ -27,6 +25,7 @@ from support.nodes.machine import (
     logind,
     node_of,
     read_signals,
+    write_buckets,
 )
 from support.waiting import until
 
@@ -36,10 +35,8 @@ BUCKETS = {0: 20, 1000: 20, 100_000: 20}
 
 
 def test_the_agent_may_touch_nothing_but_its_own_node(place: NodeCluster, tmp_path: Path) -> None:
-    config = tmp_path / "kubelet.yaml"
+    config = write_buckets(tmp_path / "kubelet.yaml", BUCKETS)
     boot()
-    document = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-    config.write_text(yaml.safe_dump({**document, SHUTDOWN_FIELD: bucket_entries(BUCKETS)}))
     options = ("--shutdown-agent", "--shutdown-config", str(config), "--wait", "3m")
     place.vacate("install", "--reset", "--image", place.image, *options).ok()
     until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("status") == "True")

@@ -336,8 +336,8 @@ async def test_the_supervisor_closes_what_no_agent_asks_for(tmp_path: Path) -> N
     try:
         async with opened(tmp_path) as (runtime, _):
             await runtime.start(spec(tmp_path, "exec sleep 1000"))
-            await runtime.hold("lock", writer, 0.5)
-            assert await runtime.holds("lock")
+            await runtime.hold(writer, 0.5)
+            assert await runtime.holds()
             assert not select.select([reader], [], [], 0.7)[0]  # as long as there is an agent, it is held
         await until(lambda: bool(select.select([reader], [], [], 0)[0]))
         async with opened(tmp_path) as (runtime, _):

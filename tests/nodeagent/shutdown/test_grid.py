@@ -117,9 +117,9 @@ class StoppedRuntime(SimRuntime):
         await self.running.wait()
         await super().signal(container, number)
 
-    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
+    async def holds(self, *, listening: bool = False) -> Held | None:
         await self.running.wait()
-        return await super().holds(name, listening=listening)
+        return await super().holds(listening=listening)
 
 
 class Place:
@@ -188,11 +188,10 @@ class Place:
 
     async def kill(self) -> None:
         """As SIGKILL: what the supervisor holds stays."""
-        held = dict(self.machine.descriptors)
-        self.machine.descriptors.clear()
+        held, self.machine.lock = self.machine.lock, None
         assert self.agent is not None
         await self.agent.crash()
-        self.machine.descriptors.update(held)
+        self.machine.lock = held
         if self.machine.left_at is None:
             self.machine.left_at = self.machine.listened_at or self.sim.clock.monotonic()
         self.machine.listened_at = None

@@ -18,6 +18,7 @@ import pytest
 
 from support.nodes.shutdown_node import ShutdownNode, off_at, shutdown_node
 from support.waiting import until
+from vacate.api.objects import dig
 from vacate.nodeagent.shutdown.durations import parse_duration
 
 pytestmark = [pytest.mark.dbus, pytest.mark.timeout(600), pytest.mark.thorough]
@@ -40,6 +41,9 @@ CELLS = [  # what is done to the agent, in which bucket and before what, and how
     ("stopped", "term", 1, "up"),
     ("killed", "hook", 0, "away"),
     ("stopped", "hook", 1, "away"),
+    ("killed", "idle", 0, "back later"),
+    ("killed", "hook", 1, "back later"),
+    ("stopped", "term", 2, "back later"),
 ]
 
 
@@ -146,7 +150,7 @@ def test_nothing_is_skipped_repeated_or_lost(
     tmp_path: Path, agent: str, stage: str, bucket: int, server: str
 ) -> None:
     hooks = Hooks()
-    with serving(hooks), shutdown_node(tmp_path, BUCKETS) as node:
+    with serving(hooks), shutdown_node(tmp_path, BUCKETS) as node, contextlib.ExitStack() as later:
         course = Course(node, hooks)
         course.run_pods()
         served = server == "up"
@@ -158,21 +162,23 @@ def test_nothing_is_skipped_repeated_or_lost(
             node.machine.power_off()
             course.wait_for(stage, bucket, served=served)
             course.disturb(agent)
+        if server == "back later":
+            later.enter_context(node.api_server_back())
 
         def down() -> bool:
-            if served:
+            if server != "away":
                 course.intercept()
             return not node.machine.up
 
         until(down, 400)
         off_at(node.machine)
-        check(course, served=served, killed="killed" in agent)
+        check(course, server, killed="killed" in agent)
         if stage == "idle":
             (since_text,) = re.findall(r"logind may wait since (\S+)", node.agent_log)
             assert parse_duration(since_text) >= 2.0, since_text
 
 
-def check(course: Course, *, served: bool, killed: bool) -> None:
+def check(course: Course, server: str, *, killed: bool) -> None:
     node, ends = course.node, 0.0
     for number in range(len(BUCKETS)):
         begins: list[float] = []
@@ -192,18 +198,18 @@ def check(course: Course, *, served: bool, killed: bool) -> None:
                 assert called < signals["term"]
                 assert killed or answered[0] <= signals["term"], name
                 acts.append(called)
-            elif kind == "intercepted" and served:
+            elif kind == "intercepted" and (server == "up" or name in course.completed):
                 assert course.completed[name] <= signals["term"]
             begins.append(min(acts))
             ended.append(max(acts))
         assert ends <= min(begins), number
         ends = max(ended)
     assert node.record["outcome"] == "finished"
-    if served:
-        evicted = [f"intercepted-{number}" for number in range(len(BUCKETS))]
+    if server != "away":
+        # Not asked while the API server was away, and evicted afterwards.
+        evicted = set(course.completed)
         until(lambda: all(node.get(name) is None for name in evicted))
         for name in (f"{kind}-{number}" for number in range(len(BUCKETS)) for kind in KINDS):
-            if name in evicted:
-                continue
-            pod = node.until(name, lambda one: one["status"]["phase"] in ("Succeeded", "Failed"))
-            assert pod["status"]["phase"] == "Succeeded", name
+            if name not in evicted:
+                pod = node.get(name)
+                assert dig(pod, "status", "phase") == "Succeeded", (name, pod)

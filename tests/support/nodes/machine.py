@@ -86,6 +86,13 @@ def configure_kubelet(buckets: dict[int, int]) -> None:
     until(lambda: ("kubelet" in lock_holders()) == bool(buckets))
 
 
+def write_buckets(file: Path, buckets: dict[int, int]) -> Path:
+    """A KubeletConfiguration for a shutdown agent that is alone."""
+    document = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    file.write_text(json.dumps({**document, SHUTDOWN_FIELD: bucket_entries(buckets)}))
+    return file
+
+
 def bucket_entries(buckets: dict[int, int]) -> list[dict[str, int]]:
     """As KubeletConfiguration has them."""
     return [

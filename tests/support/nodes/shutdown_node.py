@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import yaml
+from hack.kubelab.ports import reserve_port
 from hack.logindlab.machine import LogindMachine
 
+from support.nodes.machine import write_buckets
 from support.processes.cluster import ClusterProcess, environment, running_cluster
 from support.processes.node import NODE, NodeProcess
 from support.waiting import until
@@ -31,20 +33,7 @@ class ShutdownNode(NodeProcess):
         super().__init__(cluster, machine.shared / "node")
         self.machine = machine
         self.unit = ""
-        self.config = machine.shared / "kubelet.yaml"
-        entries = [
-            {"priority": priority, "shutdownGracePeriodSeconds": seconds}
-            for priority, seconds in buckets.items()
-        ]
-        self.config.write_text(
-            yaml.safe_dump(
-                {
-                    "apiVersion": "kubelet.config.k8s.io/v1beta1",
-                    "kind": "KubeletConfiguration",
-                    "shutdownGracePeriodByPodPriority": entries,
-                }
-            )
-        )
+        self.config = write_buckets(machine.shared / "kubelet.yaml", buckets)
 
     @property
     def agent_log(self) -> str:
@@ -102,6 +91,13 @@ class ShutdownNode(NodeProcess):
     def close(self) -> None:
         """It ends with the machine."""
         self._log.close()
+
+    @contextlib.contextmanager
+    def api_server_back(self) -> Iterator[None]:
+        """Where it was before it was killed, with all that it knew."""
+        port = urlsplit(self.cluster.address).port or 0
+        with running_cluster(self.cluster.folder, "--nodes", "0", port=port) as self.cluster:
+            yield
 
     def run_pod(
         self,
@@ -206,7 +202,8 @@ def shutdown_node(folder: Path, buckets: dict[int, int]) -> Iterator[ShutdownNod
     machine = LogindMachine(scratch, shared)
     try:
         machine.wait_up()
-        with running_cluster(shared / "cluster", "--nodes", "0") as cluster:
+        port = reserve_port()  # nobody else gets it while the API server is away
+        with running_cluster(shared / "cluster", "--nodes", "0", port=port) as cluster:
             node = ShutdownNode(machine, cluster, buckets)
             try:
                 node.start()

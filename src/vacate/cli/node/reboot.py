@@ -16,8 +16,8 @@ from vacate.cli.common.remedies import no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.drain.command import drain
 from vacate.errors import ConfigError, NotFound
+from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdown.record import boot_id
 
 
 @click.command()

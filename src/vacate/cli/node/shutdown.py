@@ -22,10 +22,9 @@ from vacate.cli.common.serveroptions import gates_option
 from vacate.cli.node.shutdownlayout import order_lines
 from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import delay_of
-from vacate.nodeagent.shutdown.nodepods import has_interceptors, has_responders_only
+from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
@@ -87,13 +86,13 @@ def shown_order(
             beside = beside_kubelet(config, limits)
         except ShutdownRefused as error:
             raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
-        described = [_described(one) for one in pods]
-        return order_lines(preview(name, config, described, preparation(beside, described)), width)
+        all_of_them = [described(one) for one in pods]
+        return order_lines(preview(name, config, all_of_them, preparation(beside, all_of_them)), width)
     limit = delay_of(str(condition.get("message"))) if condition.get("reason") == SHORT_DELAY else None
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
-    lines = order_lines(preview(name, config, [_described(one) for one in ended], limit=limit), width)
-    lines += [f"pod {_described(one).key} is static: it terminates with the machine" for one in static]
+    lines = order_lines(preview(name, config, [described(one) for one in ended], limit=limit), width)
+    lines += [f"pod {described(one).key} is static: it terminates with the machine" for one in static]
     if condition.get("status") == "False":
         lines.append(f"node/{name} would not do this now: {condition.get('message')}")
     elif condition.get("reason") == SHORT_DELAY:
@@ -104,9 +103,3 @@ def shown_order(
 def _is_agent(pod: AgentPod) -> bool:
     own = labels(SHUTDOWN_AGENT.removeprefix("vacate-"))
     return own.items() <= pod.metadata.labels.items()
-
-
-def _described(pod: AgentPod) -> ShutdownPod:
-    meta, priority = pod.metadata, pod.spec.priority or 0
-    who = has_interceptors(pod), has_responders_only(pod)
-    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, *who)

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_micro_time, format_time
+from vacate.api.times import format_micro_time
 from vacate.embedded.release import KUBERNETES
+from vacate.kube.conditions import node_condition
 
 LEASE_NAMESPACE = "kube-node-lease"
 _PODS = ipaddress.IPv4Address("10.0.0.0")
@@ -113,18 +114,7 @@ GOOD_CONDITIONS: Mapping[str, str] = {type_: status for type_, status, _, _ in _
 
 def node_conditions(now: dt.datetime) -> list[Obj]:
     """All is well since now."""
-    at = format_time(now)
-    return [
-        {
-            "type": type_,
-            "status": status,
-            "lastHeartbeatTime": at,
-            "lastTransitionTime": at,
-            "reason": reason,
-            "message": message,
-        }
-        for type_, status, reason, message in _HEALTHY_CONDITIONS
-    ]
+    return [node_condition(one[0], one[1:], now) for one in _HEALTHY_CONDITIONS]
 
 
 def lease_object(shape: NodeShape, node_uid: str, now: dt.datetime, seconds: int) -> Obj:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from vacate.api.durations import go_duration
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded.nodes.podconditions import conditions_of
@@ -87,7 +88,7 @@ def _state(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod,
         return {"terminated": _terminated(lifecycle.last, identity, _message(pod))}
     if lifecycle.last is None:
         return {"waiting": {"reason": "PodInitializing" if pod.spec.init_containers else "ContainerCreating"}}
-    wait = f"back-off {_go_duration(lifecycle.backoff)} restarting failed container={spec.name}"
+    wait = f"back-off {go_duration(lifecycle.backoff)} restarting failed container={spec.name}"
     message = f"{wait} pod={pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
     return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
 
@@ -137,8 +138,3 @@ def _init(spec: SimulatedContainer, lifecycle: PodLifecycle, pod: SimulatedPod, 
         "started": False,
     }
     return status | ({"containerID": identity} if done else {})
-
-
-def _go_duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -12,11 +12,11 @@ from vacate.nodeagent.containers.events import ContainerEvents
 from vacate.nodeagent.containers.probes import ContainerProbes
 from vacate.nodeagent.containers.specs import ContainerSpecs
 from vacate.nodeagent.decisions import failures_after
-from vacate.nodeagent.lifecycle.hooks import PRE_STOP, HookTarget, run_hook
+from vacate.nodeagent.lifecycle.hooks import PRE_STOP, run_hook
 from vacate.nodeagent.lifecycle.reason import deliver
 from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
-from vacate.nodeagent.model import Exit, Progress, Run, TerminationCause, Waiting
+from vacate.nodeagent.model import Exit, Progress, Run, RunningContainer, TerminationCause, Waiting
 from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
@@ -139,25 +139,25 @@ class ContainerManager:
         try:
             await self._run(held, pod, container, state)
         except VacateError as error:
-            reason = (
-                "CreateContainerConfigError" if isinstance(error, ContainerError) else "ContainerCreating"
-            )
-            state.waiting = Waiting(reason, str(error))
-            state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self.events.warning(held, "Failed", f"Error: {error}")
+            config = isinstance(error, ContainerError)
+            reason = "CreateContainerConfigError" if config else "ContainerCreating"
+            self._try_later(held, state, Waiting(reason, str(error)))
         except OSError as error:  # such as a full disk
-            state.waiting = Waiting("CreateContainerError", f"{error.filename or 'disk'}: {error.strerror}")
-            state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self.events.warning(held, "Failed", f"Error: {state.waiting.message}")
+            why = f"{error.filename or 'disk'}: {error.strerror}"
+            self._try_later(held, state, Waiting("CreateContainerError", why))
         except Exception as error:
             # Whatever it is: without a pause it would be tried again at once, for ever.
             log.exception("pod %s: %s cannot be started", held.key, name)
-            state.waiting = Waiting("CreateContainerError", str(error) or type(error).__name__)
-            state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-            self.events.warning(held, "Failed", f"Error: {state.waiting.message}")
+            why = str(error) or type(error).__name__
+            self._try_later(held, state, Waiting("CreateContainerError", why))
         finally:
             state.starting = False
             self._wake(held)
+
+    def _try_later(self, held: PodWorker, state: Progress, waiting: Waiting) -> None:
+        state.waiting = waiting
+        state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
+        self.events.warning(held, "Failed", f"Error: {waiting.message}")
 
     async def _run(self, held: PodWorker, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
         sources = await held.volumes.make(pod, held.fields)
@@ -200,7 +200,9 @@ class ContainerManager:
         if handler is None:
             return True
         try:
-            target = HookTarget(run.id, container, held.record.environments[container.name], held.where.pod)
+            target = RunningContainer(
+                run.id, container, held.record.environments[container.name], held.where.pod
+            )
             await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
         except (RuntimeLost, OSError) as error:
             # As after a restart of the agent: it may have run, and is not repeated.
@@ -243,7 +245,7 @@ class ContainerManager:
                 # Such as a config map that is gone, or a full disk: a hook with less is better than none.
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
                 env = dict(self._settings.base_env)
-            target = HookTarget(run.id, container, env, held.where.pod)
+            target = RunningContainer(run.id, container, env, held.where.pod)
             await run_hook(
                 self._runtime, self._clock, target, handler, timeout, delivery.extras, once=PRE_STOP, ago=ago
             )

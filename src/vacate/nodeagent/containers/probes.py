@@ -11,9 +11,8 @@ from vacate.nodeagent.lifecycle.probes import (
     STARTUP,
     ProbeLoop,
     ProbeState,
-    ProbeTarget,
 )
-from vacate.nodeagent.model import Run, TerminationCause
+from vacate.nodeagent.model import Run, RunningContainer, TerminationCause
 from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
 from vacate.nodeagent.settings import AgentSettings
@@ -45,7 +44,7 @@ class ContainerProbes:
         state = held.progress.of(container.name)
         if state.run is None or state.run.id != run.id or state.run.exit is not None:
             return
-        target = ProbeTarget(
+        target = RunningContainer(
             run.id,
             container,
             held.record.environments.get(container.name, self._settings.base_env),
@@ -62,12 +61,12 @@ class ContainerProbes:
         )
 
     async def _startup(
-        self, held: PodWorker, container: AgentContainer, target: ProbeTarget, loop: ProbeLoop
+        self, held: PodWorker, container: AgentContainer, target: RunningContainer, loop: ProbeLoop
     ) -> None:
         await loop.run(until_healthy=True)
         self._begin_later(held, container, target)
 
-    def _begin_later(self, held: PodWorker, container: AgentContainer, target: ProbeTarget) -> None:
+    def _begin_later(self, held: PodWorker, container: AgentContainer, target: RunningContainer) -> None:
         state = held.progress.of(container.name)
         state.started, state.ready = True, container.readiness_probe is None
         for kind, probe in ((LIVENESS, container.liveness_probe), (READINESS, container.readiness_probe)):
@@ -76,14 +75,14 @@ class ContainerProbes:
                 held.probes[container.name].append(held.spawn(work, f"{kind} probe {container.name}"))
         self._wake(held)
 
-    def _loop(self, held: PodWorker, target: ProbeTarget, kind: str, probe: Probe) -> ProbeLoop:
+    def _loop(self, held: PodWorker, target: RunningContainer, kind: str, probe: Probe) -> ProbeLoop:
         def changed(state: ProbeState, why: str) -> None:
             self._probed(held, target, kind, probe, state, why)
 
         return ProbeLoop(self._runtime, self._clock, self._entropy, target, probe, changed)
 
     def _probed(
-        self, held: PodWorker, target: ProbeTarget, kind: str, probe: Probe, state: ProbeState, why: str
+        self, held: PodWorker, target: RunningContainer, kind: str, probe: Probe, state: ProbeState, why: str
     ) -> None:
         progress = held.progress.of(target.container.name)
         if why and not progress.stopping:

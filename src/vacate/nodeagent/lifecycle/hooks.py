@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from vacate.api.objects import Obj
 from vacate.clock import Clock
 from vacate.nodeagent.lifecycle.http import http_get, port_of
 from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
+from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
-from vacate.nodeagent.view import AgentContainer
 
 PRE_STOP = "preStop"
 """By which the runtime knows a hook that must run once, whatever becomes of the agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookTarget:
-    """The running container whose hook it is."""
-
-    id: str
-    container: AgentContainer
-    env: Mapping[str, str]
-    address: str
-
-
 async def run_hook(
     runtime: ContainerRuntime,
     clock: Clock,
-    target: HookTarget,
+    target: RunningContainer,
     handler: Obj,
     timeout: float,
     extras: HookExtras | None = None,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from urllib.parse import quote
 
 from vacate.api.objects import Obj
@@ -23,38 +23,40 @@ async def http_get(
     """The status code of the answer; ContainerError where there is none in time."""
     request = _request(address, port, action, headers)
     tls = _unverified() if str(action.get("scheme") or "HTTP").upper() == "HTTPS" else None
-    try:
-        async with asyncio.timeout(timeout):
-            reader, writer = await asyncio.open_connection(address, port, ssl=tls, limit=_MAX_HEAD)
-            try:
-                writer.write(request)
-                line = await reader.readline()
-            finally:
-                writer.close()
-                with contextlib.suppress(OSError):
-                    await writer.wait_closed()
-    except TimeoutError:
-        raise ContainerError(f"Get {_url(address, port, action)}: no answer within {timeout:g} s") from None
-    except (OSError, ValueError) as error:
-        raise ContainerError(f"Get {_url(address, port, action)}: {error}") from error
+    what = f"Get {_url(address, port, action)}"
+    async with _connected(what, address, port, timeout, tls) as (reader, writer):
+        writer.write(request)
+        line = await reader.readline()
     found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
     if found is None:
-        raise ContainerError(f"Get {_url(address, port, action)}: the answer is not HTTP")
+        raise ContainerError(f"{what}: the answer is not HTTP")
     return int(found[1])
 
 
 async def tcp_connect(address: str, port: int, timeout: float) -> None:
     """Return when the port takes a connection; ContainerError otherwise."""
+    async with _connected(f"dial tcp {address}:{port}", address, port, timeout):
+        return
+
+
+@contextlib.asynccontextmanager
+async def _connected(
+    what: str, address: str, port: int, timeout: float, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection, all of whose use is limited in time; what fails names what was tried."""
     try:
         async with asyncio.timeout(timeout):
-            _, writer = await asyncio.open_connection(address, port)
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            reader, writer = await asyncio.open_connection(address, port, ssl=tls, limit=_MAX_HEAD)
+            try:
+                yield reader, writer
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
     except TimeoutError:
-        raise ContainerError(f"dial tcp {address}:{port}: no answer within {timeout:g} s") from None
+        raise ContainerError(f"{what}: no answer within {timeout:g} s") from None
     except (OSError, ValueError) as error:  # the latter for a host that cannot be a name
-        raise ContainerError(f"dial tcp {address}:{port}: {error}") from error
+        raise ContainerError(f"{what}: {error}") from error
 
 
 def port_of(action: Obj, container: AgentContainer) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vacate.clock import Clock
@@ -10,8 +10,9 @@ from vacate.entropy import Entropy
 from vacate.errors import VacateError
 from vacate.nodeagent.environment import expand
 from vacate.nodeagent.lifecycle.http import http_get, port_of, tcp_connect
+from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, RuntimeLost
-from vacate.nodeagent.view import AgentContainer, Probe
+from vacate.nodeagent.view import Probe
 
 LIVENESS, READINESS, STARTUP = "Liveness", "Readiness", "Startup"
 
@@ -32,17 +33,7 @@ def next_state(state: ProbeState, probe: Probe, *, succeeded: bool) -> ProbeStat
     return ProbeState(succeeded if row >= threshold else state.healthy, row, succeeded)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTarget:
-    """The running container that is asked."""
-
-    id: str
-    container: AgentContainer
-    env: Mapping[str, str]
-    address: str
-
-
-async def ask(runtime: ContainerRuntime, target: ProbeTarget, probe: Probe) -> None:
+async def ask(runtime: ContainerRuntime, target: RunningContainer, probe: Probe) -> None:
     """Ask once; ContainerError says why the answer is no."""
     timeout = float(max(probe.timeout_seconds, 1))
     if probe.exec is not None:
@@ -73,7 +64,7 @@ class ProbeLoop:
         runtime: ContainerRuntime,
         clock: Clock,
         entropy: Entropy,
-        target: ProbeTarget,
+        target: RunningContainer,
         probe: Probe,
         changed: Callable[[ProbeState, str], None],
     ) -> None:

@@ -15,7 +15,7 @@ def measure(signals: Collection[str], folder: Path) -> dict[str, Measure]:
     """The signals that can be measured; OSError where the kernel does not report them."""
     found: dict[str, Measure] = {}
     if MEMORY in signals:
-        found[MEMORY] = _memory()
+        found[MEMORY] = memory()
     if DISK in signals or INODES in signals:
         disk = os.statvfs(folder)
         found[DISK] = Measure(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
@@ -24,7 +24,8 @@ def measure(signals: Collection[str], folder: Path) -> dict[str, Measure]:
     return found
 
 
-def _memory() -> Measure:
+def memory() -> Measure:
+    """Of the machine, in bytes."""
     amounts = {}
     for line in _MEMINFO.read_text("ascii").splitlines():
         name, _, rest = line.partition(":")

@@ -23,6 +23,8 @@ from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
+LOCK = {"name": "shutdown-inhibitor"}
+"""Part of each request about the lock: a supervisor of an earlier version wants a name."""
 
 
 class SupervisorConnection:
@@ -58,25 +60,24 @@ class SupervisorConnection:
         await self.ensure()
         return await self._send(op, request)
 
-    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
-        """Hand a descriptor over, by a connection of its own; it is closed here in any case."""
+    async def hold(self, fd: int, orphan_seconds: float) -> None:
+        """Hand the lock over, by a connection of its own; it is closed here in any case."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
-            request = {"number": 1, "op": "hold", "name": name, "agent": self._agent}
-            request["orphan_seconds"] = orphan_seconds
+            request = {"number": 1, "op": "hold", "agent": self._agent, "orphan_seconds": orphan_seconds}
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self.ensure()
                 await connect(connection, self._folder)
-                socket.send_fds(connection, [orjson.dumps(request) + b"\n"], [fd])
+                socket.send_fds(connection, [orjson.dumps(request | LOCK) + b"\n"], [fd])
                 answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
         except (TimeoutError, OSError) as error:
-            raise RuntimeLost(f"the supervisor does not take the descriptor {name}: {error}") from error
+            raise RuntimeLost(f"the supervisor does not take the lock: {error}") from error
         finally:
             connection.close()
             os.close(fd)
         if b'"ok"' not in answer:
-            raise RuntimeLost(f"the supervisor does not hold the descriptor {name}: {answer!r}")
+            raise RuntimeLost(f"the supervisor does not hold the lock: {answer!r}")
 
     async def aclose(self) -> None:
         """Close the connection; the supervisor stays while something runs or is held."""

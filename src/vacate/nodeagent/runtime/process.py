@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.clock import Clock, SystemClock
-from vacate.nodeagent.runtime.connection import SupervisorConnection
+from vacate.nodeagent.runtime.connection import LOCK, SupervisorConnection
 from vacate.nodeagent.runtime.messages import marked, start_request, state_of
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
@@ -111,18 +111,18 @@ class ProcessRuntime:
         """Close the connection; the supervisor stays while something runs or is held."""
         await self._supervisor.aclose()
 
-    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
-        """Have the supervisor hold a descriptor; it is closed here in any case."""
-        await self._supervisor.hold(name, fd, orphan_seconds)
+    async def hold(self, fd: int, orphan_seconds: float) -> None:
+        """Have the supervisor hold the lock; it is closed here in any case."""
+        await self._supervisor.hold(fd, orphan_seconds)
 
-    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
-        """The descriptor of that name, if the supervisor holds one."""
-        answer = await self._supervisor.ask("holds", {"name": name, "listening": listening})
+    async def holds(self, *, listening: bool = False) -> Held | None:
+        """The lock, if the supervisor holds it."""
+        answer = await self._supervisor.ask("holds", {**LOCK, "listening": listening})
         return Held(answer.get("left_at")) if answer["held"] else None  # an older one does not say when
 
-    async def release(self, name: str) -> None:
+    async def release(self) -> None:
         """Have the supervisor close it."""
-        await self._supervisor.ask("release", {"name": name})
+        await self._supervisor.ask("release", dict(LOCK))
 
     async def _views_work(self) -> bool:
         """Try an overlay once; machines differ in what they allow."""

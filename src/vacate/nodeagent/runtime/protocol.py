@@ -120,24 +120,8 @@ class ContainerRuntime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A descriptor that is held while agents come and go."""
+    """A lock that is held while agents come and go."""
 
     left_at: float | None = None
     """When the agent that handed it over last listened, or ended if it never said so, on the machine's
     monotonic clock; None while it runs."""
-
-
-class DescriptorStore(Protocol):
-    """Holds descriptors by name while the agent restarts. Every method may raise RuntimeLost."""
-
-    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
-        """Take one over, also where this fails; close it when no agent was there for so many seconds."""
-        ...
-
-    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
-        """The one of that name, if it is held. A `listening` agent says so each second."""
-        ...
-
-    async def release(self, name: str) -> None:
-        """Close it, if it is held."""
-        ...

@@ -69,25 +69,23 @@ def _may_run(held: PodWorker) -> bool:
 def _described(held: PodWorker) -> ShutdownPod:
     if held.pod is None:
         return ShutdownPod(held.uid, held.key.namespace, held.key.name, 0, float(DEFAULT_GRACE_SECONDS))
-    priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
-    who = has_interceptors(held.pod), has_responders_only(held.pod)
-    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace, *who)
+    return described(held.pod)
 
 
-def has_interceptors(pod: AgentPod) -> bool:
-    """Whether someone is registered to prepare the pod's end, by its spec or by annotations."""
-    spec = pod.spec
-    return bool(spec.eviction_interceptors or spec.eviction_responders or registered_names(_registering(pod)))
-
-
-def has_responders_only(pod: AgentPod) -> bool:
-    """Whether those have turns by lifecycle.k8s.io, and by no other API."""
-    return registers_responders_only(_registering(pod))
-
-
-def _registering(pod: AgentPod) -> Obj:
-    spec = {
-        "evictionInterceptors": pod.spec.eviction_interceptors,
-        "evictionResponders": pod.spec.eviction_responders,
+def described(pod: AgentPod) -> ShutdownPod:
+    """What the order needs to know of it: also whether someone is registered to prepare its end."""
+    meta, spec = pod.metadata, pod.spec
+    listed = {
+        "evictionInterceptors": spec.eviction_interceptors,
+        "evictionResponders": spec.eviction_responders,
     }
-    return {"metadata": {"annotations": dict(pod.metadata.annotations)}, "spec": spec}
+    registering: Obj = {"metadata": {"annotations": dict(meta.annotations)}, "spec": listed}
+    return ShutdownPod(
+        meta.uid,
+        meta.namespace,
+        meta.name,
+        spec.priority or 0,
+        pod.grace_seconds,
+        interceptors=any(listed.values()) or bool(registered_names(registering)),
+        responders_only=registers_responders_only(registering),
+    )

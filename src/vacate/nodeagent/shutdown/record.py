@@ -59,8 +59,3 @@ class FileStorage:
     def save(self, record: ShutdownRecord) -> None:
         """Write it so that it is there after a crash, whole."""
         write_private(self._path, msgspec.json.encode(record), mode=0o644)
-
-
-def boot_id() -> str:
-    """Tells one boot of the machine from another."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

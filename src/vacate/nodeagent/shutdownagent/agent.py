@@ -117,12 +117,13 @@ class ShutdownAgent:
         if not self.shutdown.state.active and await self._is_preparing():
             try:
                 async with asyncio.timeout(SIGNAL_SECONDS):
-                    while not self.shutdown.state.active:
-                        await self._moved.wait()
-                        self._moved.clear()
+                    await self._until(lambda state: state.active)
             except TimeoutError:
                 return
-        while self.shutdown.state.active and not self.shutdown.state.finished:
+        await self._until(lambda state: state.finished or not state.active)
+
+    async def _until(self, holds: Callable[[ManagerState], bool]) -> None:
+        while not holds(self.shutdown.state):
             await self._moved.wait()
             self._moved.clear()
 

@@ -25,7 +25,7 @@ from vacate.nodeagent.podrecord import PodRecord, RecordedPod, load_all, remove
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import TerminatePod
-from vacate.nodeagent.shutdown.nodepods import has_interceptors, has_responders_only
+from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
@@ -135,20 +135,20 @@ class ApiPods:
             if pod.terminal or pod.metadata.uid == self._own_uid:
                 continue
             if MIRROR in pod.metadata.annotations:
-                log.info("pod %s is static: it terminates with the machine", _described(pod).key)
+                log.info("pod %s is static: it terminates with the machine", described(pod).key)
                 continue
-            described = _described(pod)
+            ended = described(pod)
             if self.beside is None:
-                found.append(described)
-            elif described.interceptors and shares_bucket(described, self.beside):
+                found.append(ended)
+            elif ended.interceptors and shares_bucket(ended, self.beside):
                 log.warning(
                     "pod %s is terminated without its interceptors: its priority %d puts it in the "
                     "agent's own bucket",
-                    described.key, described.priority,
+                    ended.key, ended.priority,
                 )  # fmt: skip
-            elif described.interceptors:
+            elif ended.interceptors:
                 # All the time is for preparation.
-                found.append(replace(described, grace_seconds=0.0, prepare_only=True))
+                found.append(replace(ended, grace_seconds=0.0, prepare_only=True))
         return found
 
     def end(self, order: TerminatePod) -> None:
@@ -297,19 +297,13 @@ def whole_seconds(left: float) -> int:
     return max(round(left), 1)
 
 
-def _described(pod: AgentPod) -> ShutdownPod:
-    meta, priority = pod.metadata, pod.spec.priority or 0
-    who = has_interceptors(pod), has_responders_only(pod)
-    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, *who)
-
-
 def _is_removed_soon(pod: AgentPod) -> bool:
     return pod.deleting and not pod.metadata.finalizers
 
 
 def _is_marked(pod: AgentPod) -> bool:
-    marks = [one for one in pod.status.get("conditions") or () if one.get("type") == DISRUPTION_TARGET]
-    return any(one.get("message") == SHUTDOWN.message for one in marks) and not pod.terminal
+    found = pod.conditions.get(DISRUPTION_TARGET, {})
+    return found.get("message") == SHUTDOWN.message and not pod.terminal
 
 
 def _noted(pod: AgentPod) -> AgentPod:

@@ -7,13 +7,14 @@ import datetime as dt
 import logging
 
 from vacate.api.kinds import NODES
+from vacate.api.lenient import maps
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj, dig
-from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, VacateError
+from vacate.kube.conditions import node_condition
 from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.state import Marks
 
@@ -82,31 +83,17 @@ def changed_taints(node: Obj, wanted: Marks) -> list[Obj] | None:
 
 def changed_conditions(node: Obj, wanted: Marks, now: dt.datetime) -> list[Obj]:
     """Our conditions that the Node has not, or not so."""
-    present = {
-        one.get("type"): one for one in dig(node, "status", "conditions") or [] if isinstance(one, dict)
-    }
-    made = [(GRACEFUL_SHUTDOWN, wanted.orderly, wanted.reason, wanted.message)]
+    present = {one.get("type"): one for one in maps(dig(node, "status", "conditions"))}
+    made = [(GRACEFUL_SHUTDOWN, (str(wanted.orderly), wanted.reason, wanted.message))]
     if wanted.going_down:
-        made.append(
-            (SHUTDOWN_IN_PROGRESS, True, "NodeShutdown", "the shutdown agent terminates the pods of the node")
-        )
+        why = "the shutdown agent terminates the pods of the node"
+        made.append((SHUTDOWN_IN_PROGRESS, ("True", "NodeShutdown", why)))
     elif SHUTDOWN_IN_PROGRESS in present:
-        made.append((SHUTDOWN_IN_PROGRESS, False, "NodeRunning", "no shutdown is under way"))
-    at = format_time(now)
+        made.append((SHUTDOWN_IN_PROGRESS, ("False", "NodeRunning", "no shutdown is under way")))
     changed = []
-    for type_, holds, reason, message in made:
-        status, old = "True" if holds else "False", present.get(type_) or {}
-        if (old.get("status"), old.get("reason"), old.get("message")) == (status, reason, message):
-            continue
-        since = old.get("lastTransitionTime") if old.get("status") == status else at
-        changed.append(
-            {
-                "type": type_,
-                "status": status,
-                "reason": reason,
-                "message": message,
-                "lastHeartbeatTime": at,
-                "lastTransitionTime": since or at,
-            }
-        )
+    for type_, assessment in made:
+        old = present.get(type_, {})
+        if (old.get("status"), old.get("reason"), old.get("message")) != assessment:
+            since = old.get("lastTransitionTime", "") if old.get("status") == assessment[0] else ""
+            changed.append(node_condition(type_, assessment, now, since=since))
     return changed

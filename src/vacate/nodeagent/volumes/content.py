@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vacate.api.objects import Obj, dig
-from vacate.nodeagent.environment import Data, Sources
+from vacate.nodeagent.environment import Data, Sources, data_of
 from vacate.nodeagent.fieldrefs import FieldValues, resource_value
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentPod
@@ -47,20 +47,15 @@ def sources_of(volume: Obj) -> list[Obj]:
 
 def references(pod: AgentPod) -> tuple[set[str], set[str]]:
     """Names of the config maps and of the secrets that the pod refers to."""
-    maps: set[str] = set()
-    secrets: set[str] = set()
-    for volume in pod.spec.volumes:
-        for source in sources_of(volume):
-            maps.add(str(dig(source, "configMap", "name") or ""))
-            secrets.add(str(dig(source, "secret", "name") or ""))
+    found = [(source, "") for volume in pod.spec.volumes for source in sources_of(volume)]
     for container in pod.all_containers:
-        for one in container.env_from:
-            maps.add(str(dig(one, "configMapRef", "name") or ""))
-            secrets.add(str(dig(one, "secretRef", "name") or ""))
-        for one in container.env:
-            maps.add(str(dig(one, "valueFrom", "configMapKeyRef", "name") or ""))
-            secrets.add(str(dig(one, "valueFrom", "secretKeyRef", "name") or ""))
-    return maps - {""}, secrets - {""}
+        found += [(one, "Ref") for one in container.env_from]
+        found += [(one.get("valueFrom") or {}, "KeyRef") for one in container.env]
+
+    def named(kind: str) -> set[str]:
+        return {str(dig(one, kind + suffix, "name") or "") for one, suffix in found} - {""}
+
+    return named("configMap"), named("secret")
 
 
 def token_projections(volume: Obj) -> list[TokenProjection]:
@@ -82,10 +77,8 @@ def files_of(
     made: dict[str, File] = {}
     for source in sources_of(volume):
         mode = source.get("defaultMode") or DEFAULT_MODE
-        if isinstance(one := source.get("configMap"), dict):
-            made.update(_of_data(one, "config map", sources.config_maps, mode))
-        elif isinstance(one := source.get("secret"), dict):
-            made.update(_of_data(one, "secret", sources.secrets, mode))
+        if (found := sources.referred(source, "")) is not None:
+            made.update(_of_data(*found, mode))
         elif isinstance(one := source.get("downwardAPI"), dict):
             made.update(_of_fields(one, pod, fields, mode))
         elif isinstance(one := source.get("serviceAccountToken"), dict):
@@ -100,12 +93,9 @@ def files_of(
 def _of_data(
     source: Obj, kind: str, known: Mapping[str, Data | None], mode: int
 ) -> Iterator[tuple[str, File]]:
-    name = str(source.get("name") or "")
-    data = known.get(name)
+    data = data_of(source, kind, known)
     if data is None:
-        if source.get("optional"):
-            return
-        raise ContainerError(f'{kind} "{name}" not found; create it')
+        return
     items = source.get("items")
     if not items:
         yield from ((key, File(content, mode)) for key, content in data.items())
@@ -115,7 +105,7 @@ def _of_data(
         if key in data:
             yield str(item.get("path", key)), File(data[key], item.get("mode") or mode)
         elif not source.get("optional"):
-            raise ContainerError(f'{kind} "{name}" has no key "{key}"; add it')
+            raise ContainerError(f'{kind} "{source.get("name")}" has no key "{key}"; add it')
 
 
 def _of_fields(source: Obj, pod: AgentPod, fields: FieldValues, mode: int) -> Iterator[tuple[str, File]]:

@@ -45,9 +45,9 @@ class Machine:
         self.ready: Callable[[ContainerState], bool] = lambda _: True  # what its probes say
         self.hook_seconds: Callable[[ContainerState], float] = lambda _: 0.0  # that a hook takes
         self.history: list[tuple[float, str, str]] = []  # when, which run, and what was done to it
-        self.descriptors: dict[str, int] = {}
+        self.lock: int | None = None  # what is held of logind
         self.listened_at: float | None = None  # when an agent last said that it hears logind
-        self.left_at: float | None = None  # when the agent left that handed the last of the descriptors over
+        self.left_at: float | None = None  # when the agent left that handed the lock over
         self._clock = clock
         self._entropy = entropy
         self._network = network
@@ -68,7 +68,7 @@ class Machine:
     def power_off(self) -> None:
         """All processes are gone, and what was under way; the disk stays."""
         self.on = False
-        self.descriptors.clear()
+        self.lock = None
         for task in self._tasks:
             task.cancel()
         now = self._clock.now()

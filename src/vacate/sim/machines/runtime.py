@@ -10,10 +10,10 @@ from vacate.nodeagent.runtime.protocol import (
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
-    DescriptorStore,
     ExecResult,
     Held,
 )
+from vacate.nodeagent.shutdown.protocol import LockHolder
 from vacate.sim.machines.machine import Machine
 
 
@@ -25,7 +25,7 @@ class SimRuntime:
 
     def __init__(self, machine: Machine, close: Callable[[int], None] = lambda _: None) -> None:
         self._machine = machine
-        self._close = close  # called with descriptors that are let go of
+        self._close = close  # called with a lock that is let go of
 
     async def open(self, ended: Callable[[ContainerState], None]) -> list[ContainerState]:
         """What was started and not removed."""
@@ -65,23 +65,23 @@ class SimRuntime:
         """Let go. What runs, runs on."""
         self._machine.ended = lambda _: None
 
-    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
-        """Hold a descriptor for as long as the machine is on."""
-        await self.release(name)
-        self._machine.descriptors[name], self._machine.left_at = fd, None
+    async def hold(self, fd: int, orphan_seconds: float) -> None:
+        """Hold the lock for as long as the machine is on."""
+        await self.release()
+        self._machine.lock, self._machine.left_at = fd, None
 
-    async def holds(self, name: str, *, listening: bool = False) -> Held | None:
-        """The one of that name, if it is held."""
+    async def holds(self, *, listening: bool = False) -> Held | None:
+        """The lock, if it is held."""
         if listening:
             self._machine.listens()
-        return Held(self._machine.left_at) if name in self._machine.descriptors else None
+        return Held(self._machine.left_at) if self._machine.lock is not None else None
 
-    async def release(self, name: str) -> None:
+    async def release(self) -> None:
         """Close it, if it is held."""
-        fd = self._machine.descriptors.pop(name, None)
+        fd, self._machine.lock = self._machine.lock, None
         if fd is not None:
             self._close(fd)
 
 
 _runtime: type[ContainerRuntime] = SimRuntime
-_store: type[DescriptorStore] = SimRuntime
+_holder: type[LockHolder] = SimRuntime

@@ -61,9 +61,7 @@ class Container:
         if self.record["cgroup"]:
             cgroups.kill(self.record["cgroup"])
             return
-        for pid in self._members():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        procfs.kill(self._members())
 
     def emptied(self) -> bool:
         """Whether no process is left; those that are get killed once more."""
@@ -73,9 +71,7 @@ class Container:
                 return False
             return True
         left = self._members()
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        procfs.kill(left)
         self._empty_looks = 0 if left else self._empty_looks + 1
         if self._empty_looks < _EMPTY_CHECKS:
             return False

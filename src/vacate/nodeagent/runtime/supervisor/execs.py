@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from selectors import BaseSelector
 from typing import Any
 
@@ -55,9 +54,7 @@ class Exec:
         """End it with all that it has started, once, if it takes too long."""
         if now >= self.deadline and not self.timed_out:
             self.timed_out = True
-            for pid in procfs.members({self.pid}, ""):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+            procfs.kill(procfs.members({self.pid}, ""))
 
     def _close(self, selector: BaseSelector) -> None:
         selector.unregister(self.output)

@@ -16,8 +16,8 @@ from typing import Any
 from vacate.nodeagent.runtime.supervisor import cgroups, children, containers, procfs, records, views
 from vacate.nodeagent.runtime.supervisor.connections import Client
 from vacate.nodeagent.runtime.supervisor.containers import Container
-from vacate.nodeagent.runtime.supervisor.descriptors import Descriptors
 from vacate.nodeagent.runtime.supervisor.execs import Exec
+from vacate.nodeagent.runtime.supervisor.heldlock import HeldLock
 from vacate.nodeagent.runtime.supervisor.logrotation import rotate
 
 RECORDS = "containers"
@@ -28,7 +28,7 @@ _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never
 
 
 class Supervisor:
-    """Serves one folder until no container runs, no descriptor is held and no agent is there."""
+    """Serves one folder until no container runs, no lock is held and no agent is there."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Supervisor:
         self.containers = containers.adopt(self.records, folder, self.boot)
         self.by_pid: dict[int, Container] = {}
         self.execs: dict[int, Exec] = {}
-        self.descriptors = Descriptors()
+        self.lock = HeldLock()
         self.next_look = time.monotonic() + _LOG_CHECK_SECONDS
         self.exit_at = time.monotonic() + _FIRST_CLIENT
 
@@ -67,13 +67,13 @@ class Supervisor:
                 command.end_late(now)
             self._settle()
             self._look_at_logs()
-            self.descriptors.look(time.monotonic(), agent=bool(self.clients))
+            self.lock.look(time.monotonic(), agent=bool(self.clients))
 
     def _idle(self) -> bool:
         if self.clients or any(not one.ended for one in self.containers.values()):
             return False
         # An agent that comes back after the last pod ended still needs the lock to report how it ended.
-        return not self.descriptors and time.monotonic() >= self.exit_at
+        return not self.lock and time.monotonic() >= self.exit_at
 
     def _wait_seconds(self) -> float | None:
         now = time.monotonic()
@@ -84,7 +84,7 @@ class Supervisor:
             moments.append(self.exit_at)
         if any(not one.ended for one in self.containers.values()):
             moments.append(self.next_look)
-        if (left_alone := self.descriptors.next_look()) is not None:
+        if (left_alone := self.lock.next_look) is not None:
             moments.append(left_alone)
         return max(min(moments) - now, 0.0) if moments else None
 
@@ -106,7 +106,7 @@ class Supervisor:
             self.selector.unregister(client.socket)
             client.close()
             self.clients.remove(client)
-            self.descriptors.leave(client.agent, client.listened_at or time.monotonic())
+            self.lock.leave(client.agent, client.listened_at or time.monotonic())
             if client.containers_end_too:
                 self._kill_all()
             return
@@ -130,7 +130,7 @@ class Supervisor:
         """Every container that was not removed; whether they are to end with this connection."""
         client.containers_end_too = bool(request.get("ends_with_agent"))
         client.agent = request.get("agent", "")
-        self.descriptors.come_back(client.agent)
+        self.lock.come_back(client.agent)
         return {"containers": [containers.describe(one) for one in self.containers.values()]}
 
     def do_start(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
@@ -203,23 +203,21 @@ class Supervisor:
         return {}
 
     def do_hold(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Hold a descriptor that came with the request."""
+        """Hold the lock whose descriptor came with the request."""
         if not client.descriptors:
             raise children.StartError("request", "no descriptor came with it")
-        name, seconds = request["name"], request["orphan_seconds"]
-        self.descriptors.hold(name, client.descriptors.pop(0), seconds, request.get("agent", ""))
+        self.lock.hold(client.descriptors.pop(0), request["orphan_seconds"], request.get("agent", ""))
         return {}
 
     def do_holds(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether one of that name is held, and when the agent ended that handed it over."""
-        name = request["name"]
+        """Whether the lock is held, and when the agent ended that handed it over."""
         if request.get("listening"):
             client.listened_at = time.monotonic()
-        return {"held": self.descriptors.holds(name), "left_at": self.descriptors.left_at(name)}
+        return {"held": bool(self.lock), "left_at": self.lock.left_at}
 
-    def do_release(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Close one that is held."""
-        self.descriptors.release(request["name"])
+    def do_release(self, _client: Client, _request: dict[str, Any]) -> dict[str, Any]:
+        """Close it."""
+        self.lock.release()
         return {}
 
     def _kill_all(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+from collections.abc import Iterable
 
 MARKER = "VACATE_CONTAINER"
 """Set in the environment of every process of a container; by it those that escaped their group are found."""
@@ -47,6 +50,13 @@ def members(leaders: set[int], value: str) -> list[int]:
     while more := {pid for pid, fields in table.items() if pid not in found and int(fields[1]) in found}:
         found |= more
     return sorted(found - {os.getpid()})
+
+
+def kill(pids: Iterable[int]) -> None:
+    """End these processes, if they are there and ours."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def executing() -> bool:
