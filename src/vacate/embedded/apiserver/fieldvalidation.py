@@ -45,12 +45,8 @@ def strict_error(unknown: Sequence[str]) -> str:
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
-def warning_header(unknown: Sequence[str]) -> dict[str, str]:
-    """A header names only what can stand in one."""
-    return _header(_unknown_warnings(unknown))
-
-
 def _unknown_warnings(unknown: Sequence[str]) -> list[str]:
+    """A header names only what can stand in one."""
     shown = [path for path in unknown if _can_be_shown(path)]
     return [_warning(f'unknown field "{path}"') for path in shown[:_MAX_WARNINGS]]
 
