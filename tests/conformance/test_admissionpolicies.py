@@ -11,10 +11,11 @@ import pytest
 
 from support.arms.arm import Answer, As, Obj
 from support.arms.caseapi import CaseApi
+from support.arms.kinds import minimal
 from support.arms.marks import CONFORMANCE
 from support.arms.objects import config_map, named, pod, workload
 from support.waiting import LIMIT
-from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS, ROLEBINDINGS
+from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS, ROLEBINDINGS, Kind
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as BINDINGS
 from vacate.api.objectnames import EVICTION_SIZE, EXCLUSIVE_GATE, FORCE_DELETION
@@ -342,6 +343,17 @@ async def test_policy_status(api: CaseApi) -> None:
     changed = (await api.patch(POLICIES, name, change, sub="status")).ok()
     assert changed["status"]["conditions"] == [condition]
     assert changed["spec"]["failurePolicy"] == "Fail"
+
+
+@pytest.mark.parametrize("kind", [POLICIES, BINDINGS], ids=lambda kind: kind.plural)
+async def test_an_update_names_the_version_that_it_replaces(api: CaseApi, kind: Kind) -> None:
+    obj = await api.given(kind, minimal(kind, api.unique("it"), api.namespace))
+    version = obj["metadata"].pop("resourceVersion")
+    answer = await api.put(kind, obj)
+    answer.refused(422, "Invalid")
+    answer.caused_in(("FieldValueInvalid", "metadata.resourceVersion"))
+    obj["metadata"]["resourceVersion"] = version
+    assert (await api.put(kind, obj)).ok()["metadata"]["generation"] == 1
 
 
 async def test_actions_of_a_binding(api: CaseApi) -> None:

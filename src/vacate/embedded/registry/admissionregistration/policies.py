@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vacate.admission.checks import unsupported
-from vacate.admission.context import Context
+from vacate.admission.context import Context, Traits
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import mapping, maps, text
@@ -23,6 +23,11 @@ class _Strategy(KindStrategy):
 
     counts_generations = True
     _constraints = "matchConstraints"
+
+    @property
+    def traits(self) -> Traits:
+        """A PUT must name the version that it replaces."""
+        return Traits(unconditional_update=False)
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """All namespaces and objects, and resources in whatever version they are written."""
