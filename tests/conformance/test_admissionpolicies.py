@@ -222,6 +222,19 @@ async def test_a_warning_lets_the_write_pass(api: CaseApi) -> None:
     assert answer.headers is None or warned in (answer.header("Warning") or "")
 
 
+async def test_a_warning_that_no_header_can_hold_is_left_out(api: CaseApi) -> None:
+    broken = {
+        "expression": "false",
+        "message": "a",
+        "messageExpression": "'b\\tInjected: ' + object.metadata.name",
+    }
+    spec = {"validations": [broken]}
+    await given(api, spec, WRITES, binding={"validationActions": ["Warn"]})
+    answer = await api.post(CONFIGMAPS, data("c", a="b"))
+    answer.ok(201)
+    assert "Injected" not in (answer.header("Warning") or "")
+
+
 async def test_it_asks_the_authorizer(api: CaseApi) -> None:
     may = (
         "authorizer.group('').resource('pods').namespace(request.namespace).name(object.metadata.name)"

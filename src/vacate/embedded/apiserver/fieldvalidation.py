@@ -32,7 +32,8 @@ class FieldValidation:
     def headers(self) -> dict[str, str]:
         """The warnings that the answer carries."""
         unknown = _unknown_warnings(self.unknown) if self.directive == "Warn" else []
-        return _header([*unknown, *(_warning(note) for note in self.notes[:_MAX_WARNINGS])])
+        shown = [note for note in self.notes if note.isascii() and note.isprintable()]
+        return _header([*unknown, *map(_warning, shown[:_MAX_WARNINGS])])
 
 
 def field_validation(request: Request) -> FieldValidation:
