@@ -7,7 +7,7 @@ import pytest
 from support.arms.caseapi import CaseApi, types_and_names
 from support.arms.kinds import STORED, minimal
 from support.arms.marks import CONFORMANCE, without
-from support.arms.objects import config_map, pod
+from support.arms.objects import config_map, named, pod
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -33,8 +33,11 @@ from vacate.api.kinds import (
     ROLES,
     STATEFULSETS,
     STORAGECLASSES,
+    VALIDATINGADMISSIONPOLICIES,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
     Kind,
 )
+from vacate.install.manifests.policyobjects import rule_about
 
 pytestmark = [CONFORMANCE, without("kubectl", because="kubectl --raw sends no Accept header of one's choice")]
 
@@ -86,6 +89,8 @@ COLUMNS: dict[Kind, list[str]] = {
     CLUSTERROLES: ["Name", "Created At"],
     ROLEBINDINGS: _BINDING,
     CLUSTERROLEBINDINGS: _BINDING,
+    VALIDATINGADMISSIONPOLICIES: ["Name", "Validations", "ParamKind", "Age"],
+    VALIDATINGADMISSIONPOLICYBINDINGS: ["Name", "PolicyName", "ParamRef", "Age"],
 }  # fmt: skip
 
 
@@ -125,6 +130,22 @@ async def test_rows_without_their_objects(api: CaseApi) -> None:
     await api.given(CONFIGMAPS, config_map("m"))
     table = await api.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": "None"})
     assert not table["rows"][0].get("object")
+
+
+async def test_rows_of_admission_policies(api: CaseApi) -> None:
+    name, rule = api.unique("p"), rule_about(CONFIGMAPS, ["CREATE"])
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "true"}]}
+    spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    await api.given(VALIDATINGADMISSIONPOLICIES, named(name, spec=spec))
+    ref = {"namespace": api.namespace, "name": "limits", "parameterNotFoundAction": "Allow"}
+    bound = {"policyName": name, "validationActions": ["Deny"], "paramRef": ref}
+    await api.given(VALIDATINGADMISSIONPOLICYBINDINGS, named(name, spec=bound))
+    for kind, cells in (
+        (VALIDATINGADMISSIONPOLICIES, [name, 1, "v1/ConfigMap"]),
+        (VALIDATINGADMISSIONPOLICYBINDINGS, [name, name, f"{api.namespace}/limits"]),
+    ):
+        (row,) = (await api.get(kind, name, accept=TABLE))["rows"]
+        assert row["cells"][:3] == cells
 
 
 async def test_what_a_pods_row_says(api: CaseApi) -> None:

@@ -210,6 +210,15 @@ PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
     short_names=("pc",),
 )  # fmt: skip
+_ADMISSION = "admissionregistration.k8s.io"
+VALIDATINGADMISSIONPOLICIES = Kind(
+    _ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicy",
+    namespaced=False, categories=("api-extensions",), subresources=(_STATUS,),
+)  # fmt: skip
+VALIDATINGADMISSIONPOLICYBINDINGS = Kind(
+    _ADMISSION, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings",
+    "validatingadmissionpolicybinding", namespaced=False, categories=("api-extensions",),
+)  # fmt: skip
 _RBAC = "rbac.authorization.k8s.io"
 ROLES = Kind(_RBAC, "v1", "Role", "roles", "role", namespaced=True)
 ROLEBINDINGS = Kind(_RBAC, "v1", "RoleBinding", "rolebindings", "rolebinding", namespaced=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import PODS
+from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
 from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
@@ -21,7 +21,6 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import columns_of, safe
 from vacate.cli.status.layout import wrapped
 from vacate.errors import Forbidden, NotFound, UnreadableObject
-from vacate.install.objectkinds import POLICIES
 from vacate.install.policy_authority import bound_accounts
 from vacate.views.interceptors import (
     HEADER,
@@ -90,7 +89,7 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
 async def _bindings(cluster: Cluster) -> Bindings | None:
     """As the API server enforces them; None where that cannot be read, as on clusters of `vacate up`."""
     try:
-        return bound_accounts(await cluster.client.get(POLICIES, STATUS_AUTHORITY))
+        return bound_accounts(await cluster.client.get(VALIDATINGADMISSIONPOLICIES, STATUS_AUTHORITY))
     except NotFound:
         return None
     except Forbidden as error:

@@ -108,7 +108,7 @@ def evict(
     }
     if annotations:
         body["metadata"]["annotations"] = dict(annotations)
-    given = _given(options)
+    given = given_options(options)
     if given:
         body["deleteOptions"] = given
     return _request("POST", _object_path(PODS, name, namespace, "eviction"), body=encode(body))
@@ -173,11 +173,11 @@ def _true_if(flag: bool) -> str:
 
 
 def _options_body(options: DeleteOptions) -> bytes:
-    given = _given(options)
+    given = given_options(options)
     return encode({"apiVersion": "v1", "kind": "DeleteOptions", **given}) if given else b""
 
 
-def _given(options: DeleteOptions) -> Obj:
+def given_options(options: DeleteOptions) -> Obj:
     """DeleteOptions as JSON, with only what was asked for; empty where nothing was."""
     preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
     fields: Obj = {

@@ -15,6 +15,8 @@ from vacate.api.kinds import (
     ROLES,
     SECRETS,
     SERVICEACCOUNTS,
+    VALIDATINGADMISSIONPOLICIES,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
     Kind,
 )
 from vacate.api.objects import Obj, name_of, namespace_of
@@ -36,10 +38,6 @@ MUTATING_WEBHOOKS = _kind(
 VALIDATING_WEBHOOKS = _kind(
     _ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
 )
-POLICIES = _kind(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False)
-POLICY_BINDINGS = _kind(
-    _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
-)
 DAEMONSETS = _kind("apps", "DaemonSet", "daemonsets")
 SERVICES = _kind("", "Service", "services")
 NETWORK_POLICIES = _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies")
@@ -56,7 +54,8 @@ _KINDS = {
     for kind in (
         NAMESPACES, SERVICEACCOUNTS, CONFIGMAPS, SERVICES, SECRETS, LEASES, DEPLOYMENTS, PODDISRUPTIONBUDGETS,
         CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, NETWORK_POLICIES, DEFINITIONS,
-        DAEMONSETS, PRIORITYCLASSES, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICIES, POLICY_BINDINGS,
+        DAEMONSETS, PRIORITYCLASSES, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS,
+        VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS,
         SERVICE_MONITORS, PROMETHEUS_RULES, ISSUERS, CERTIFICATES,
     )
 }  # fmt: skip

@@ -3,8 +3,6 @@
 The API server lets anyone who may write the status of Evictions report for every responder. Where responders
 are bound to accounts, those alone report for them, and no controller does, Vacate's own included: it begins
 turns. And only controllers write whose turn it is, or a bound responder could be left out.
-
-The embedded server evaluates the same expressions.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_a_deadline_ends_pods_that_run() -> None:
         over = await until(world, "Failed")
         assert condition_of(over, "Failed", "reason") == "DeadlineExceeded"
         assert over["status"].get("active", 0) == 0
-        assert world.objects(PODS) == []
+        await world.until(lambda: world.objects(PODS) == [], what="no pods")
 
     in_world(body)
 

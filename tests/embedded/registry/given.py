@@ -138,6 +138,26 @@ VALID: dict[Kind, Obj] = {
         "roleRef": {"kind": "ClusterRole", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
+    kinds.VALIDATINGADMISSIONPOLICIES: {
+        "metadata": {"name": "company"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["pods"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "has(object.metadata.labels)"}],
+        },
+    },
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS: {
+        "metadata": {"name": "company"},
+        "spec": {"policyName": "company", "validationActions": ["Deny"]},
+    },
     kinds.DESCHEDULINGPOLICIES: {"metadata": {"name": "tidy"}, "spec": {"rules": ["NodeTaints"]}},
     kinds.NODEMAINTENANCES: {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}},
     kinds.FENCINGPOLICIES: {

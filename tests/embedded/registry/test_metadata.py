@@ -76,6 +76,8 @@ SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
     kinds.HORIZONTALPODAUTOSCALERS: {"maxReplicas": 7},
     kinds.PODDISRUPTIONBUDGETS: {"minAvailable": 7},
     kinds.LEASES: {"leaseDurationSeconds": 7},
+    kinds.VALIDATINGADMISSIONPOLICIES: {"failurePolicy": "Ignore"},
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS: {"validationActions": ["Warn"]},
 }
 CONDITIONS = [{"type": "Foreign", "status": "True"}]
 
@@ -105,6 +107,7 @@ COUNTING = {
     kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
     kinds.PODDISRUPTIONBUDGETS, kinds.JOBS, kinds.CRONJOBS, kinds.PODTEMPLATES,
     kinds.LIFECYCLE_REQUESTS, kinds.LIFECYCLE_EVICTIONS, kinds.HORIZONTALPODAUTOSCALERS,
+    kinds.VALIDATINGADMISSIONPOLICIES, kinds.VALIDATINGADMISSIONPOLICYBINDINGS,
 }  # fmt: skip
 
 
@@ -173,6 +176,7 @@ def test_an_update_repeats_what_it_finds_twice() -> None:
         (kinds.CLUSTERROLEBINDINGS, True, True, True),
         (kinds.NAMESPACES, True, False, True),
         (kinds.EVICTIONREQUESTS, False, False, True),
+        (kinds.VALIDATINGADMISSIONPOLICIES, False, False, True),
     ],
 )
 def test_traits(kind: Kind, unconditional: bool, by_put: bool, collected: bool) -> None:

@@ -1,6 +1,6 @@
 """Whose word counts in the status of an Eviction, where responders are bound to accounts.
 
-The embedded server evaluates the policy that `vacate install` gives to others.
+The policy that `vacate install` gives to others, which the embedded server has of itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import LIFECYCLE_EVICTIONS as KIND
 from vacate.api.objectnames import RESPONDER_AUTHORITY
 from vacate.api.objects import Obj
+from vacate.embedded.cel.policies import Policy, Review
 from vacate.embedded.registry.strategies import strategy_for
-from vacate.errors import Forbidden
-from vacate.install.manifests.policies import policies
+from vacate.install.manifests.policies import policies, responder_policy
 from vacate.install.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -49,14 +49,14 @@ LEFT_OUT = {
 
 def write(before: Obj, after: Obj, user: str, bound: Mapping[str, tuple[str, ...]]) -> str:
     """Why a write of the status is refused; empty where it passes."""
-    ctx = replace(OPEN, user=User(user), subresource="status", authority=StatusAuthority(interceptors=bound))
     old = {**stored(KIND), "status": copy.deepcopy(before)}
     new = {**copy.deepcopy(old), "status": copy.deepcopy(after)}
-    try:
-        assert STRATEGY.validate_update(new, old, ctx) == []
-    except Forbidden as error:
-        return str(error)
-    return ""
+    assert STRATEGY.validate_update(new, old, replace(OPEN, user=User(user), subresource="status")) == []
+    policy, _ = responder_policy(bound, StatusAuthority().controllers)
+    review = Review({"userInfo": {"username": user}}, new, old)
+    found = list(Policy(policy).refusals(review.variables)) if bound else []
+    assert {one.reason for one in found} <= {"Forbidden"}
+    return found[0].message if found else ""
 
 
 @pytest.mark.parametrize(

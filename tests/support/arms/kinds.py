@@ -57,6 +57,16 @@ def _storage_class(name: str) -> Obj:
     return make.named(name, provisioner="kubernetes.io/no-provisioner")
 
 
+def _policy(name: str) -> Obj:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothing"]}
+    constraints = {"resourceRules": [rule]}
+    return make.named(name, spec={"matchConstraints": constraints, "validations": [{"expression": "true"}]})
+
+
+def _policy_binding(name: str) -> Obj:
+    return make.named(name, spec={"policyName": "that-is-not-there", "validationActions": ["Deny"]})
+
+
 MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.NAMESPACES: make.named,
     kinds.NODES: make.named,
@@ -84,6 +94,8 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.ROLEBINDINGS: _role_binding,
     kinds.CLUSTERROLES: _role,
     kinds.CLUSTERROLEBINDINGS: _cluster_role_binding,
+    kinds.VALIDATINGADMISSIONPOLICIES: _policy,
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS: _policy_binding,
 }
 """By kind: an object of a given name."""
 

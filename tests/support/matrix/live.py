@@ -23,9 +23,12 @@ from vacate.api.kinds import (
     NAMESPACES,
     NODEMAINTENANCES,
     NODES,
+    PODS,
     SUBJECTACCESSREVIEWS,
     Kind,
 )
+from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as _POLICIES
+from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as _BINDINGS
 from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
@@ -39,28 +42,21 @@ from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import system_entropy
 from vacate.errors import ApiError, InternalError, NotFound, TransportError, VacateError
 from vacate.eviction.model import Limits
+from vacate.install.objectkinds import VALIDATING_WEBHOOKS
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
 BUSY_SECONDS = 150.0
 """What a busy machine may take longer."""
-_GROUP = "admissionregistration.k8s.io"
-_POLICIES = Kind(
-    _GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "v", namespaced=False
-)
-_BINDINGS = Kind(
-    _GROUP,
-    "v1",
-    "ValidatingAdmissionPolicyBinding",
-    "validatingadmissionpolicybindings",
-    "b",
-    namespaced=False,
-)
-_WEBHOOKS = Kind(
-    _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "w", namespaced=False
-)
 _QUOTAS = Kind("", "v1", "ResourceQuota", "resourcequotas", "resourcequota", namespaced=True)
 _OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE", "DELETE": "DELETE"}
+_MESSAGES = {
+    "policy": "not now",
+    "webhook": 'admission webhook "company.example.com" denied the request: no',
+    "quota": "exceeded quota: tight, requested: pods=1, used: pods=1, limited: pods=1",
+}
+"""What a policy says. The embedded cluster has neither webhooks nor ResourceQuotas: there a policy stands for
+them, with their words."""
 _NOBODY = "https://127.0.0.1:1/nobody"
 _MANAGERS = {
     REAL: (service_account_user(HOME, MANAGER), MANAGER),
@@ -90,7 +86,7 @@ def _less(rule: Obj, group: str, resource: str, verb: str) -> list[Obj]:
 
 
 class LivePlace(Place):
-    """A namespace of a running cluster. Refusals need a real API server."""
+    """A namespace of a running cluster."""
 
     def __init__(self, cluster: EvictionCluster, client: Client, namespace: str, nodes: list[str]) -> None:
         super().__init__(client, namespace, nodes)
@@ -154,8 +150,10 @@ class LivePlace(Place):
 
     async def refuse(self, refusal: Refusal) -> None:
         """By what it says; policies, webhooks and quotas refuse this namespace or drain alone."""
-        if refusal.by == "quota":
-            await (self._quota(refusal) if self._cluster.sort == REAL else self._fill())
+        if refusal.by == "quota" and self._cluster.sort == REAL:
+            await self._quota(refusal)
+        elif refusal.by == "quota" and refusal.kind != PODS:
+            await self._fill()
         elif refusal.by == "rights":
             await self._take_right(refusal)
         else:
@@ -163,11 +161,11 @@ class LivePlace(Place):
 
     async def _refuse_admission(self, refusal: Refusal) -> None:
         rules = [_rule(refusal.method, refusal.kind, refusal.subresource), _rule("POST", CONFIGMAPS)]
-        if refusal.by == "policy":
+        if refusal.by == "policy" or self._cluster.sort == EMBEDDED:
             spec = {
                 "matchConstraints": {"resourceRules": rules},
                 "matchConditions": self._here(refusal),
-                "validations": [{"expression": "false", "message": "not now"}],
+                "validations": [{"expression": "false", "message": _MESSAGES[refusal.by]}],
             }
             await self.client.create(_POLICIES, self._named(_POLICIES, {"spec": spec}))
             bound = {"policyName": self.namespace, "validationActions": ["Deny"]}
@@ -182,7 +180,9 @@ class LivePlace(Place):
                 "admissionReviewVersions": ["v1"],
                 "timeoutSeconds": 2 if refusal.by == "away" else REVIEW_SECONDS,
             }
-            await self.client.create(_WEBHOOKS, self._named(_WEBHOOKS, {"webhooks": [hook]}))
+            await self.client.create(
+                VALIDATING_WEBHOOKS, self._named(VALIDATING_WEBHOOKS, {"webhooks": [hook]})
+            )
         await self.until(self._is_refused, "the API server refuses", 30.0)
 
     def _webhook(self) -> Obj:
@@ -199,7 +199,7 @@ class LivePlace(Place):
                 NODES,
                 "",
             ): f"object.metadata.?annotations[?'{CLAIMS}'].orValue('').contains('{self.drain_name}')",
-            (NODES, "status"): f"request.userInfo.username == '{_MANAGERS[REAL][0]}'",
+            (NODES, "status"): f"request.userInfo.username == '{_MANAGERS[self._cluster.sort][0]}'",
             (NODEMAINTENANCES, refusal.subresource): f"request.name == '{self.drain_name}'",
         }.get((refusal.kind, refusal.subresource), namespaced)
         probe = "request.resource.resource == 'configmaps'"
@@ -277,12 +277,12 @@ class LivePlace(Place):
         if self._rules:
             await self.client.patch(CLUSTERROLES, _MANAGERS[self._cluster.sort][1], {"rules": self._rules})
             self._rules = []
-        elif self._cluster.sort == REAL:
-            for kind in (_BINDINGS, _POLICIES, _WEBHOOKS):
-                await self.delete(kind, self.namespace)
-            await self.delete(_QUOTAS, "tight")
         elif "room" in self._away:
             await self.client.delete_collection(CONFIGMAPS, self.namespace)
+        else:
+            for kind in (_BINDINGS, _POLICIES, VALIDATING_WEBHOOKS):
+                await self.delete(kind, self.namespace)
+            await self.delete(_QUOTAS, "tight")
 
 
 @contextlib.asynccontextmanager

@@ -52,10 +52,7 @@ one pod, the requests and reports about it."""
 REAL, EMBEDDED = frozenset({"real"}), frozenset({"embedded"})
 LIVE = REAL | EMBEDDED
 EVERYWHERE = LIVE | {"simulated"}
-NO_ADMISSION = {
-    "embedded": "its API server evaluates no policies and calls no webhooks; by rights, it refuses"
-}
-NO_QUOTA = {"embedded": "it has no ResourceQuotas, and one for all objects together refuses more than pods"}
+NO_WEBHOOKS = {"embedded": "its API server calls no webhooks: none can be away"}
 POLICIES = {"real": "a policy refuses it there, beside the other cases; a missing right would hold them all"}
 SILENT = "silent.example.com"
 RESPONDER = f"{SILENT}/backup"
@@ -620,7 +617,11 @@ def _refused(
             spec=spec,
             event=event,
             alone=LIVE if one == "rights" else frozenset(),
-            not_in=NO_ADMISSION if one != "rights" else POLICIES if what != "requests" else {},
+            not_in=NO_WEBHOOKS
+            if one == "away"
+            else POLICIES
+            if one == "rights" and what != "requests"
+            else {},
         )
         for one in by.split()
     ]
@@ -756,7 +757,6 @@ CASES = (
         BY["quota"],
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # the ReplicaSet controller tries again ever more rarely
-        not_in=NO_QUOTA,
     ),
     Case(
         "a surge whose pods are refused",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS
+from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, VALIDATINGADMISSIONPOLICIES
 from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import dig
 from vacate.cli.check import read_findings
@@ -17,7 +17,6 @@ from vacate.cli.explain.command import explain_pod
 from vacate.client.config import ClusterConfig
 from vacate.client.kubeconfigwriter import KubeconfigEntry
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError
-from vacate.install.objectkinds import POLICIES
 from vacate.install.policy_authority import bound_accounts
 from vacate.views.interceptors import Bindings
 from vacate.views.model import Explanation
@@ -47,7 +46,7 @@ def reads_of(cluster: Cluster, run: Run) -> Reads:
 
     async def bindings() -> Bindings | None:
         try:
-            return bound_accounts(await cluster.client.get(POLICIES, STATUS_AUTHORITY))
+            return bound_accounts(await cluster.client.get(VALIDATINGADMISSIONPOLICIES, STATUS_AUTHORITY))
         except (ApiError, TransportError):
             return None
 

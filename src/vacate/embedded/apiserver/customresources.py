@@ -16,7 +16,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, dig
 from vacate.crds.catalogue import declaration_of
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.fieldvalidation import strict_error, warning_header
+from vacate.embedded.apiserver.fieldvalidation import strict_error
 from vacate.embedded.apiserver.patch import refusals
 from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.embedded.apiserver.request.body import Unreadable
@@ -37,12 +37,8 @@ Verb = Callable[[Storage, Call], Awaitable[Response]]
 
 async def answer_checked(verb: Verb, storage: Storage, call: Call) -> Response:
     """The verb's answer, refused or with a word about it where the client sends unknown fields."""
-    if call.request.method not in _WRITING:
-        return await verb(storage, call)
-    if not call.kind.custom:
-        response = await verb(storage, call)
-        response.headers = {**response.headers, **call.validation.headers}
-        return response
+    if not call.kind.custom or call.request.method not in _WRITING:
+        return _with_warnings(call, await verb(storage, call))
     if media_type(call.request.headers.get("Content-Type", "")) == protobuf.MEDIA_TYPE:
         raise UnsupportedMedia(_NOT_TYPED)
     directive = call.request.query.get("fieldValidation") or "Warn"
@@ -56,8 +52,12 @@ async def answer_checked(verb: Verb, storage: Storage, call: Call) -> Response:
     if unknown and directive == "Strict":
         raise _refusal(storage, call, unknown)
     response = await verb(storage, call)
-    if unknown and directive == "Warn":
-        response.headers = {**response.headers, **warning_header(unknown)}
+    call.validation.unknown = unknown
+    return _with_warnings(call, response)
+
+
+def _with_warnings(call: Call, response: Response) -> Response:
+    response.headers = {**response.headers, **call.validation.headers}
     return response
 
 

@@ -32,7 +32,8 @@ class FieldValidation:
     def headers(self) -> dict[str, str]:
         """The warnings that the answer carries."""
         unknown = _unknown_warnings(self.unknown) if self.directive == "Warn" else []
-        return _header([*unknown, *(_warning(note) for note in self.notes[:_MAX_WARNINGS])])
+        shown = [note for note in self.notes if note.isascii() and note.isprintable()]
+        return _header([*unknown, *map(_warning, shown[:_MAX_WARNINGS])])
 
 
 def field_validation(request: Request) -> FieldValidation:
@@ -45,12 +46,8 @@ def strict_error(unknown: Sequence[str]) -> str:
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
-def warning_header(unknown: Sequence[str]) -> dict[str, str]:
-    """A header names only what can stand in one."""
-    return _header(_unknown_warnings(unknown))
-
-
 def _unknown_warnings(unknown: Sequence[str]) -> list[str]:
+    """A header names only what can stand in one."""
     shown = [path for path in unknown if _can_be_shown(path)]
     return [_warning(f'unknown field "{path}"') for path in shown[:_MAX_WARNINGS]]
 

@@ -7,7 +7,7 @@ server meets no race. Only the wait for the disk is awaited.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from vacate.api.objects import Obj
 from vacate.clock import Clock
 from vacate.embedded.apiserver.auth.accounttokens import AccountTokens, new_token_key
 from vacate.embedded.apiserver.auth.authorization import Authorizer
+from vacate.embedded.apiserver.policies import Policies
 from vacate.embedded.apiserver.response.stored import decode, encoder, key_of, same_object
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.store import Store
@@ -58,8 +59,13 @@ class Storage:
     bridge_wait: dt.timedelta = DEFAULT_WAIT
     logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
     node_logs: NodeLogReader | None = None  # for nodes that are processes of their own
+    own_policies: Sequence[Obj] = ()  # admission policies, and what binds them, beside the stored ones
     token_key: bytes = b""  # signs the tokens of service accounts; one for this process where there is none
+    policies: Policies = field(init=False, repr=False)
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.policies = Policies(self.store, self.authorizer, self.own_policies)
 
     def count_force_deletion(self, result: str) -> None:
         """One more request to remove a pod before its node has confirmed its end."""

@@ -34,6 +34,7 @@ from vacate.embedded.store.store import Store
 from vacate.entropy import Entropy
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
+from vacate.install.manifests.policies import responder_policy
 from vacate.metrics import Metrics
 from vacate.webhook.evictionbridge import BRIDGE_GATE, EvictionBridge
 from vacate.wire.message import Request
@@ -59,6 +60,12 @@ class ServerParts:
     storage_quota: int | None = None  # bytes of objects; None for as many as there are
     token_key: bytes = b""  # see Storage
 
+    @property
+    def policies(self) -> list[Obj]:
+        """Those that the server has of itself: where responders are bound to accounts, these alone report."""
+        bound = self.authority.interceptors
+        return responder_policy(bound, self.authority.controllers) if bound else []
+
 
 async def open_server(parts: ServerParts) -> ApiServer:
     """Open the store and put the default objects in place. Close with `server.storage.store.aclose()`."""
@@ -75,13 +82,16 @@ async def open_server(parts: ServerParts) -> ApiServer:
         parts.authority,
         parts.force_guard,
         parts.metrics,
+        own_policies=parts.policies,
         token_key=parts.token_key,
     )
+    storage.policies.in_force = False
     try:
         await _bootstrap(storage)
     except BaseException:
         await store.aclose()
         raise
+    storage.policies.in_force = True
     if parts.storage_quota is not None:
         store.limit(parts.storage_quota)  # not before: a full store must come up, or nothing could be deleted
     server = ApiServer(storage, Authenticator(parts.tokens, storage.read_token), parts.metrics)

@@ -9,6 +9,10 @@ from vacate.api.kinds import Kind
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import STRATEGIES
+from vacate.embedded.registry.admissionregistration.policies import (
+    AdmissionPolicyBindingStrategy,
+    AdmissionPolicyStrategy,
+)
 from vacate.embedded.registry.apps.controllerrevisions import ControllerRevisionStrategy
 from vacate.embedded.registry.apps.daemonsets import DaemonSetStrategy
 from vacate.embedded.registry.apps.deployments import DeploymentStrategy
@@ -67,6 +71,8 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.ROLEBINDINGS: BindingStrategy,
     kinds.CLUSTERROLES: RoleStrategy,
     kinds.CLUSTERROLEBINDINGS: BindingStrategy,
+    kinds.VALIDATINGADMISSIONPOLICIES: AdmissionPolicyStrategy,
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS: AdmissionPolicyBindingStrategy,
 }
 _STRATEGIES = {kind: family(kind) for kind, family in _CLASSES.items()}
 _CUSTOM = {kind: CustomResourceStrategy(strategy) for kind, strategy in STRATEGIES.items()}

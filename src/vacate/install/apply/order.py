@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import NAMESPACES
+from vacate.api.kinds import (
+    NAMESPACES,
+    VALIDATINGADMISSIONPOLICIES,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
+)
 from vacate.api.objects import Obj
 from vacate.install.objectkinds import (
     DEFINITIONS,
     MUTATING_WEBHOOKS,
-    POLICIES,
-    POLICY_BINDINGS,
     VALIDATING_WEBHOOKS,
     kind_of,
 )
 
-_FIRST = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICY_BINDINGS, POLICIES)
+_FIRST = (
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
+    VALIDATINGADMISSIONPOLICIES,
+)
 _LAST = (DEFINITIONS, NAMESPACES)
 
 

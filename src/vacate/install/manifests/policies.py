@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS, Kind
@@ -85,8 +86,13 @@ def policies(settings: Settings | None = None) -> list[Obj]:
     guards = [*guards, _exclusive_gate(chosen)]
     of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
     if chosen.interceptor_accounts:
-        guards.append(_responders(chosen))
+        guards.append(_responders(chosen.interceptor_accounts, chosen.controllers))
     return [obj for policy in [*of_apis, _finalizers(), _eviction_size(), *guards] for obj in bound(policy)]
+
+
+def responder_policy(accounts: Mapping[str, Sequence[str]], controllers: Sequence[str]) -> list[Obj]:
+    """Who reports for responders that are bound to accounts: the policy with its binding."""
+    return bound(_responders(accounts, controllers))
 
 
 def former_policies() -> list[Obj]:
@@ -308,12 +314,12 @@ def _authority(api: _Api, settings: Settings) -> Obj:
     )
 
 
-def _responders(settings: Settings) -> Obj:
+def _responders(accounts: Mapping[str, Sequence[str]], controllers: Sequence[str]) -> Obj:
     """The same of Kubernetes' own API. Where that is not served, nothing matches."""
     return policy_of(
         RESPONDER_AUTHORITY,
         {
             "matchConstraints": matched(rule_about(LIFECYCLE_EVICTIONS, ["UPDATE"], "status")),
-            "validations": responder_validations(settings.interceptor_accounts, settings.controllers),
+            "validations": responder_validations(accounts, controllers),
         },
     )

@@ -25,6 +25,7 @@ from vacate.api.kinds import (
     PODS,
     ROLES,
     SECRETS,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
 )
 from vacate.api.objectnames import (
     CERTIFICATES,
@@ -47,7 +48,6 @@ from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, TooManyRequests
 from vacate.eviction.callers import CALLERS
 from vacate.fencing.marks import REQUESTED
-from vacate.install.objectkinds import POLICY_BINDINGS
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.wiring.controllers import CONTROLLERS, rules
@@ -212,7 +212,7 @@ async def test_every_command_runs_with_the_role_for_its_users(
     await _bridged(place)
     run = {command[0] for _, command in steps} | {"retry"}
     assert run | PROGRAMS | ELSEWHERE.keys() == COMMANDS.keys()
-    bindings = (await place.client.list(POLICY_BINDINGS)).items
+    bindings = (await place.client.list(VALIDATINGADMISSIONPOLICYBINDINGS)).items
     confining = [one for one in bindings if one["metadata"]["name"].startswith(CONFINES)]
     assert {tuple(one["spec"]["validationActions"]) for one in confining} == {("Deny",)}
     for account in (MANAGER, WEBHOOK, CERTIFICATES):

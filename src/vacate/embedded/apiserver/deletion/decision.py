@@ -66,6 +66,12 @@ def grace_period(kind: Kind, obj: Obj, options: DeleteOptions) -> int | None:
     return _not_negative(of_kind(obj, options.grace_period_seconds))
 
 
+def with_grace_period(kind: Kind, obj: Obj, options: DeleteOptions) -> DeleteOptions:
+    """The options as admission sees them: with the grace period that applies."""
+    period = None if terminating(obj) else grace_period(kind, obj, options)
+    return options if period is None else replace(options, grace_period_seconds=period)
+
+
 def check_preconditions(kind: Kind, obj: Obj, options: DeleteOptions) -> None:
     """Conflict where the object is not the one that the client means."""
     found = obj.get("metadata", {})

@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion import forceguard
-from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion
+from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion, with_grace_period
 from vacate.embedded.apiserver.deletion.options import (
     check_options,
     drop_gated,
@@ -60,6 +60,8 @@ def stage_requested_deletion(
     """The same for a client, who is refused where the kind itself has something against it."""
     deletion = decide_deletion(call.kind, current[1], options, call.now)
     strategy_for(call.kind).validate_delete(current[1], storage.context(call.user))
+    shown = with_grace_period(call.kind, current[1], options)
+    storage.policies.admit(call, None, current[1], shown)
     ground = forceguard.admit(storage, call, current[1], options)
     forceguard.admit_node(storage, call, current[1])
     staged = _stage(storage, call.kind, current[0], deletion, options)

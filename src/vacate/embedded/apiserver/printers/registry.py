@@ -7,6 +7,7 @@ from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.embedded.apiserver.printers import (
+    admission,
     autoscaling,
     batch,
     cluster,
@@ -57,6 +58,8 @@ PRINTERS: dict[str, Printer] = {
     kinds.CLUSTERROLES.resource: DEFAULT,
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
+    kinds.VALIDATINGADMISSIONPOLICIES.resource: admission.POLICIES,
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS.resource: admission.BINDINGS,
     **{one.kind.resource: printer_of_declaration(one) for one in DECLARATIONS},
 }
 

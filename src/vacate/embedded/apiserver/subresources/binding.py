@@ -28,6 +28,7 @@ async def bind(storage: Storage, call: Call) -> Response:
         raise BadRequest("name in URL does not match name in Binding object")
     _check_target(binding)
     dry_run = call.dry_run
+    storage.policies.admit(call, binding, None)
     entry, pod = storage.current(PODS, call.namespace, call.name)
     _check_preconditions(binding, pod)
     _check_free(pod)

@@ -49,6 +49,7 @@ async def evict(storage: Storage, call: Call) -> Response:
     """Ask the budgets, spend, mark the pod, delete it."""
     body = read_posted(storage, call, "Eviction", _VERSIONS)
     options = _read_options(storage, call, body)
+    storage.policies.admit(call, body, None)
     await _ask_bridge(storage, call, body, options)
     writes: list[Write] = []
     try:

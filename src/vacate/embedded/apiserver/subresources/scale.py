@@ -79,6 +79,7 @@ def read_scale(value: Any) -> Obj:
 
 async def _write(storage: Storage, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
     new = admit(storage, call, _rescaled(call, scale, old), old)
+    storage.policies.admit(call, scale_of(new), scale_of(old))
     if call.dry_run:
         return respond.unstored(call, scale_of(new))
     written = await storage.write_update(call.kind, new, entry)

@@ -29,6 +29,7 @@ _DEFAULT_SECONDS, _MIN_SECONDS, _MAX_SECONDS = 3600, 600, 1 << 32
 async def issue_token(storage: Storage, call: Call) -> Response:
     """Check the account, its pod and who asks; nothing is stored."""
     body = read_posted(storage, call, "TokenRequest", ("authentication.k8s.io/v1",))
+    storage.policies.admit(call, body, None)
     spec = field("TokenRequest", body, "spec", "map") or {}
     audiences = [text(one) for one in spec.get("audiences") or ()] or [ISSUER]
     seconds = field("TokenRequest", spec, "expirationSeconds", "int64", at="spec.")

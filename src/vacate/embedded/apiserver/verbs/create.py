@@ -63,6 +63,7 @@ def admit(storage: Storage, call: Call, given: Obj) -> Obj:
     complete = partial(schema.complete, call.kind)
     obj = admit_create(strategy_for(call.kind), given, storage.context(call.user), complete)
     guard(storage, call, obj, None)
+    storage.policies.admit(call, obj, None)
     _check_grace(storage, call, obj)
     call.validation.notes += warnings_for(call.kind, obj)
     return obj

@@ -55,6 +55,7 @@ def unnamed(call: Call) -> errors.BadRequest:
 async def replace(storage: Storage, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
     """Admit and write the step from old to new; the last finalizer gone takes the object along."""
     new = admit(storage, call, new, old)
+    storage.policies.admit(call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
     if removed_by_update(new, old):

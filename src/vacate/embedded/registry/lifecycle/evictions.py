@@ -8,7 +8,6 @@ its record; times are those of the server's clock; what is over stays over.
 from __future__ import annotations
 
 import datetime as dt
-from functools import cache
 
 from vacate.admission.checks import IMMUTABLE, same, unsupported
 from vacate.admission.context import Context
@@ -23,8 +22,7 @@ from vacate.api.fielderrors import (
     too_many,
 )
 from vacate.api.lenient import integer, mapping, maps, text
-from vacate.api.objects import Obj, metadata
-from vacate.api.status import forbidden as forbidden_object
+from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.lifecycle import (
     CLOCK_SKEW,
@@ -40,9 +38,7 @@ from vacate.api.types.lifecycle import (
     priority_errors,
     turn_order,
 )
-from vacate.embedded.cel.expressions import Expression, Variables
 from vacate.embedded.registry.lifecycle.requests import LifecycleStrategy, intent_errors
-from vacate.install.responder_authority import responder_validations
 
 MAX_REQUESTERS, MAX_RESPONDERS = 100, 11
 _MAX_EXPECTED = dt.timedelta(days=3650)
@@ -66,28 +62,7 @@ class EvictionStrategy(LifecycleStrategy):
             path = f"status.requesters[{index}]"
             found += key_errors(f"{path}.name", text(one.get("name"))) + intent_errors(one, path)
         found += _turn_errors(status, before, final, ctx.now) + _record_errors(status, before, ctx.now)
-        if not found:
-            self._refuse_others(new, old, ctx)
         return found
-
-    def _refuse_others(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Forbidden for a report of another account than the responder is bound to, as by the policy."""
-        accounts = tuple((name, tuple(users)) for name, users in ctx.authority.interceptors.items())
-        if not accounts:
-            return
-        request = {"userInfo": {"username": ctx.user.name}}
-        seen = Variables({"object": new, "oldObject": old, "request": request})
-        for holds, message in _authority(accounts, ctx.authority.controllers):
-            if not holds.holds(seen):
-                raise forbidden_object(self.kind, text(metadata(new).get("name")), message)
-
-
-@cache
-def _authority(
-    accounts: tuple[tuple[str, tuple[str, ...]], ...], controllers: tuple[str, ...]
-) -> list[tuple[Expression, str]]:
-    written = responder_validations(dict(accounts), controllers)
-    return [(Expression(one["expression"]), one["message"]) for one in written]
 
 
 def _is_final(status: Obj) -> bool:

@@ -1,0 +1,1 @@
+"""Strategies of the kinds of `admissionregistration.k8s.io`."""
