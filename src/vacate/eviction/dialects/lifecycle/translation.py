@@ -55,7 +55,7 @@ from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 
-NOBODY_LEFT = "All responders have ended their turns, and the pod is still there."
+NO_RESPONDER_LEFT = "All responders have ended their turns, and the pod is still there."
 PREFIX = "vacate.dev/"
 _OWN = (PROGRESSING, FORCED)
 _OWN_INTERCEPTORS = {responder: interceptor for interceptor, responder in OWN_RESPONDERS.items()}
@@ -289,7 +289,7 @@ def _written_conditions(record: LifecycleRecord, written: dict[str, Obj], ends: 
         evicted, failed = _OUTCOMES[CompletionReason(ends["reason"])]
         succeeded = failed is Reason.SUCCEEDED
         if not succeeded and record.is_exhausted and record.spec.requesters:
-            failed, ends = Reason.NO_RESPONDER, {**ends, "message": NOBODY_LEFT}
+            failed, ends = Reason.NO_RESPONDER, {**ends, "message": NO_RESPONDER_LEFT}
         found.append({**ends, "type": TARGET_EVICTED, "status": str(succeeded), "reason": evicted.value})
         found.append({**ends, "type": FAILED, "status": str(not succeeded), "reason": failed.value})
     return found
