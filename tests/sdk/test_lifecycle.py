@@ -9,6 +9,7 @@ import itertools
 import pytest
 
 from vacate.api.kinds import LIFECYCLE_EVICTIONS
+from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
@@ -19,6 +20,7 @@ from vacate.sdk import (
     Condition,
     Declined,
     EvictionContext,
+    Result,
     TurnResult,
     interceptor,
 )
@@ -69,6 +71,26 @@ def test_a_turn_that_is_declined_is_handed_over() -> None:
     eviction = simulate_eviction(decline, dialect=LIFECYCLE)
     assert [one.result for one in eviction.history] == [TurnResult.DECLINED]
     assert eviction.pod_is_gone
+
+
+def test_who_waits_learns_how_the_turns_ended_though_the_eviction_goes_with_the_pod() -> None:
+    async def body(cluster: SimulatedCluster) -> tuple[Result, list[Obj]]:
+        names = ["silent.example.com/a", decline.name]
+        await cluster.program(decline)
+        await cluster.run_pod(naming_interceptors(pod("web"), names, LIFECYCLE))
+        requester = cluster.requester("a.acme.io", dialect=LIFECYCLE)
+        result = await requester.wait(await requester.request("web"))
+        await cluster.clock.sleep(60)
+        return result, cluster.world.objects(LIFECYCLE_EVICTIONS)
+
+    result, left = simulate(body, feature_gates="LifecycleAPI=true")
+    assert result.pod_ended
+    assert [(one.interceptor, one.result) for one in result.history] == [
+        ("silent.example.com/a", TurnResult.NEVER_RESPONDED),
+        (decline.name, TurnResult.DECLINED),
+    ]
+    assert [one.interceptor for one in result.failures] == ["silent.example.com/a"]
+    assert left == []
 
 
 @interceptor("next.example.com/backup", apis=("lifecycle",))
