@@ -73,6 +73,10 @@ OVERDUE_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
         (process(), UNSEEN, ReadTarget()),
         (process(requesters=()), UNSEEN, ReadTarget()),
         (chain(), UNSEEN, ReadTarget()),
+        # Nobody is left to evict the target: that is over too, unless the target is gone or goes.
+        (process(exhausted=True), LIVE, ReadTarget()),
+        (process(exhausted=True), Target(live=True), Finish(CompletionReason.CANCELLED)),
+        (process(exhausted=True), GONE, Finish(CompletionReason.POD_DELETED)),
         # The target's end comes before cancellation, and a deletion before an end.
         (process(), GONE, Finish(CompletionReason.POD_DELETED)),
         (process(requesters=()), GONE, Finish(CompletionReason.POD_DELETED)),

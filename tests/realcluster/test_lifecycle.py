@@ -172,6 +172,12 @@ def test_a_budget_is_respected_and_reported_until_it_lets_the_pod_go(cluster: Re
     target.request()
     until(lambda: "(attempts=2)" in target.record(EVICTOR).get("message", ""))
     assert target.is_there()
+    # Whoever says that the evictor is done leaves nobody to evict the pod: another Eviction begins.
+    target.respond(EVICTOR, completionTime=now())
+    until(lambda: len(target.evictions()) == 2)
+    (first, _) = target.evictions()
+    failed = next(one for one in first["status"]["conditions"] if one["type"] == "Failed")
+    assert (failed["status"], failed["reason"]) == ("True", "NoFurtherResponder")
     shown = vacate({"KUBECONFIG": str(cluster.kubeconfig)}, "explain", "budgeted")
     assert "budgeted" in shown.out
     assert "feature gate" not in shown.out + shown.err

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import itertools
 
 import pytest
 
+from vacate.api.kinds import LIFECYCLE_EVICTIONS
+from vacate.api.objects import Obj
+from vacate.api.times import parse_time
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.sdk import (
     EVACUATION,
     EVICTION_REQUEST,
     Cancellation,
+    Condition,
     Declined,
     EvictionContext,
+    Result,
     TurnResult,
     interceptor,
 )
@@ -65,6 +71,59 @@ def test_a_turn_that_is_declined_is_handed_over() -> None:
     eviction = simulate_eviction(decline, dialect=LIFECYCLE)
     assert [one.result for one in eviction.history] == [TurnResult.DECLINED]
     assert eviction.pod_is_gone
+
+
+def test_who_waits_learns_how_the_turns_ended_though_the_eviction_goes_with_the_pod() -> None:
+    async def body(cluster: SimulatedCluster) -> tuple[Result, list[Obj]]:
+        names = ["silent.example.com/a", decline.name]
+        await cluster.program(decline)
+        await cluster.run_pod(naming_interceptors(pod("web"), names, LIFECYCLE))
+        requester = cluster.requester("a.acme.io", dialect=LIFECYCLE)
+        result = await requester.wait(await requester.request("web"))
+        await cluster.clock.sleep(60)
+        return result, cluster.world.objects(LIFECYCLE_EVICTIONS)
+
+    result, left = simulate(body, feature_gates="LifecycleAPI=true")
+    assert result.pod_ended
+    assert [(one.interceptor, one.result) for one in result.history] == [
+        ("silent.example.com/a", TurnResult.NEVER_RESPONDED),
+        (decline.name, TurnResult.DECLINED),
+    ]
+    assert [one.interceptor for one in result.failures] == ["silent.example.com/a"]
+    assert left == []
+
+
+@interceptor("next.example.com/backup", apis=("lifecycle",))
+async def report_often(context: EvictionContext) -> None:
+    for number in range(40):
+        step = Condition("next.example.com/Step", True, f"Step{number}")
+        await context.report(f"step {number}", conditions=[step])  # others act upon it: it is written at once
+        await asyncio.sleep(7)
+
+
+def test_the_next_one_works_and_its_heartbeats_are_not_more_often_than_every_twenty_seconds() -> None:
+    async def body(cluster: SimulatedCluster) -> tuple[SimulatedEviction, list[dt.datetime]]:
+        await cluster.program(decline, report_often)
+        names = [decline.name, report_often.name]
+        await cluster.run_pod(naming_interceptors(pod("web"), names, LIFECYCLE))
+        eviction = await cluster.evict("web", requester=cluster.requester("a.acme.io", dialect=LIFECYCLE))
+        seen = [
+            parse_time(record["heartbeatTime"])
+            for state in cluster.states(LIFECYCLE_EVICTIONS)
+            for record in state.get("status", {}).get("responders", ())
+            if record["name"] == report_often.name and "heartbeatTime" in record
+        ]
+        return eviction, sorted(set(seen))
+
+    eviction, beats = simulate(body, feature_gates="LifecycleAPI=true")
+    assert [(one.interceptor, one.result) for one in eviction.history] == [
+        (decline.name, TurnResult.DECLINED),
+        (report_often.name, TurnResult.COMPLETED),
+    ]
+    assert "step 39" in eviction.messages
+    assert len(beats) > 5
+    pauses = [later - earlier for earlier, later in itertools.pairwise(beats)]
+    assert min(pauses) >= dt.timedelta(seconds=20)
 
 
 @pytest.mark.thorough

@@ -25,6 +25,7 @@ from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.times import after, format_time, parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.requesternames import dotted
 from vacate.wire.json import decode_json
 
 CALLERS = "bridge.vacate.dev/callers"
@@ -82,7 +83,7 @@ def callers_of(annotations: Mapping[str, str]) -> dict[str, Caller]:
         return {}
     if not isinstance(found, dict):
         return {}
-    ours = [(name, value) for name, value in found.items() if name.endswith(f".{SUFFIX}")]
+    ours = [(name, value) for name, value in found.items() if dotted(name).endswith(f".{SUFFIX}")]
     read = {name: _caller(value) for name, value in ours[:_MAX_CALLERS]}
     return {name: one for name, one in read.items() if one is not None}
 

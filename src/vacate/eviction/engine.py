@@ -63,6 +63,8 @@ def decide(process: Process, target: Target, context: DecisionContext) -> Action
     if process.stage is Stage.TERMINATING and not target.live:
         # A pod never stops terminating: the cache is behind, or the report is wrong. The server decides.
         return ReadTarget()
+    if process.exhausted:  # what the controller does itself ends like that too, once the target is gone
+        return Finish(CompletionReason.CANCELLED) if target.live else ReadTarget()
     limit = reached_limit(process, context)
     if not limit and process.active in process.skipped and not process.active_completed:
         return Skip(process.active or "", process.pushed_by)

@@ -30,7 +30,11 @@ def request_for(
     """The request for the pod; of several that are not named after it the open one, else the newest."""
     if name := dialect.request_name(pod_name, pod_uid):
         return requests.get(namespace, name)
-    found = requests.by_index(_TARGET, pod_uid)
+    return preferred(requests.by_index(_TARGET, pod_uid))
+
+
+def preferred(found: Iterable[EvictionRequest]) -> EvictionRequest | None:
+    """Of several requests for a pod the open one, else the newest."""
     return min(found, key=_preference, default=None)
 
 

@@ -75,6 +75,12 @@ def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_the
     return Result(reason, message, turns, last)
 
 
+def result_with(result: Result, process: EvictionRequest, now: dt.datetime) -> Result:
+    """The result with the turns of an eviction that is another object, as it was last seen."""
+    ended = result_without(process, now, pod_is_there=not result.pod_ended)
+    return replace(result, history=ended.history)
+
+
 def history_of(request: EvictionRequest) -> tuple[PastTurn, ...]:
     """The turns that have ended so far."""
     return tuple(past_turns(request))

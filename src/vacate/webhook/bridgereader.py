@@ -13,7 +13,9 @@ from vacate.client.client import Client
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.callers import POD_LABEL, pod_label
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import dialect_with
+from vacate.runtime.podrequests import preferred
 
 
 class BridgeReader:
@@ -31,6 +33,8 @@ class BridgeReader:
                 return replace(known, pod=await self._pod(review))
             case Lookup.REQUEST:
                 uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
+                if isinstance(known.pod, dict) and config.dialect_for(known.pod) is LIFECYCLE:
+                    return await self._lifecycle(known, known.pod, review)
                 request = await self.request(review.namespace, uid)
                 if config.evacuations and (request is None or request.complete):
                     name = EVACUATION.request_name(review.name, uid)
@@ -46,6 +50,17 @@ class BridgeReader:
                 return replace(known, namesakes=tuple(found.items))
             case Lookup.NODE:
                 return replace(known, node=await self._node(known.pod))
+
+    async def _lifecycle(self, known: LookupResults, pod: Obj, review: EvictionReview) -> LookupResults:
+        """The pod's Eviction, which has the names of its responders as labels, and the caller's request."""
+        uid, own = str(pod["metadata"]["uid"]), LIFECYCLE.for_requester(review.requester(LIFECYCLE.kind))
+        last = LIFECYCLE.registration(pod).interceptors[-1]
+        selector = ListOptions(label_selector=LIFECYCLE.requests_of(last, ""))
+        listed = await self._client.list(LIFECYCLE.kind, review.namespace, selector, into=LIFECYCLE.wire)
+        found = [LIFECYCLE.read(one) for one in listed.items]
+        mine = [one for one in found if (ref := one.spec.target.pod_ref) is not None and ref.uid == uid]
+        asked = await self.request(review.namespace, own.request_name(review.name, uid), own.kind)
+        return replace(known, request=preferred(mine), own=asked)
 
     async def _pod(self, review: EvictionReview) -> Obj | None:
         try:
@@ -64,7 +79,7 @@ class BridgeReader:
         self, namespace: str, name: str, kind: Kind = EVICTIONREQUESTS
     ) -> EvictionRequest | None:
         """The record of the request of that name; None where there is none."""
-        dialect = DIALECTS[kind]
+        dialect = dialect_with(kind)
         try:
             return dialect.read(await self._client.get(kind, name, namespace, into=dialect.wire))
         except NotFound:

@@ -284,16 +284,17 @@ class EvictionBridge:
                 return self._bypasses.answer(
                     pod, pinned_message(review.namespace, review.name, pin, now), "pinned"
                 )
-            case Wait(request=EvictionRequest() as request):
+            case Wait(request=EvictionRequest() as request, process=process):
                 unjoined = await self._callers.join(review, request, config, now)
-                manager = await self._manager.health(request, now)
-                message = waiting_message(request, now, manager=manager.line, unjoined=unjoined)
+                shown = process or request
+                manager = await self._manager.health(shown, now)
+                message = waiting_message(shown, now, manager=manager.line, unjoined=unjoined)
                 return BridgeAnswer(refusal(message))
             case Wait(replaced=EvictionRequest() as over) if not _is_replaceable(over):
                 manager = await self._manager.health(over, now)
                 return BridgeAnswer(refusal(terminating_message(over, now, manager=manager.line)))
-            case Wait(replaced=old) if pod is not None:
-                return await self._make(review, pod, old, config)
+            case Wait(replaced=old, process=process) if pod is not None:
+                return await self._make(review, pod, old, process, config)
             case _:
                 return BridgeAnswer()
 
@@ -302,11 +303,11 @@ class EvictionBridge:
         review: EvictionReview,
         pod: Obj,
         old: EvictionRequest | None,
+        process: EvictionRequest | None,
         config: BridgeConfig,
     ) -> BridgeAnswer:
         """Make the request, as long as the caller can wait; the rest of it goes on behind the answer."""
-        dialect = config.dialect_for(pod)
-        key = pod["metadata"]["uid"], review.requester(dialect.kind)
+        key = pod["metadata"]["uid"], review.requester(config.dialect_for(pod).kind)
         task = self._making_of(review, pod, old, config)
         await asyncio.wait({task}, timeout=WRITE_SECONDS)
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
@@ -319,6 +320,9 @@ class EvictionBridge:
             raise error
         if not task.done() and not self._health.may_be_made_later(key):
             return self._given_up(review, pod, "the cluster has not answered for a while")
+        if process is not None:
+            return BridgeAnswer(refusal(waiting_message(process, self._clock.now())))
+        dialect = config.dialect_for(pod)
         names = dialect.registration(pod, config.allowed_interceptors).interceptors
         message = dialect.phrase(requested_message(review.namespace, review.name, names))
         return BridgeAnswer(refusal(message))
@@ -347,8 +351,8 @@ class EvictionBridge:
             meta = old.metadata
             with contextlib.suppress(NotFound):
                 await self._client.delete(old.kind, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
-        dialect = config.dialect_for(pod)
-        requester = review.requester(dialect.kind)
+        requester = review.requester(config.dialect_for(pod).kind)
+        dialect = config.dialect_for(pod).for_requester(requester)
         reason = f"eviction through the API by {review.user.name}"
         made = new_request(msgspec.convert(pod, Pod), requester, reason, dialect=dialect)
         if dialect.kind == EVICTIONREQUESTS:
@@ -380,7 +384,7 @@ class EvictionBridge:
 def _kind(pod: Obj, decision: Wait, config: BridgeConfig) -> Kind:
     """Of the request that the eviction waits for, or will."""
     request = decision.request
-    return request.kind if request is not None else config.dialect_for(pod).kind
+    return request.kind if request is not None else config.dialect_for(pod).for_requester("").kind
 
 
 def _is_replaceable(request: EvictionRequest) -> bool:

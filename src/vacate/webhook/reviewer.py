@@ -19,7 +19,7 @@ from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, read_evic
 from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority, User
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ApiError, BadRequest
@@ -154,7 +154,7 @@ class Reviewer:
             config.allowed_interceptors,
             config.bridge_wait,
             config.limits,
-            config.gates.enabled(EVACUATIONS.gate),
+            config.gates,
         )
 
         async def check(kind: Kind) -> None:

@@ -24,6 +24,7 @@ from vacate.controllers.eviction.controller import build_evacuation as evacuatio
 from vacate.controllers.eviction.controller import build_lifecycle as lifecycle_evictions
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
 from vacate.controllers.evictionbridge.controller import build_evacuation as eviction_bridge_evacuation
+from vacate.controllers.evictionbridge.controller import build_lifecycle as eviction_bridge_lifecycle
 from vacate.controllers.exclusivevolumes.controller import build as exclusive_volumes
 from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
 from vacate.controllers.lifecycle.controller import build as lifecycle_requests
@@ -109,6 +110,13 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             # A client that changes instigators needs the right to delete the pod.
             rule("delete", CORE, "pods"),
         ),
+    ),
+    ControllerDescriptor(
+        # Whoever is the controller of lifecycle.k8s.io.
+        "evictionbridge-lifecycle-controller",
+        eviction_bridge_lifecycle,
+        gate="LifecycleAPI",
+        rules=(rule(f"{READ} patch", LIFECYCLE_REQUESTS.group, LIFECYCLE_REQUESTS.plural),),
     ),
     ControllerDescriptor(
         "evacuation-controller",

@@ -5,14 +5,15 @@ Every write is one that the API server lets pass: a refused one would be retried
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from support.effort import CRASH_STEP
 from support.simulated.clusters import in_world
+from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.workloads import condition_of, created, events_of, history
 from vacate.api.identity import MASTERS, StatusAuthority
 from vacate.api.kinds import EVENTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODDISRUPTIONBUDGETS, PODS
@@ -20,13 +21,12 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.client.requests import STRATEGIC_PATCH
-from vacate.embedded.apiserver.inprocess import Handler
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.errors import Forbidden
 from vacate.features import parse_feature_gates
-from vacate.sim.cluster import World
+from vacate.sim.cluster import World, WorldSettings
 from vacate.testing import pdb, pod
-from vacate.wire.message import Peer, Request, Response
+from vacate.wire.message import Peer
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -47,6 +47,17 @@ async def given_pod(world: World, *responders: str, name: str = "web", **parts: 
         made["spec"]["evictionResponders"] = listed
     await world.client.create(PODS, made, "default")
     return created(world, PODS, name)
+
+
+async def guarded_pod(world: World, *responders: str) -> Obj:
+    """A pod that its budget holds."""
+    await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=1), "default")
+    target = await given_pod(world, *responders, labels={"app": "web"})
+    running = {"status": {"phase": "Running"}}
+    await world.client.patch(
+        PODS, "web", running, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+    )
+    return target
 
 
 async def request(world: World, target: Obj, requester: str = DRAIN, **changes: Any) -> str:
@@ -123,6 +134,8 @@ def test_turns_come_in_order_and_a_responder_that_falls_silent_loses_its_turn_af
         await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
         await world.until(lambda: states(world)[FIRST] == "Completed")
         assert states(world) == {FIRST: "Completed", SECOND: "Active", EVICTOR: "Inactive"}
+        await world.sim.clock.sleep(300)
+        await respond(world, SECOND, heartbeatTime=now(world), message="warning users")
         began = world.sim.clock.now()
         await world.until(lambda: states(world)[SECOND] == "Interrupted", 1500.0)
         assert dt.timedelta(minutes=19) < world.sim.clock.now() - began < dt.timedelta(minutes=22)
@@ -175,13 +188,7 @@ def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
 
 def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
     async def body(world: World) -> None:
-        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=1), "default")
-        target = await given_pod(world, labels={"app": "web"})
-        running = {"status": {"phase": "Running"}}
-        await world.client.patch(
-            PODS, "web", running, "default", patch_type=STRATEGIC_PATCH, subresource="status"
-        )
-        await request(world, target)
+        await request(world, await guarded_pod(world))
         await world.until(
             lambda: "(attempts=2)" in record(world, EVICTOR).get("message", "") if states(world) else False
         )
@@ -243,46 +250,74 @@ def test_a_bound_responder_is_reported_for_by_its_account_alone_and_the_process_
     simulate(body)
 
 
-@pytest.mark.parametrize("number", range(14))
-@pytest.mark.thorough(beyond=4)
-def test_the_controller_is_killed_at_each_of_its_writes_and_the_next_one_goes_on(number: int) -> None:
-    """Before or after the write took effect: nothing is repeated, and nothing is lost."""
+async def two_requesters_and_two_turns(world: World) -> tuple[Any, ...]:
+    """Which Evictions there were, how its turns ended, who wanted it, and whether the pod is gone."""
+    target = await given_pod(world, FIRST, SECOND)
+    await request(world, target)
+    await request(world, target, UPGRADE)
+    await world.until(lambda: states(world).get(FIRST) == "Active")
+    await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
+    await world.until(lambda: states(world)[SECOND] == "Active" and len(_requesters(world)) == 2)
+    await intend(world, "upgrade", "Withdrawn")
+    await world.until(lambda: _requesters(world)[UPGRADE] == "Withdrawn")
+    await respond(world, SECOND, heartbeatTime=now(world), completionTime=now(world))
+    await world.until(lambda: (outcome(world, "drain"), outcome(world, "upgrade")) == (EVICTED, EVICTED))
+    names = {one["metadata"]["name"] for _, one in history(world, LIFECYCLE_EVICTIONS)}
+    return sorted(names), states(world), _requesters(world), world.find(PODS, "web", "default") is None
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_the_controller_may_die_at_every_request_and_the_next_one_goes_on(after: bool) -> None:
+    """Before or after the server has carried it out: nothing is repeated, and nothing is lost."""
+    expected = (
+        ["pod-1-web"],
+        dict.fromkeys((FIRST, SECOND, EVICTOR), "Completed"),
+        {DRAIN: "Eviction", UPGRADE: "Withdrawn"},
+        True,
+    )
+    settings = WorldSettings(gates=GATES, nodes=0, evictions=())
+    die_at_every_request(
+        two_requesters_and_two_turns, expected, after=after, step=CRASH_STEP, settings=settings
+    )
+
+
+@pytest.mark.parametrize("state", ["Active", "Completed"])
+def test_when_no_responder_is_left_the_eviction_fails_and_another_begins(state: str) -> None:
+    """Whoever plays the last responder has ended its turn without evicting, as another controller lets it."""
 
     async def body(world: World) -> None:
-        killer = Killer(world, number // 2 + 1, after=bool(number % 2))
-        await request(world, await given_pod(world, FIRST))
+        await request(world, await guarded_pod(world, FIRST))
         await world.until(lambda: states(world).get(FIRST) == "Active")
-        await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
-        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        await respond(world, FIRST, completionTime=now(world))
+        await world.until(lambda: states(world)[EVICTOR] == "Active")
+        await world.evictions.crash()
+        await respond(world, EVICTOR, completionTime=now(world))
+        if state != "Active":
+            await end_turn(world, EVICTOR, state)
+        await world.evictions.start()
+        failed = ("EvictionFailed", "NoFurtherResponder")
+        await world.until(lambda: outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == failed)
         assert states(world) == {FIRST: "Completed", EVICTOR: "Completed"}
-        assert {one["metadata"]["name"] for _, one in history(world, LIFECYCLE_EVICTIONS)} == {"pod-1-web"}
-        assert killer.killed is not None
-        await killer.killed
+        failed_at = world.sim.clock.now()
+        await world.until(lambda: "Another Eviction begins soon" in str(world.objects(LIFECYCLE_REQUESTS)))
+        # All have their turns again, under the next number, and not at once.
+        await world.until(lambda: states(world, "pod-2-web").get(FIRST) == "Active")
+        assert world.sim.clock.now() - failed_at > dt.timedelta(seconds=25)
+        assert outcome(world, "drain") == AWAITED
+        await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        await respond(world, FIRST, "pod-2-web", completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == failed
 
     simulate(body)
 
 
-class Killer:
-    """Kills the manager at one of its writes: before the server hears of it, or before the answer arrives."""
-
-    def __init__(self, world: World, at: int, *, after: bool) -> None:
-        self.killed: asyncio.Task[None] | None = None
-        self._world, self._left, self._after = world, at, after
-        world.network.audit = self
-
-    async def handle(self, link: str, server: Handler, request: Request) -> Response:
-        """Let the server answer, unless it is the one."""
-        writes = request.method != "GET" and "/events" not in request.path and "/leases" not in request.path
-        if link != "evictions" or not writes:
-            return await server.handle(request)
-        self._left -= 1
-        if self._left:
-            return await server.handle(request)
-        if self._after:
-            await server.handle(request)
-        self.killed = asyncio.ensure_future(self._world.restart(self._world.evictions, 1.0))
-        await asyncio.Event().wait()
-        raise AssertionError("nobody hears the answer")
+async def end_turn(world: World, responder: str, state: str) -> None:
+    """Write as another controller does."""
+    patch = {"status": {"targetResponders": [{"name": responder, "state": state}]}}
+    await world.client.patch(
+        LIFECYCLE_EVICTIONS, "pod-1-web", patch, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+    )
 
 
 def _requesters(world: World) -> dict[str, str]:

@@ -10,6 +10,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.objects import Obj
+from vacate.cli.common.exitcodes import UNPREPARED
 
 pytestmark = pytest.mark.process
 
@@ -37,6 +38,18 @@ def test_evict_waits_until_the_pod_is_gone(lab: Lab) -> None:
     assert done.out.splitlines()[-1] == "pod/plain evicted"
     assert lab.https.get(f"{PODS}/{pod}").code == 404
     until(lambda: not statuses(lab))  # collected with its requests, which are collected with the pod
+
+
+def test_evict_says_how_it_goes_and_that_the_pod_was_not_prepared(lab: Lab) -> None:
+    pod = lab.pod("skipped", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
+    waiting = lab.start("evict", pod, "--api", "lifecycle", "--wait")
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    assert lab.vacate("skip", pod, BACKUP).code == 0
+    lines = waiting.communicate(timeout=60)[0].splitlines()
+    assert waiting.returncode == UNPREPARED
+    assert (lines[0], lines[-2]) == ("pod/skipped eviction requested", "pod/skipped evicted")
+    assert any(BACKUP in line for line in lines[1:-2])
+    assert f"responder {BACKUP} failed; it did not prepare the pod" in lines[-1]
 
 
 def test_a_drain_by_this_api_frees_the_node(lab: Lab) -> None:

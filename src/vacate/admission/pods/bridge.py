@@ -25,7 +25,8 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECTS, dialect_for, dialect_of
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import dialect_for, dialect_of, dialect_with, served_dialects
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
@@ -38,7 +39,8 @@ from vacate.eviction.model import (
     Stage,
 )
 from vacate.eviction.pins import Pin, pin_of
-from vacate.eviction.registration import resolve
+from vacate.eviction.registration import Registration, resolve
+from vacate.features import FeatureGates
 from vacate.kube.scheduling.taints import tolerated
 
 CAUSE = "EvictionRequest"
@@ -67,7 +69,8 @@ class EvictionReview:
 
     def requester(self, kind: Kind = EVICTIONREQUESTS) -> str:
         """The caller as a requester of requests of the kind, whose names may be shorter."""
-        return caller_name(self.user.name, DIALECTS[kind].max_requester)
+        dialect = dialect_with(kind)
+        return dialect.participant(caller_name(self.user.name, dialect.max_requester))
 
     def attempted(self, now: dt.datetime, wait: dt.timedelta) -> Caller:
         """The caller as it is recorded."""
@@ -98,12 +101,22 @@ class BridgeConfig:
     allowed_interceptors: tuple[str, ...] = ()
     wait: dt.timedelta = dt.timedelta(minutes=10)
     limits: Limits = field(default_factory=Limits)
-    evacuations: bool = False  # whether the cluster has Evacuations, which a direct eviction waits for too
+    gates: FeatureGates = field(default_factory=FeatureGates)  # which APIs the cluster has
+
+    @property
+    def evacuations(self) -> bool:
+        """Whether the cluster has Evacuations, which a direct eviction waits for too."""
+        return self.gates.enabled(EVACUATIONS.gate)
 
     def dialect_for(self, pod: Obj) -> Dialect:
         """The API in which an eviction of the pod is requested."""
-        served = DIALECTS.values()
-        return dialect_for(pod, [one for one in served if one.kind != EVACUATIONS or self.evacuations])
+        return dialect_for(pod, served_dialects(self.gates))
+
+    def registration(self, pod: Obj) -> Registration:
+        """Those whose turns a direct eviction of the pod waits for."""
+        if self.dialect_for(pod) is LIFECYCLE:
+            return LIFECYCLE.registration(pod)
+        return resolve(pod, self.allowed_interceptors)
 
 
 class Lookup(Enum):
@@ -129,7 +142,8 @@ class LookupResults:
     """What was read so far; None is what does not exist."""
 
     pod: Obj | Unread | None = UNREAD
-    request: EvictionRequest | Unread | None = UNREAD
+    request: EvictionRequest | Unread | None = UNREAD  # the process, and where that is another object:
+    own: EvictionRequest | None = None  # the caller's own request for it
     namesakes: Sequence[EvictionRequest] | Unread = UNREAD
     node: Obj | Unread | None = UNREAD
 
@@ -157,8 +171,9 @@ class Wait:
     One that is over and is being deleted is waited for, for a moment.
     """
 
-    request: EvictionRequest | None = None
+    request: EvictionRequest | None = None  # which the caller joins
     replaced: EvictionRequest | None = None  # over, and in the way of a new one
+    process: EvictionRequest | None = None  # what is under way, where the caller's request is another object
 
 
 Decision = Lookup | Pass | Gone | Wait
@@ -187,12 +202,13 @@ def decide_review(
                 return Lookup.NODE
             if not _is_drained(known.node, msgspec.convert(pod, Pod)):
                 return Gone(earlier)
-    found = resolve(pod, config.allowed_interceptors)
+    found = config.registration(pod)
     if not found.interceptors or found.field_errors:
         return Pass()
     if isinstance(known.request, Unread):
         return Lookup.REQUEST
-    return _decide_on_request(review, pod, known.request, config, now)
+    decide_on = _decide_on_process if config.dialect_for(pod) is LIFECYCLE else _decide_on_request
+    return decide_on(review, pod, known, config, now)
 
 
 def refusal(message: str) -> TooManyRequests:
@@ -201,12 +217,9 @@ def refusal(message: str) -> TooManyRequests:
 
 
 def _decide_on_request(
-    review: EvictionReview,
-    pod: Obj,
-    request: EvictionRequest | None,
-    config: BridgeConfig,
-    now: dt.datetime,
+    review: EvictionReview, pod: Obj, known: LookupResults, config: BridgeConfig, now: dt.datetime
 ) -> Decision:
+    request = None if isinstance(known.request, Unread) else known.request
     if terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
         return Pass(request if request is not None and _is_recorded(review, request) else None)
     if request is None:
@@ -226,6 +239,25 @@ def _decide_on_request(
         case _:
             # Evicting, blocked by a budget, or not admitted and never processed: the API server decides.
             return Pass(request if _is_recorded(review, request) else None, final=False)
+
+
+def _decide_on_process(
+    review: EvictionReview, pod: Obj, known: LookupResults, config: BridgeConfig, now: dt.datetime
+) -> Decision:
+    """The same where requesters have objects of their own: whatever became of earlier ones, they go on.
+
+    They are collected with the pod, so that nobody who asks for it later finds a record in them.
+    """
+    if dig(pod, "status", "phase") in _TERMINAL or terminating(pod):
+        return Pass()
+    process, own = known.request, known.own
+    if isinstance(process, Unread) or (process is not None and LIFECYCLE.settled(process)):
+        process = None  # over, or not begun
+    if process is not None and isinstance(_decide_on_request(review, pod, known, config, now), Pass):
+        return Pass()
+    if own is not None and own.metadata.deletion_timestamp is not None:
+        return _past(own, now)
+    return Wait(own, process=process)
 
 
 def _past(request: EvictionRequest, now: dt.datetime) -> Decision:

@@ -24,11 +24,11 @@ _TICK_SECONDS = 1.0
 
 
 class Progress:
-    """The requests that are waited for, by their names, and how they stand."""
+    """The requests that are waited for, and how they stand."""
 
     def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str) -> None:
         self._cluster = cluster
-        self._pods = pods  # by the request's name
+        self._pods = pods  # by their UIDs
         self._shown: dict[str, tuple[str, ...]] = {}
         self._outage = Outage(cluster.clock)
         self._informer: Informer[EvictionRequest] = Informer(
@@ -51,14 +51,19 @@ class Progress:
             await (self._draw() if live else self._report())
 
     def _line(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
-        if new is None or new.complete or new.metadata.name not in self._pods:
+        if new is None or new.complete or not (pod := self._pod(new)):
             return
         row = row_of(new, [], self._cluster.clock.now())
         news = (row.stage, row.active, row.blocked_by, row.message)
         if self._shown.get(row.request) != news:
             self._shown[row.request] = news
             text = progress_text(row, dialect_of(new).terms.interceptor)
-            terminal.echo(f"pod/{self._pods[new.metadata.name]} {text}")
+            terminal.echo(f"pod/{pod} {text}")
+
+    def _pod(self, request: EvictionRequest) -> str:
+        """The pod's name as it is shown; empty for another pod."""
+        ref = request.spec.target.pod_ref
+        return self._pods.get(ref.uid, "") if ref is not None else ""
 
     async def _report(self) -> None:
         while True:
@@ -91,7 +96,7 @@ class Progress:
 
     def _rows(self) -> list[Row]:
         now = self._cluster.clock.now()
-        found = [one for one in self._informer.reader.list() if one.metadata.name in self._pods]
+        found = [one for one in self._informer.reader.list() if self._pod(one)]
         return [row_of(one, [], now) for one in found if not one.complete]
 
 

@@ -6,13 +6,18 @@ does not matter which replica of the webhook wrote it, nor when this controller 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vacate.api.events import NORMAL, EventNote, regarding
+from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.lifecycle import LifecycleRequest
 from vacate.controllers.evictionbridge.withdrawals import due_withdrawal, is_bridged, withdrawal_patch
 from vacate.errors import NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -25,7 +30,8 @@ def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     name = QUEUE if dialect is EVICTION_REQUEST else f"{QUEUE}-{dialect.kind.plural}"
     requests = deps.informers.requests(dialect)
     source = Source(requests, when=_matters)
-    return Controller(name, BridgedRequests(deps, dialect), (source,), deps, refusals_on=requests)
+    bridged = BridgedRequests(deps, dialect, requests.reader.get)
+    return Controller(name, bridged, (source,), deps, refusals_on=requests)
 
 
 def build_evacuation(deps: Deps) -> Controller:
@@ -33,17 +39,33 @@ def build_evacuation(deps: Deps) -> Controller:
     return build(deps, EVACUATION)
 
 
+def build_lifecycle(deps: Deps) -> Controller:
+    """The controller of the EvictionRequests of lifecycle.k8s.io, each of which is one caller's."""
+    requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest)
+    source = Source(requests, when=lambda _, after: after is not None and is_bridged(after))
+
+    def get(namespace: str, name: str) -> EvictionRequest | None:
+        found = requests.reader.get(namespace, name)
+        return None if found is None else LIFECYCLE_REQUEST.read(found)
+
+    bridged = BridgedRequests(deps, LIFECYCLE_REQUEST, get)
+    return Controller(f"{QUEUE}-lifecycle", bridged, (source,), deps, refusals_on=requests)
+
+
 class BridgedRequests:
     """Reconciles the requesters of a request with the callers that still ask."""
 
-    def __init__(self, deps: Deps, dialect: Dialect) -> None:
+    def __init__(
+        self, deps: Deps, dialect: Dialect, get: Callable[[str, str], EvictionRequest | None]
+    ) -> None:
+        """`get` finds a request in the cache, by namespace and name."""
         self._deps = deps
         self._dialect = dialect
-        self._requests = deps.informers.requests(dialect)
+        self._get = get
 
     async def reconcile(self, key: Key) -> Outcome:
         """Withdraw whose time is over, or come back when it is."""
-        request = self._requests.reader.get(key.namespace, key.name)
+        request = self._get(key.namespace, key.name)
         if request is None or not is_bridged(request):
             return Done()
         now = self._deps.clock.now()

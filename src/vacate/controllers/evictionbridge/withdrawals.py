@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_REQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.lifecycle import LifecycleRequest
 from vacate.eviction.callers import CALLERS, POD_LABEL, callers_of, pod_owner, written_callers
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.kube.patches import guarded
@@ -34,7 +35,7 @@ def due_withdrawal(request: EvictionRequest, now: dt.datetime) -> Withdrawal:
     return Withdrawal(gone, until, bool(gone) and dialect.fixes_requesters(request) and not request.complete)
 
 
-def is_bridged(request: EvictionRequest) -> bool:
+def is_bridged(request: EvictionRequest | LifecycleRequest) -> bool:
     """Whether the bridge has written into the request."""
     return CALLERS in request.metadata.annotations
 
@@ -55,7 +56,9 @@ def withdrawal_patch(request: EvictionRequest, names: tuple[str, ...]) -> Obj:
             changed["ownerReferences"] = [*kept, pod_owner(ref.name, ref.uid)]
     requesters = [one.name for one in request.spec.requesters]
     dialect = dialect_of(request)
-    if not any(name in names for name in requesters) or (request.complete and not dialect.requesters_hold):
+    # One of lifecycle.k8s.io would ask for another eviction after one that has failed.
+    fixed = request.complete and not dialect.requesters_hold and request.kind != LIFECYCLE_REQUESTS
+    if fixed or not any(name in names for name in requesters):
         return guarded(meta, {"metadata": changed})
     patch = dialect.requesters_patch(request, [name for name in requesters if name not in names])
     return {**patch, "metadata": {**patch["metadata"], **changed}}

@@ -38,7 +38,7 @@ from vacate.eviction.dialects.lifecycle.assembly import (
     requesters_of,
 )
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
-from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord, has_begun
+from vacate.eviction.dialects.lifecycle.translation import NO_RESPONDER_LEFT, LifecycleRecord, has_begun
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.model import Assign, DecisionContext, Turn
 from vacate.eviction.records import events
@@ -156,6 +156,10 @@ class Targets:
         if last is not None and failure_of(last) == Reason.NO_RESPONDER:
             ended = max((one.last_transition_time or now for one in final_conditions(last)), default=now)
             if now < ended + RETRY_AFTER:
+                for one in requests:
+                    await self._report(
+                        one, awaiting(now, f"{NO_RESPONDER_LEFT} Another Eviction begins soon.")
+                    )
                 return Later(ended + RETRY_AFTER)
         # As the cache is now: one that comes while the pod is read is not to be counted, but to be kept.
         namespace, ref = wanted[0].metadata.namespace, wanted[0].spec.target.pod

@@ -45,7 +45,12 @@ def dialect_for(pod: Obj, served: Sequence[Dialect], preferred: Dialect = EVICTI
 
 def dialect_of(request: EvictionRequest) -> Dialect:
     """The dialect in whose API the request was made."""
-    return LIFECYCLE_REQUEST if request.kind is LIFECYCLE_REQUEST.kind else DIALECTS[request.kind]
+    return dialect_with(request.kind)
+
+
+def dialect_with(kind: Kind) -> Dialect:
+    """The dialect of objects of this kind."""
+    return LIFECYCLE_REQUEST if kind == LIFECYCLE_REQUEST.kind else DIALECTS[kind]
 
 
 def checked_served(wanted: Dialect, served: Sequence[Dialect]) -> Dialect:

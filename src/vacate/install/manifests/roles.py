@@ -207,6 +207,8 @@ def _bridging() -> list[Obj]:
     return [
         role_rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], ["get", "create", "patch", "delete"]),
+        role_rule(LIFECYCLE_REQUESTS.group, [LIFECYCLE_REQUESTS.plural], ["get", "create", "patch"]),
+        role_rule(LIFECYCLE_EVICTIONS.group, [LIFECYCLE_EVICTIONS.plural], ["list"]),
         role_rule("", ["pods"], ["delete"]),
         role_rule("", ["nodes"], ["get"]),
         role_rule("policy", ["poddisruptionbudgets"], ["list"]),

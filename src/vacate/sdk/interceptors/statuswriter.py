@@ -43,6 +43,7 @@ class StatusWriter:
         self._interval = max(interval.total_seconds(), self._dialect.heartbeat_seconds)
         self._waiting = _NOTHING  # what was reported and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
+        self._next_beat = clock.monotonic()  # before that the API wants none
         # The last write with a message or an estimate: those are not to flood the server.
         self._reported_at = clock.monotonic() - self._dialect.report_seconds
         self._not_before = 0.0  # after trouble, the next attempt
@@ -95,10 +96,14 @@ class StatusWriter:
             self._waiting = replace(self._waiting, conditions=(), cancellation=None)
 
     async def beat(self) -> None:
-        """Write a heartbeat, and with it all that waits."""
-        if not self.silent:
-            await self._write(beat=True)
+        """Write a heartbeat, and with it all that waits; without it where the last one is too young."""
+        if self.silent:
+            return
+        due = self._clock.monotonic() >= self._next_beat
+        await self._write(beat=due)
+        if due:
             self._beat_at = self._clock.monotonic()
+            self._next_beat = self._beat_at + self._dialect.heartbeat_seconds
 
     async def note(self, message: str, *conditions: Condition) -> None:
         """Write a message without a heartbeat: it reports no progress."""

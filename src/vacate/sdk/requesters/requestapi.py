@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from vacate.api.kinds import PODS
@@ -12,6 +14,7 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
 from vacate.client import requests
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
@@ -30,6 +33,13 @@ class RequestKey(NamedTuple):
     namespace: str
     pod: str
     uid: str
+
+
+@dataclass(slots=True)
+class LastSeen:
+    """An eviction as it was last seen."""
+
+    request: EvictionRequest | None = None
 
 
 REMOVAL = 10.0
@@ -81,6 +91,42 @@ class RequestApi:
         kind, wire = self._dialect.kind, self._dialect.wire
         args = (self._client, kind, wire, namespace, name, self._clock, self._entropy)
         return watched(*args, read=self._dialect.read)
+
+    @contextlib.asynccontextmanager
+    async def process_at(
+        self, where: RequestKey, dialect: Dialect, requester: str
+    ) -> AsyncIterator[LastSeen]:
+        """The eviction that a request leads to, where that is another object, for the length of a block.
+
+        It goes with its pod and its requests, at once. Who may not read it learns nothing of it.
+        """
+        found = LastSeen()
+        if dialect.kind == self._dialect.kind:
+            yield found
+            return
+
+        def see(_: EvictionRequest | None, new: EvictionRequest | None) -> None:
+            ref = new.spec.target.pod_ref if new is not None else None
+            if ref is not None and ref.uid == where.uid:
+                found.request = new
+
+        informer: Informer[EvictionRequest] = Informer(
+            self._client,
+            dialect.kind,
+            dialect.wire,
+            clock=self._clock,
+            entropy=self._entropy,
+            namespace=where.namespace,
+            label_selector=requester,  # those who take part are labels
+            project=dialect.read,
+        )
+        informer.subscribe(see)
+        task = asyncio.create_task(informer.run())
+        try:
+            yield found
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def remove(self, request: EvictionRequest, where: RequestKey, requester: str) -> None:
         """Delete a request that is over, this one and no other of its name, and see it gone."""

@@ -36,7 +36,7 @@ from vacate.sdk.requesters.requests import (
     withdrawn,
 )
 from vacate.sdk.requesters.sustained import SustainedRequest
-from vacate.sdk.results import Result, confirmed, result_of, result_without
+from vacate.sdk.results import Result, confirmed, result_of, result_with, result_without
 from vacate.sdk.watch import WatchedObject, watched
 
 Ref = EvictionRequest | Pod | str
@@ -206,6 +206,11 @@ class Requester:
         return await self._api.patch(request, joined(request, self.name)) if step is Step.JOIN else request
 
     async def _wait(self, where: RequestKey) -> Result:
+        async with self._api.process_at(where, self.dialect, self.name) as seen:
+            result = await self._end(where)
+        return result if seen.request is None else result_with(result, seen.request, self.clock.now())
+
+    async def _end(self, where: RequestKey) -> Result:
         async with self._api.watch_at(where) as one:
             while (current := one.current) is not None or await self._successor(one, where):
                 seen = one.changes

@@ -15,7 +15,7 @@ import orjson
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api import status
 from vacate.api.fielderrors import invalid
-from vacate.api.kinds import EVACUATIONS, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.selectors.labels import Selector
@@ -70,7 +70,7 @@ async def _ask_bridge(storage: Storage, call: Call, body: Obj, options: DeleteOp
         storage.authority,
         storage.allowed_interceptors,
         storage.bridge_wait,
-        evacuations=storage.gates.enabled(EVACUATIONS.gate),
+        gates=storage.gates,
     )
     try:
 

@@ -104,9 +104,13 @@ class LifecycleDialect:
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it: without interceptors once the last responder is active."""
         found = dataclasses.replace(process_of(request), trusts_heartbeats=True)
-        if isinstance(request, LifecycleRecord) and request.evictor_is_active:
-            return dataclasses.replace(found, interceptors=(), active=None, heartbeat=None)
-        return found
+        if not isinstance(request, LifecycleRecord) or not (
+            request.evictor_is_active or request.is_exhausted
+        ):
+            return found
+        return dataclasses.replace(
+            found, interceptors=(), active=None, heartbeat=None, exhausted=request.is_exhausted
+        )
 
     def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
         """The pod as the engine sees it. Its responders never change, so no Eviction is superseded."""

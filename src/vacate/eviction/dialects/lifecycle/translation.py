@@ -55,6 +55,7 @@ from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 
+NO_RESPONDER_LEFT = "All responders have ended their turns, and the pod is still there."
 PREFIX = "vacate.dev/"
 _OWN = (PROGRESSING, FORCED)
 _OWN_INTERCEPTORS = {responder: interceptor for interceptor, responder in OWN_RESPONDERS.items()}
@@ -97,6 +98,13 @@ class LifecycleRecord(EvictionRequest, frozen=True):
     def evictor_is_active(self) -> bool:
         """Whether all others have had their turns, and the pod is to be evicted."""
         return self.active is not None and self.active.name == EVICTOR
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the last responder has ended its turn, whoever played it: nobody is left to evict."""
+        if self.active is None:
+            return has_begun(self.eviction)
+        return self.evictor_is_active and self.report(EVICTOR).completion_time is not None
 
     def report(self, name: str) -> ResponderStatus:
         """What a responder has reported."""
@@ -238,7 +246,7 @@ def status_patch(record: LifecycleRecord, patch: Obj, now: dt.datetime) -> Obj:
     status: Obj = {"targetResponders": targets} if targets else {}
     if reports:
         status["responders"] = reports
-    if conditions := _written_conditions(written, ends):
+    if conditions := _written_conditions(record, written, ends):
         status["conditions"] = conditions
     return {**patch, "status": status}
 
@@ -271,7 +279,7 @@ def _report(record: LifecycleRecord, name: str, change: Obj, progress: Obj, now:
     return reported
 
 
-def _written_conditions(written: dict[str, Obj], ends: Obj | None) -> list[Obj]:
+def _written_conditions(record: LifecycleRecord, written: dict[str, Obj], ends: Obj | None) -> list[Obj]:
     found = [
         {**one, "type": f"{PREFIX}{sort}" if sort in _OWN else sort}
         for sort, one in written.items()
@@ -280,6 +288,8 @@ def _written_conditions(written: dict[str, Obj], ends: Obj | None) -> list[Obj]:
     if ends:
         evicted, failed = _OUTCOMES[CompletionReason(ends["reason"])]
         succeeded = failed is Reason.SUCCEEDED
+        if not succeeded and record.is_exhausted and record.spec.requesters:
+            failed, ends = Reason.NO_RESPONDER, {**ends, "message": NO_RESPONDER_LEFT}
         found.append({**ends, "type": TARGET_EVICTED, "status": str(succeeded), "reason": evicted.value})
         found.append({**ends, "type": FAILED, "status": str(not succeeded), "reason": failed.value})
     return found
