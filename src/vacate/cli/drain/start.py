@@ -93,7 +93,7 @@ def detach_from(started: StartedDrain) -> NoReturn:
     elif started.asked:
         terminal.echo(
             f"Interrupted while nodemaintenance/{started.asked} was being created: it may exist, and then "
-            f"the drain goes on. Look: kubectl get nodemaintenance {started.asked}. {_ways(started.asked)}",
+            f"the drain goes on. {_ways(started.asked)}; look: kubectl get nodemaintenance {started.asked}",
             err=True,
         )
     else:
@@ -115,7 +115,7 @@ def _noted(planned: str) -> Obj:
 
 def _ways(name: str) -> str:
     own = program_name()
-    return f"Follow it again: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
+    return f"Follow it again: {own} drain --follow {name}; cancel it: {own} drain --cancel {name}"
 
 
 async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedDrain) -> int:
