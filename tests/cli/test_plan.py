@@ -54,6 +54,7 @@ def test_a_drain_that_blocks_is_exit_code_5_with_the_blocker_and_its_remedy(save
     assert "WOULD BLOCK after 0s: 0 of 1 node drained, not node-1" in shown.output
     assert "pod default/lone, node-1: " in shown.output
     assert "--force" in shown.output
+    assert "assumed   Vacate drains, although it is not installed in this cluster" in shown.output
     assert "not read  jobs.batch: the plan does not know Jobs" in shown.output
 
 
@@ -118,8 +119,10 @@ def test_the_whole_cluster_without_choosing_nodes(saved: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "0 of 2 nodes could not be drained now" in shown.output
     assert "REFUSED WITHOUT AN OPTION" in shown.output
-    assert "$ vacate drain node-1 --force" in shown.output
+    assert "      vacate drain node-1 --force" in shown.output.splitlines()
+    assert "Vacate is not installed in this cluster" in shown.output
     found = json.loads(plan("--cluster", "--from", str(saved), "-o", "json").output)
+    assert found["installed"] is False
     assert [(one["harm"], one["nodes"]) for one in found["findings"]] == [("Refused", ["node-1"])]
     assert plan("--cluster", "--from", str(saved), "--force").output.count("default/lone") == 0
 

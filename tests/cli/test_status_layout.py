@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from vacate.cli.status.layout import layout
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.table import live_table
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.views.statusrows import Row, pod_of, row_of
 from views.explanation_inputs import EXPLANATION_INPUTS
 
@@ -42,6 +46,14 @@ def test_a_usual_terminal_shows_a_line_for_each_pod() -> None:
         "web-6b44c9c94f-4npbk  Blocked       1s     blocked by pdb/web; The eviction was…",
         "web-6b44c9c94f-4npbk  Cancelled     5m     The eviction request is cancelled",
     ]
+
+
+def test_evacuations_are_shown_in_their_own_words() -> None:
+    waiting = [replace(row, heartbeat="none yet") for row in rows("db")[:1]]
+    table = layout(waiting, namespace=False, wide=True, phrase=EVACUATION.phrase)
+    assert {"PROGRESS REPORT", "INSTIGATORS", "EVACUATION"} <= {*re.split(r"  +", table[0])}
+    block = " ".join(layout(waiting, namespace=False, width=40, phrase=EVACUATION.phrase))
+    assert "no progress report yet" in " ".join(block.split())
 
 
 def test_a_narrow_terminal_shows_a_block_for_each_pod() -> None:

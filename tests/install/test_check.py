@@ -26,6 +26,7 @@ from vacate.install.manifests.webhooks import webhook_configurations
 from vacate.install.settings import DEFAULT_NAMESPACE, Certificates
 from vacate.pki.issue import new_authority
 from vacate.views.interceptors import InterceptorSummary
+from vacate.views.managerhealth import ManagerHealth, ManagerState
 from vacate.views.model import Remedy
 
 pytestmark = pytest.mark.unit
@@ -147,6 +148,15 @@ def test_a_manager_of_another_version_is_named() -> None:
     assert "0.0.9" in find.versions("v1.36.4", [lease(NOW, "0.0.9")], AGAIN).text
     for leases in (None, [], [lease(NOW)]):
         assert find.versions("v1.36.4", leases, AGAIN).state is State.OK
+
+
+def test_what_helps_a_manager_is_not_the_command_that_says_so() -> None:
+    look, logs = (
+        Remedy("See what else is wrong", "vacate check"),
+        Remedy("See what it logs", "kubectl logs m"),
+    )
+    health = ManagerHealth(ManagerState.ABSENT, "No manager works.", (logs, look))
+    assert find.manager(health, [], NOW).remedies == (logs,)
 
 
 def test_interceptors_that_never_answered_or_are_bound_to_none() -> None:

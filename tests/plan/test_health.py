@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    Kind,
+)
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import PodRules
 from vacate.plan.health import Finding, Harm, examine
@@ -134,6 +142,12 @@ def test_each_cause_is_found_with_a_command(case: str) -> None:
     assert (one.harm, one.what, one.nodes) == (harm, what, nodes)
     assert command in one.commands
     load_objects(snapshot({NODES: [node("a", metadata={"uid": "a"})], **objects}))
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_whether_vacate_is_installed(served: bool) -> None:
+    there = Snapshot(TAKEN, {NODEMAINTENANCES: []} if served else {})
+    assert examine(there, PodRules()).installed is served
 
 
 def test_a_node_that_does_not_report() -> None:

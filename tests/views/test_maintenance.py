@@ -154,3 +154,20 @@ def test_what_holds_is_grouped_by_budget_and_what_ends_by_itself_comes_last() ->
         "    → start a replacement first:",
         "      kubectl annotate deployment a",
     ]
+
+
+def test_a_screen_breaks_no_command() -> None:
+    """Long ones are written elsewhere; what ends by itself has those that fit."""
+    ways = [
+        BlockerRemedy(text="end its turn", command="vacate skip db-0 backup.example.com -n shop"),
+        BlockerRemedy(text="start a replacement first", command=f"kubectl annotate deployment {'w' * 80}"),
+    ]
+    for resolution, commands in (("Automatic", 1), ("Manual", 0)):
+        held = Blocker(
+            node="node-0", namespace="shop", pod="db-0", kind="Turn", name="backup.example.com",
+            message="It has its turn.", remedies=ways, resolution=resolution,
+        )  # fmt: skip
+        lines = held_lines(drain(["Blocked"], held=[held]), BEGUN, 80, 24)
+        assert max(map(len, lines)) <= 80
+        assert sum(way.command == line.strip() for way in ways for line in lines) == commands
+        assert "    → start a replacement first" in lines

@@ -15,7 +15,7 @@ import msgspec
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types import EvictionRequest, Node, Pod, PodDisruptionBudget
-from vacate.api.types.nodemaintenance import Blocker, PodRules
+from vacate.api.types.nodemaintenance import Blocker, BlockerRemedy, PodRules
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.client.codec import codec_for
 from vacate.maintenance.blockerrecords import blocker
@@ -69,6 +69,7 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     pods: int
     remedy: str
     commands: tuple[str, ...] = ()
+    remedies: tuple[BlockerRemedy, ...] = ()  # the same, one by one: the one that costs least first
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,6 +79,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     blocked: int  # nodes that could not be drained now, with any options
     findings: tuple[Finding, ...]
     unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
+    installed: bool = True  # whether Vacate is, without which its annotations have no effect
 
 
 def examine(snapshot: Snapshot, rules: PodRules) -> Health:
@@ -95,13 +97,14 @@ def examine(snapshot: Snapshot, rules: PodRules) -> Health:
             len({(one.namespace, one.pod) for one, _ in same if one.pod}),
             same[0][0].remedy,
             same[0][1],
+            tuple(same[0][0].remedies),
         )
         for (harm, what, _), same in found.items()
     ]
     order = list(Harm)
     findings.sort(key=lambda one: (order.index(one.harm), -len(one.nodes), one.what))
     blocked = {node for one in findings if one.harm in (Harm.BLOCKS, Harm.WAITS) for node in one.nodes}
-    return Health(len(look.nodes), len(blocked), tuple(findings), snapshot.missing)
+    return Health(len(look.nodes), len(blocked), tuple(findings), snapshot.missing, snapshot.has_vacate)
 
 
 _Found = tuple[Harm, str, Blocker, tuple[str, ...]]

@@ -123,6 +123,8 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
         start = "no pod shows how long it took to start: 10 to 30 s, and 5 to 15 s more until it is ready"
     stop = "between 1 s and the grace period" if options.stop is None else f"in {options.stop:g} s"
     lines = [f"{start}; stop {stop}"]
+    if not snapshot.has_vacate:
+        lines.append("Vacate drains, although it is not installed in this cluster")
     for name in foreign_interceptors(snapshot, options.nodes):
         seconds = options.interceptors.get(name, ASSUMED_TURN)
         known = name in options.interceptors

@@ -66,13 +66,15 @@ def run_sim(
     keep_trace: bool = False,
     allow_left_behind: bool = False,
     epoch: dt.datetime = EPOCH,
+    note: str = "",
 ) -> T:
     """Run `main(sim)` to its end in virtual time, which begins at `epoch`, and return its value.
 
-    Whatever still runs then is cancelled, and is an error unless it is allowed.
+    Whatever still runs then is cancelled, and is an error unless it is allowed. An error has a note on how to
+    repeat it, by default with this repository's `make test`.
     """
     sim = make_sim(seed, limit=limit, shuffle=shuffle, keep_trace=keep_trace, epoch=epoch)
-    with _reproducible(seed), _rare_collections(), contextlib.closing(sim.loop):
+    with _reproducible(note or reproduction(seed)), _rare_collections(), contextlib.closing(sim.loop):
         try:
             result = sim.loop.run_until_complete(_call(main, sim))
         except BaseException:
@@ -139,11 +141,11 @@ async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
 
 
 @contextlib.contextmanager
-def _reproducible(seed: int) -> Iterator[None]:
+def _reproducible(note: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        error.add_note(reproduction(seed))
+        error.add_note(note)
         raise
 
 

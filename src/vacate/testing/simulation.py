@@ -59,7 +59,8 @@ def simulate(
                 world.check()
 
     with _no_sockets():
-        return run_sim(main, seed, limit=limit.total_seconds())
+        note = f"simulated with seed={seed}, which gives the same run again"
+        return run_sim(main, seed, limit=limit.total_seconds(), note=note)
 
 
 @contextlib.contextmanager
@@ -82,7 +83,9 @@ _simulating: set[int] = set()  # threads
 
 def _refuse_socket(event: str, _args: tuple[object, ...]) -> None:
     if event in _SOCKETS and threading.get_ident() in _simulating:
-        message = f"{event} does not exist in a simulation: replace what the handler calls outside"
+        message = (
+            f"{event} does not exist in a simulation: replace what the handler calls outside the cluster"
+        )
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimLoop), "nothing else runs in this thread"
         loop.refuse(message)

@@ -200,7 +200,8 @@ def held_lines(
 ) -> list[str]:
     """What holds a drain, by cause: first what needs a person, then what ends by itself.
 
-    With a height it is for a screen: no line is longer than that, and no more causes than fit.
+    With a height it is for a screen that is drawn again and again: no line is longer than its width, no more
+    causes than fit, and no commands of those that need a person, which are written above it.
     """
     causes = causes_of([maintenance], now)
     reported = maintenance.status.blockers_total
@@ -237,7 +238,8 @@ def cause_lines(
 ) -> list[str]:
     """What holds pods, with the first of them, and below it what would help.
 
-    Commands stay on one line, however long, so that they can be copied; with `cut` no line is longer.
+    Commands stay on one line, however long, so that they can be copied. With `cut` no line is longer: of what
+    ends by itself the commands that fit are shown.
     """
     first = cause.waiting[0]
     what = f"pod {first.namespace}/{first.pod}" if first.pod else f"node {first.node}"
@@ -249,10 +251,11 @@ def cause_lines(
     lines = wrapped(f"{sign} {what}{more}: {cause.message.rstrip('.')}{long}", width, 2)
     for way in cause.remedies[:ways]:
         text = f"{way.text[:1].lower()}{way.text[1:].rstrip('.')}"
-        if way.command and not cut:
-            lines += [*wrapped(f"→ {text}:", width, 4), f"      {way.command}"]
+        command = f"      {way.command}"
+        if way.command and (not cut or (len(command) <= width and not cause.needs_person)):
+            lines += [*wrapped(f"→ {text}:", width, 4), command]
         else:
-            lines += wrapped(f"→ {text}{': ' if way.command else ''}{way.command}", width, 4)
+            lines += wrapped(f"→ {text}", width, 4)
     return lines
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.processes.cluster import FAST_PODS, environment, running_cluster
-from support.processes.commands import PODS, REQUESTS, Lab
+from support.processes.commands import BUDGETS, PODS, REQUESTS, Lab
 from support.processes.screens import run
 from support.waiting import until
 
@@ -67,6 +67,27 @@ def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(lab: Lab, 
     again = lab.vacate("drain", "--follow", "drain-node-2", "--timeout", "200s")
     assert again.code in (1, 3)  # gone, or on its way
     assert lab.ready(pod)
+
+
+def test_commands_on_a_terminal_have_a_line_of_their_own(lab: Lab) -> None:
+    """However long: what the terminal breaks itself is whole when it is copied."""
+    lab.pod("only", labels={"app": "only"}, nodeName="node-6")
+    budget = {
+        "metadata": {"name": "only"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "only"}}},
+    }
+    lab.https.create(BUDGETS, budget)
+    patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
+    command = f"kubectl patch pdb only -n default --type merge -p '{patch}'"
+    config = {"KUBECONFIG": str(lab.cluster.kubeconfig)}
+    shown = run(
+        "drain", "node-6", "--force", variables=config, terminal=(80, 24),
+        stop_when=lambda text: "Blocked   0/1 pods" in text and patch in text,
+    )  # fmt: skip
+    assert shown.code == 130, shown.text
+    assert f"      {command}" in shown.plain.splitlines()
+    assert shown.plain.count(command) == 1  # and not each time that the bars are drawn
+    assert lab.vacate("drain", "--cancel", "drain-node-6").code == 0
 
 
 def test_a_drain_in_a_pipe_ends_with_a_summary(lab: Lab) -> None:

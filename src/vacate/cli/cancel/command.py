@@ -171,7 +171,7 @@ class Cancelling:
         others = [one.name for one in request.spec.requesters if one.name != own]
         if others:
             return f"eviction no longer requested by {own}, but still by {listed(others)}"
-        return f"{STAYS} the eviction request is cancelled"
+        return f"{STAYS} {dialect.phrase('the eviction request')} is cancelled"
 
 
 def _over(request: EvictionRequest, pod: Pod | None) -> str:
@@ -179,7 +179,7 @@ def _over(request: EvictionRequest, pod: Pod | None) -> str:
     if is_superseded(request):
         raise ConfigError(f"a new request takes over the eviction of pod {pod_of(request)}; cancel again")
     if shown_stage(request) is Stage.CANCELLED:
-        return f"{STAYS} the eviction request was already cancelled"
+        return f"{STAYS} {dialect_of(request).phrase('the eviction request')} was already cancelled"
     name = pod_of(request)
     ref = request.spec.target.pod_ref
     if pod is None or ref is None or pod.metadata.uid != ref.uid:

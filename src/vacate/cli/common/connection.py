@@ -137,7 +137,8 @@ def not_served(kind: Kind, gate: str) -> ConfigError:
             f"--feature-gates=EvictionRequestAPI=true and --runtime-config={kind.api_version}=true, "
             f"`vacate up` with --feature-gates={gate}=true"
         )
+    other = "; evictions by lifecycle.k8s.io need --api lifecycle" if kind is EVICTIONREQUESTS else ""
     return ConfigError(
-        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate with `vacate install`, "
-        f"or open Vacate's feature gate {gate}; evictions by lifecycle.k8s.io need --api lifecycle"
+        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate with `vacate install "
+        f"--image IMAGE`, or open Vacate's feature gate {gate}{other}"
     )

@@ -20,6 +20,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.managerwatch import WORKS_AGAIN, ManagerWatch, say_if_unattended, watching
 from vacate.cli.common.outage import FOUND, Outage
 from vacate.cli.common.output import JSON
+from vacate.cli.common.program import program_name
 from vacate.cli.common.text import safe
 from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
@@ -31,7 +32,14 @@ from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import WatchedObject, watched
 from vacate.views.causes import Cause, causes_of
-from vacate.views.maintenance import cause_lines, node_line, overview, progress_line, summary
+from vacate.views.maintenance import (
+    cause_lines,
+    cause_sections,
+    node_line,
+    overview,
+    progress_line,
+    summary,
+)
 from vacate.views.managerhealth import ManagerHealth, Unattended, unattended_maintenance
 from vacate.views.phrases import counted
 from vacate.views.progress import forced_outcome
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 1.0
 _PREPARING = 8
+_MAX_WRITTEN = 5  # causes at a time, above the live view
 _EVICTED, _UNDER_WAY = "evicted", "is being evicted"  # outcomes of pods
 _FORCED = "removed past its disruption budgets or interceptors"
 _STEP = 10  # percent between two lines of a pipe
@@ -58,6 +67,7 @@ class Follower:
         self._past: dict[str, str] = {}  # by pod: past what the eviction controller has removed it
         self._printed: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, bool], Cause] = {}
+        self._written: set[str] = set()  # causes whose remedies stand above the live view
         self._outage = Outage(cluster.clock)
         self._outcome = DrainOutcome()
         self._followed: WatchedObject[NodeMaintenance] | None = None
@@ -127,6 +137,8 @@ class Follower:
             terminal.drawing(console),
         ):
             while (end := self._end(one)) is None:
+                if one.current is not None:
+                    self._write_remedies(one.current)
                 await self._change(one, one.changes)
                 live.update(self._screen(one, console.width, console.height), refresh=True)
         return end
@@ -140,6 +152,20 @@ class Follower:
         lines = overview(current, now, width, height, moves=not self.manager.health.text)
         lines += self._preparing(width)[: max(height - len(lines), 0)]
         return Text("\n".join(map(safe, lines)), no_wrap=True, overflow="ellipsis")
+
+    def _write_remedies(self, current: NodeMaintenance) -> None:
+        """Write what needs a person above the live view, once: a command stays there on a line of its own."""
+        now = self._cluster.clock.now()
+        causes = [one for one in causes_of([current], now) if one.needs_person]
+        new = [one for one in causes if one.key not in self._written]
+        self._written.update(one.key for one in new)
+        if not new:
+            return
+        lines = cause_sections(new[:_MAX_WRITTEN], now, terminal.width())
+        if len(new) > _MAX_WRITTEN:
+            more = counted(len(new) - _MAX_WRITTEN, "more cause")
+            lines.append(f"  … and {more}; with commands: {program_name()} drains {self._name}")
+        terminal.echo_lines(lines)
 
     def _preparing(self, width: int) -> list[str]:
         """What interceptors say about the pods that they prepare."""

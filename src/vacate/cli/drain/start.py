@@ -15,6 +15,7 @@ import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.types.nodemaintenance import (
     MAX_NAME,
     NodeMaintenance,
@@ -93,7 +94,7 @@ def detach_from(started: StartedDrain) -> NoReturn:
     elif started.asked:
         terminal.echo(
             f"Interrupted while nodemaintenance/{started.asked} was being created: it may exist, and then "
-            f"the drain goes on. Look: kubectl get nodemaintenance {started.asked}. {_ways(started.asked)}",
+            f"the drain goes on. {_ways(started.asked)}; look: kubectl get nodemaintenance {started.asked}",
             err=True,
         )
     else:
@@ -113,9 +114,20 @@ def _noted(planned: str) -> Obj:
     return {"annotations": {PLANNED: planned}} if planned else {}
 
 
+async def _mention_absence(cluster: Cluster) -> None:
+    """Say so where Vacate is not installed: a dry run needs nothing there, the drain and its opt-ins do."""
+    try:
+        await cluster.client.list(NODEMAINTENANCES, options=ListOptions(limit=1))
+    except NotFound:
+        missing = not_served(NODEMAINTENANCES, "NodeMaintenance")
+        terminal.echo(f"This is a preview only: {missing}.", err=True)
+    except Forbidden:
+        return  # nothing is known about it
+
+
 def _ways(name: str) -> str:
     own = program_name()
-    return f"Follow it again: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
+    return f"Follow it again: {own} drain --follow {name}; cancel it: {own} drain --cancel {name}"
 
 
 async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedDrain) -> int:
@@ -140,6 +152,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
         return FAILED
     await _mention_others(cluster, name, found)
     if options.dry_run:
+        await _mention_absence(cluster)
         return {Verdict.BLOCKS: WOULD_BLOCK, Verdict.LACKS_ROOM: LACKS_ROOM}.get(verdict, 0)
     started.asked = name
     try:

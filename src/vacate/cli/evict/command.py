@@ -145,7 +145,9 @@ def evict(
                 codes.append(FAILED)
 
     if run_until_signalled(work):
-        remain = f" The eviction requests remain; see: {program_name()} status" if begun else ""
+        api = dialect or EVICTION_REQUEST
+        look = f"{program_name()} status{f' --api {dialect.name}' if dialect else ''}"
+        remain = f" {api.phrase('The eviction requests')} remain; see: {look}" if begun else ""
         terminal.echo(f"Interrupted.{remain}", err=True)
         sys.exit(INTERRUPTED)
     end(codes)

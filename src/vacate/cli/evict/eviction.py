@@ -173,7 +173,7 @@ class Eviction:
         except VacateError as error:
             return complain(pod, error)
         requests[pod] = result.request or requests[pod]
-        self._say(pod, _ended(result))
+        self._say(pod, self._requester.dialect.phrase(_ended(result)))
         for line in unprepared(result, self._requester.dialect.terms.interceptor):
             terminal.error(f"pod/{pod}: {line}")
         if not result.pod_ended:
@@ -187,7 +187,7 @@ class Eviction:
         name = pod.rpartition("/")[2]
         explain = command_line(program_name(), "explain", name, "-n", self._namespace(pod))
         late = f"not evicted within {waited} (stage {shown_stage(now)}); the request continues"
-        terminal.echo(f"pod/{pod} {late}; see: {explain}", err=True)
+        terminal.echo(f"pod/{pod} {self._requester.dialect.phrase(late)}; see: {explain}", err=True)
         return TIMED_OUT
 
     def _say(self, pod: str, text: str) -> None:

@@ -29,6 +29,7 @@ class Progress:
     def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str) -> None:
         self._cluster = cluster
         self._pods = pods  # by their UIDs
+        self._dialect = dialect
         self._shown: dict[str, tuple[str, ...]] = {}
         self._outage = Outage(cluster.clock)
         self._informer: Informer[EvictionRequest] = Informer(
@@ -91,7 +92,8 @@ class Progress:
                 self._outage.check([self._informer])
                 rows, note = self._rows(), safe(self._outage.text)
                 size = (console.width, console.height)
-                live.update(live_table(rows, size, note=note) if rows else Text(note), refresh=True)
+                table = live_table(rows, size, note=note, phrase=self._dialect.phrase)
+                live.update(table if rows else Text(note), refresh=True)
                 await self._cluster.clock.sleep(_TICK_SECONDS)
 
     def _rows(self) -> list[Row]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.times import format_time
-from vacate.api.types.nodemaintenance import DRAINED, Blocker
+from vacate.api.types.nodemaintenance import DRAINED, Blocker, BlockerRemedy
 from vacate.cli.common.output import aligned, json_text
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.health import Finding, Harm, Health
@@ -18,7 +18,10 @@ from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
 from vacate.views.phrases import NOTHING, counted, listed, span
 
-_SHOWN = 10
+_SHOWN, _WAYS = 10, 3
+_NOT_INSTALLED = (
+    "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
+)
 _DOWN = "down meanwhile"
 
 
@@ -72,6 +75,8 @@ def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: 
     lines = [f"{total}, read at {moment_text(snapshot.taken)}; nothing was changed", ""]
     hampered = f"{health.blocked} of {counted(health.nodes, 'node')} could not be drained now"
     lines += wrapped(hampered if health.findings else "Nothing was found that hampers a drain.", width, 0)
+    if health.findings and not health.installed:
+        lines += wrapped(_NOT_INSTALLED, width, 0)
     limit = None if everything else _SHOWN
     for harm, title in _HARMS.items():
         found = [one for one in health.findings if one.harm is harm]
@@ -89,9 +94,24 @@ def _finding(one: Finding, nodes: int, width: int) -> list[str]:
     pods = f", {counted(one.pods, 'pod')}" if one.pods > 1 else ""
     return [
         *wrapped(f"{one.what} ({where}{pods}): {one.message}", width, 2),
-        *wrapped(f"→ {one.remedy}", width, 4),
-        *(f"    $ {command}" for command in one.commands),
+        *(_ways(one.remedies, width, 4) or _sentence(one, width)),
     ]
+
+
+def _ways(
+    remedies: Sequence[BlockerRemedy], width: int, indent: int, shown: Container[str] = ()
+) -> list[str]:
+    """Each remedy with its command on one line, but for those shown elsewhere; none without any command."""
+    lines = []
+    for way in remedies[:_WAYS]:
+        own = way.command and way.command not in shown
+        lines += wrapped(f"→ {way.text}{':' if own else ''}", width, indent)
+        lines += [f"{' ' * indent}  {way.command}"] if own else []
+    return lines if any(way.command for way in remedies) else []
+
+
+def _sentence(one: Finding, width: int) -> list[str]:
+    return [*wrapped(f"→ {one.remedy}", width, 4), *(f"      {command}" for command in one.commands)]
 
 
 def _unknown(unknown: Mapping[str, str], width: int) -> list[str]:
@@ -149,17 +169,18 @@ def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
         own = (one.namespace, one.name) if one.name else (one.namespace, one.pod)
         grouped.setdefault((one.kind, *own, one.remedy), []).append(one)
     lines = []
+    tried = {command for one in plan.remedies for command in one.commands}
     for number, found in enumerate([*grouped.values()][:limit], 1):
         first = found[0]
         what = f"pod {first.namespace}/{first.pod}" if first.pod else f"node {first.node}"
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         where = listed(sorted({one.node for one in found})[:5])
         lines += ["", *wrapped(f"{number}. {what}{more}, {where}: {first.message}", width, 2)]
-        lines += wrapped(f"→ {first.remedy}", width, 5)
+        lines += _ways(first.remedies, width, 5, tried) or wrapped(f"→ {first.remedy}", width, 5)
     if limit is not None and len(grouped) > limit:
         lines.append(f"  … and {counted(len(grouped) - limit, 'more blocker')} (-A shows them)")
-    for tried in plan.remedies:
-        lines += ["", *(f"  $ {command}" for command in tried.commands), f"    → {short(tried.outcome)}"]
+    for way in plan.remedies:
+        lines += ["", *(f"  $ {command}" for command in way.commands), f"    → {short(way.outcome)}"]
     return lines
 
 

@@ -114,7 +114,8 @@ async def show_requests(cluster: Cluster, view: View) -> None:
         rows += [unreadable_row(identity_of(one), named_pod(one)) for one in unreadable]
         width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
         wide = view.output == WIDE
-        terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
+        phrase = view.dialect.phrase
+        terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide, phrase=phrase))
         _say_unreadable(len(unreadable))
         for note in refusal_notes(requests):
             terminal.echo(note, err=True)

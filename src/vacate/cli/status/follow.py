@@ -181,4 +181,7 @@ class Follower:
             none = self._view.dialect.phrase(f"No eviction requests yet{self._view.where}; waiting for one.")
             return Text(note or none)
         size = (self._console.width, self._console.height)
-        return live_table(rows, size, namespace=not self._view.namespace, wide=self._view.wide, note=note)
+        view = self._view
+        return live_table(
+            rows, size, namespace=not view.namespace, wide=view.wide, note=note, phrase=view.dialect.phrase
+        )

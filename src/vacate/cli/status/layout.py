@@ -8,7 +8,7 @@ In none of them is a pod's or a namespace's name cut, broken or left out: it is 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vacate.cli.common.output import aligned
 from vacate.cli.common.text import columns_of, cut, padded, safe
@@ -20,33 +20,42 @@ _MIN_DETAIL = 24
 _USUAL_WIDTH = 80
 _INDENT = "  "
 _UNBOUNDED = 1 << 20
+_Phrase = Callable[[str], str]
 
 
-def layout(rows: Sequence[Row], *, namespace: bool, width: int = 0, wide: bool = False) -> list[str]:
-    """The lines below a header. Without a width nothing is cut, however long it is."""
+def layout(
+    rows: Sequence[Row], *, namespace: bool, width: int = 0, wide: bool = False, phrase: _Phrase = str
+) -> list[str]:
+    """The lines below a header. Without a width nothing is cut, however long it is.
+
+    `phrase` gives titles and phrases the words of the API whose requests these are.
+    """
+    header = titles(header_of(namespace=namespace, wide=wide), phrase)
     if not width or wide:
-        return aligned([header_of(namespace=namespace, wide=wide), *_cells(rows, namespace, wide=wide)])
+        return aligned([header, *_cells(rows, namespace, wide=wide)])
     return (
-        _full(rows, width, namespace) or _compact(rows, width, namespace) or _blocks(rows, width, namespace)
+        fitted([header, *_cells(rows, namespace)], width)  # where the message has room
+        or _compact(rows, width, namespace, phrase)
+        or _blocks(rows, width, namespace, phrase)
     )
+
+
+def titles(header: Sequence[str], phrase: _Phrase) -> tuple[str, ...]:
+    """The titles of columns in the words of an API."""
+    return tuple(phrase(one.lower()).upper() for one in header)
 
 
 def _cells(rows: Sequence[Row], namespace: bool, *, wide: bool = False) -> list[tuple[str, ...]]:
     return [row.cells(namespace=namespace, wide=wide) for row in rows]
 
 
-def _full(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
-    """Every column, where all but the message fit and the message has room."""
-    return fitted([header_of(namespace=namespace), *_cells(rows, namespace)], width)
-
-
-def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
+def _compact(rows: Sequence[Row], width: int, namespace: bool, phrase: _Phrase) -> list[str]:
     """Which pod, how it stands, for how long, and the rest in a few words; whole on a narrow terminal."""
     names = (NAMESPACE,) if namespace else ()
     table = [(*names, "POD", "STAGE", "SINCE", "DETAIL")]
     for row in rows:
         own = (row.namespace,) if namespace else ()
-        table.append((*own, row.pod, row.stage, row.since, detail(row)))
+        table.append((*own, row.pod, row.stage, row.since, detail(row, phrase)))
     return compact(table, width)
 
 
@@ -72,13 +81,14 @@ def fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
     ]
 
 
-def _blocks(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
+def _blocks(rows: Sequence[Row], width: int, namespace: bool, phrase: _Phrase) -> list[str]:
     """Each pod on a line of its own, and what there is to say about it below."""
     lines: list[str] = []
     for row in rows:
         lines.append(safe(f"{row.namespace}/{row.pod}" if namespace else row.pod))
         lines += wrapped(f"{row.stage} for {row.since}" if row.since != NOTHING else row.stage, width)
-        lines += wrapped(safe(detail(row)), width) if detail(row) else []
+        text = detail(row, phrase)
+        lines += wrapped(safe(text), width) if text else []
     return lines
 
 
@@ -93,7 +103,7 @@ def wrapped(text: str, width: int) -> list[str]:
     )
 
 
-def detail(row: Row) -> str:
+def detail(row: Row, phrase: _Phrase = str) -> str:
     """What the columns beside pod, stage and time say, as one phrase; empty where there is nothing to say."""
     reported = "no heartbeat yet" if row.heartbeat == "none yet" else f"heartbeat {row.heartbeat}"
     parts = [
@@ -101,7 +111,7 @@ def detail(row: Row) -> str:
         f"blocked by {row.blocked_by}" if row.blocked_by != NOTHING else "",
         f"ETA {row.eta}" if row.eta != NOTHING else "",
         row.message if row.message != NOTHING else "",
-        reported if row.heartbeat != NOTHING else "",
+        phrase(reported) if row.heartbeat != NOTHING else "",
         f"requested by {row.requesters}" if row.requesters != NOTHING else "",
     ]
     return "; ".join(part.rstrip(".") for part in parts if part)

@@ -17,6 +17,7 @@ from vacate.cli.common.outage import Outage
 from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
 from vacate.cli.common.queries import named_pod
 from vacate.cli.status.changes import Changes
+from vacate.cli.status.layout import titles
 from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
 from vacate.clock import Clock
@@ -35,7 +36,8 @@ class ChangeLines:
 
     def __init__(self, view: View, rows: Sequence[Row], clock: Clock) -> None:
         self._view, self._clock = view, clock
-        header = ("TIME", *header_of(namespace=not view.namespace, wide=view.wide))
+        own = header_of(namespace=not view.namespace, wide=view.wide)
+        header = ("TIME", *titles(own, view.dialect.phrase))
         cells = [self._cells(row)[:-1] for row in rows]
         self._columns = [*widths([header[:-1], *cells]), 0]  # the message is as long as it is
         self._show(header)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
@@ -18,11 +18,17 @@ _STYLES = {
 
 
 def live_table(
-    rows: Sequence[Row], size: tuple[int, int], *, namespace: bool = False, wide: bool = False, note: str = ""
+    rows: Sequence[Row],
+    size: tuple[int, int],
+    *,
+    namespace: bool = False,
+    wide: bool = False,
+    note: str = "",
+    phrase: Callable[[str], str] = str,
 ) -> Text:
     """The table for a terminal of so many columns and lines, with a note below it."""
     columns, lines = size
-    drawn = layout(rows, namespace=namespace, width=columns, wide=wide)
+    drawn = layout(rows, namespace=namespace, width=columns, wide=wide, phrase=phrase)
     room = max(lines - 2 - bool(note), 3)
     if len(drawn) > room:
         drawn = [*drawn[: room - 1], f"… {len(drawn) - room + 1} more lines; a taller terminal shows them"]
