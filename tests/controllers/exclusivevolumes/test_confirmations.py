@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from support.simulated.clusters import in_world
@@ -281,8 +283,12 @@ def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both() -> 
         assert "volume disk is used on several nodes at the same time, by pods of namespace default" in note
         assert f"one on node {A}, two on node {B}" in note
         assert await shared_volumes(cluster, "kube-system") == []
+        counted = partial(world.server.metrics.registry.get_sample_value, "vacate_exclusive_volumes_shared")
+        assert counted() == 1
         await world.client.delete(PODS, "two", "default")
         await world.until(lambda: phase(world, "two") == "", 120, "it is gone")
         assert await shared_volumes(cluster, "default") == []
+        await world.sim.clock.sleep(5)
+        assert counted() == 0
 
     in_world(body)
