@@ -1,4 +1,4 @@
-"""The admission policy that a server has of itself, where responders are bound to accounts."""
+"""Admission policies of a whole server: its own, where responders are bound, and those of an installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest_asyncio
 from multidict import CIMultiDict
 
 from vacate.api.identity import MASTERS, StatusAuthority
-from vacate.api.kinds import LIFECYCLE_EVICTIONS
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    LIFECYCLE_EVICTIONS,
+    VALIDATINGADMISSIONPOLICIES,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
+)
 from vacate.api.objects import Obj
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.server import ApiServer
@@ -18,6 +23,9 @@ from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.features import parse_feature_gates
+from vacate.install.objectkinds import path_of
+from vacate.install.objects import objects
+from vacate.install.settings import Settings, ShutdownAgent
 from vacate.wire.message import Peer, Request
 
 pytestmark = pytest.mark.unit
@@ -61,3 +69,24 @@ async def test_it_is_held_without_being_stored(server: ApiServer) -> None:
     assert (await ask(server, controller, "PATCH", path, change))["kind"] == "Eviction"
     stored = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     assert (await ask(server, "admin", "GET", stored, {}))["items"] == []
+
+
+async def test_those_of_an_installation_can_be_stored(server: ApiServer) -> None:
+    settings = Settings(
+        image="vacate:0",
+        interceptor_accounts=BOUND,
+        guard_unlabelled=True,
+        eviction_bridge=True,
+        termination_reasons=True,
+        shutdown_agent=ShutdownAgent(),
+        lifecycle=True,
+    )
+    kinds = {VALIDATINGADMISSIONPOLICIES.kind, VALIDATINGADMISSIONPOLICYBINDINGS.kind}
+    rendered = [one for one in objects(settings) if one["kind"] in kinds]
+    assert len(rendered) > 60
+    for one in rendered:
+        answer = await ask(server, "admin", "POST", path_of(one, collection=True), one)
+        assert answer["kind"] == one["kind"], answer
+    body = {"metadata": {"name": "c"}}
+    made = await ask(server, "admin", "POST", CONFIGMAPS.collection_path("default"), body)
+    assert made["kind"] == "ConfigMap", made
