@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from vacate.cli.common.program import program_name
+from vacate.cli.common.program import path_export, program_name
 from vacate.cli.main import cli
 
 pytestmark = pytest.mark.unit
@@ -39,3 +40,14 @@ def test_every_command_has_help_and_the_common_flags(command: str) -> None:
     assert done.exit_code == 0
     assert done.output.startswith(f"Usage: kubectl vacate {command} ")
     assert all(flag in done.output for flag in ("--kubeconfig", "--context", "-n, --namespace"))
+
+
+def test_a_program_that_the_shell_does_not_find(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "my clone" / "vacate"
+    own.parent.mkdir()
+    own.touch(0o755)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert path_export(str(own)) == f"export PATH='{own.parent}':$PATH"
+    assert path_export("/x/vacate/__main__.py") == ""
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert path_export(str(own)) == ""

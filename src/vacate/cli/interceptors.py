@@ -44,9 +44,9 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
     """Show registered interceptors and whether they answer.
 
     PODS counts the pods that register the interceptor, ACTIVE the open requests in which it has the turn,
-    TURNS those that have ended, and UNANSWERED those of them in which it never responded. Requests go with
-    their pods, so turns are those of requests that are still there. BOUND TO names the accounts that alone
-    may report for it. A warning lists those that are bound to none.
+    TURNS those that have ended, and UNANSWERED those of them in which it never responded. Requests are
+    deleted with their pods, so turns are those of requests that are still there. BOUND TO names the accounts
+    that alone may report for it. A warning lists those that are bound to none.
 
     Exit codes: 0 done, also without interceptors, 1 refused or failed, 2 usage.
     """

@@ -29,7 +29,7 @@ from vacate.maintenance.blockers import (
 )
 from vacate.maintenance.pods import Treatment, assess_pod, selector_from
 from vacate.maintenance.relocation import without_room_by_node
-from vacate.plan.loading import load_objects, workload_of
+from vacate.plan.loading import has_vacate, load_objects, workload_of
 from vacate.plan.remedies import commands_of
 from vacate.plan.snapshot import WEBHOOKS, Snapshot
 from vacate.views.budgets import covering, interceptors_on, move_first, never_allows, would_refuse
@@ -104,7 +104,7 @@ def examine(snapshot: Snapshot, rules: PodRules) -> Health:
     order = list(Harm)
     findings.sort(key=lambda one: (order.index(one.harm), -len(one.nodes), one.what))
     blocked = {node for one in findings if one.harm in (Harm.BLOCKS, Harm.WAITS) for node in one.nodes}
-    return Health(len(look.nodes), len(blocked), tuple(findings), snapshot.missing, snapshot.has_vacate)
+    return Health(len(look.nodes), len(blocked), tuple(findings), snapshot.missing, has_vacate(snapshot))
 
 
 _Found = tuple[Harm, str, Blocker, tuple[str, ...]]

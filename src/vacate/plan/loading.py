@@ -15,6 +15,7 @@ from vacate.api.kinds import (
     DEPLOYMENTS,
     JOBS,
     NAMESPACES,
+    NODEMAINTENANCES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
@@ -257,3 +258,8 @@ def _missing_priorities(snapshot: Snapshot) -> list[tuple[Kind, Obj]]:
 def _reports(node: Obj) -> bool:
     conditions = dig(node, "status", "conditions") or ()
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def has_vacate(snapshot: Snapshot) -> bool:
+    """Whether the cluster serves Vacate's kinds, as far as it said so."""
+    return NODEMAINTENANCES in snapshot.objects or NODEMAINTENANCES.resource in snapshot.missing

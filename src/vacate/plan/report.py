@@ -12,7 +12,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import dig
 from vacate.errors import ConfigError
 from vacate.plan.forecast import Run, Verdict, worst
-from vacate.plan.loading import ADDED, load_objects
+from vacate.plan.loading import ADDED, has_vacate, load_objects
 from vacate.plan.remedies import commands_of
 from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
 from vacate.plan.snapshot import Snapshot
@@ -123,7 +123,7 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
         start = "no pod shows how long it took to start: 10 to 30 s, and 5 to 15 s more until it is ready"
     stop = "between 1 s and the grace period" if options.stop is None else f"in {options.stop:g} s"
     lines = [f"{start}; stop {stop}"]
-    if not snapshot.has_vacate:
+    if not has_vacate(snapshot):
         lines.append("Vacate drains, although it is not installed in this cluster")
     for name in foreign_interceptors(snapshot, options.nodes):
         seconds = options.interceptors.get(name, ASSUMED_TURN)

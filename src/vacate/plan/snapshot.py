@@ -264,11 +264,6 @@ class Snapshot:
         """The objects of a kind."""
         return self.objects.get(kind, ())
 
-    @property
-    def has_vacate(self) -> bool:
-        """Whether the cluster serves Vacate's kinds, as far as it said so."""
-        return NODEMAINTENANCES in self.objects or NODEMAINTENANCES.resource in self.missing
-
     def having(self, kind: Kind, objects: Sequence[Obj]) -> Snapshot:
         """The snapshot with other objects of one kind."""
         return replace(self, objects={**self.objects, kind: objects})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.cli.common import terminal
-from vacate.cli.common.program import program_name
+from vacate.cli.common.program import path_export, program_name
 from vacate.cli.demo.timeline import LEGEND, Timeline, bar, steps_of
 from vacate.views.phrases import counted
 
@@ -45,9 +45,10 @@ def timeline_lines(timeline: Timeline, width: int) -> list[str]:
 
 def next_steps() -> list[str]:
     """What to try after the demo."""
-    name = program_name()
+    name, export = program_name(), path_export()
     return [
         "Try next",
+        *([f"  {export}"] if export else []),
         f"  {name} up                      a cluster to keep; says how to use kubectl",
         f"  {name} drain NODE --dry-run    the pods in order, and what would block",
         f"  {name} drain NODE              drain it; Ctrl-C detaches, --cancel undoes",

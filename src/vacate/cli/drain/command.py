@@ -120,8 +120,8 @@ def drain(
     follows it: Ctrl-C detaches. Interceptors prepare each pod, and disruption budgets are respected. NODE is
     NAME or node/NAME; DRAIN is NAME or nodemaintenance/NAME, as it is printed.
 
-    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out; with --dry-run 5 where the
-    drain would block until a person acts, 6 where replacements would find no node.
+    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out, 130 detached; with
+    --dry-run 5 where the drain would block until a person acts, 6 where replacements would find no node.
     """
     nodes, follow, cancel = named_before(nodes, follow, cancel)
     check_drain_choice(nodes, selector, follow, cancel)

@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from vacate.cli.common import terminal
-from vacate.cli.common.program import program_name
+from vacate.cli.common.program import path_export, program_name
 from vacate.embedded.cluster import PROCESS, SIMULATED
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.embedded.cluster.local import LocalCluster
@@ -34,6 +34,8 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     facts.add_row("nodes", f"{cluster.settings.nodes}, {_NODES[cluster.settings.runtime]}")
     console.print(Panel(facts, title="Vacate is up", title_align="left", expand=False))
     console.print("In another terminal:\n")
+    if export := path_export():
+        console.print(f"  {export}", soft_wrap=True)
     console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)
     console.print(f"  kubectl get nodes\n  {program_name()} web\n")
     console.print("Ctrl-C stops it; the same command continues where it stopped.")
