@@ -47,6 +47,7 @@ _TITLES = {
     "shutdown": "Nodes that shut down",
     "volumes": "Exclusive volumes and pod safety",
     "trust": "What others write is not trusted",
+    "lifecycle": "lifecycle.k8s.io",
 }
 
 

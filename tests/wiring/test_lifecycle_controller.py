@@ -18,8 +18,9 @@ import pytest
 from support.simulated.clusters import in_world
 from support.simulated.workloads import condition_of, created, events_of
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
-from vacate.api.objects import Obj
+from vacate.api.kinds import LEASES, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER
+from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.apiserver.inprocess import Handler
@@ -45,12 +46,12 @@ class Ledger:
         self._world = world
         self.entries: dict[str, dict[str, Obj]] = {}  # by Eviction and writer
         self.writers: list[str] = []  # of the process, in order
-        self.slow = ""  # whose patches arrive late
+        self.slow = ""  # whose patches of Evictions arrive late
         world.network.audit = self
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer."""
-        if link == self.slow and request.method == "PATCH":
+        if link == self.slow and request.method == "PATCH" and "/evictions/" in request.path:
             await self._world.sim.clock.sleep(5.0)
         response = await server.handle(request)
         parts = request.path.split("/evictions/")
@@ -108,6 +109,12 @@ async def complete(world: World, responder: str) -> None:
     )
 
 
+def attends(world: World, manager: str) -> str:
+    """Who works on lifecycle.k8s.io, as the Lease of a manager says."""
+    lease = world.find(LEASES, manager, "kube-system") or {}
+    return str(dig(lease, "metadata", "annotations", LIFECYCLE_CONTROLLER))
+
+
 def is_evicted(world: World, request: str) -> bool:
     return condition_of(world.find(LIFECYCLE_REQUESTS, request, "default") or {}, "TargetEvicted") == "True"
 
@@ -141,6 +148,9 @@ def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
         await world.until(lambda: states(world)[1] == "Active")
         await world.until(lambda: "leaves them to it" in str(events_of(world, "pod-1-web")))
         assert ours.parts.lifecycle_controller == KUBERNETES
+        # Who gives way is ready, and its Lease says so, which `vacate version` and `vacate check` read.
+        await world.until(lambda: attends(world, OURS) == KUBERNETES)
+        assert ours.parts.not_ready() == ""
         assert other.parts.lifecycle_controller == OURS
         before = ledger.writers.count(OURS)
         await complete(world, RESPONDERS[1])
@@ -157,6 +167,7 @@ def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
         assert [one["metadata"]["name"] for one in world.objects(LIFECYCLE_EVICTIONS)] == ["pod-1-web"]
         assert "is the controller of lifecycle.k8s.io again" in str(events_of(world, "pod-1-web"))
         assert ours.parts.lifecycle_controller == OURS
+        await world.until(lambda: attends(world, OURS) == OURS)
         # What comes next is Vacate's at once.
         await requested(world, (), "late")
         await world.until(lambda: is_evicted(world, "late"), 60.0)

@@ -9,6 +9,7 @@ import pytest
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.waiting import until
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER
 from vacate.api.objects import Obj
 from vacate.cli.common.exitcodes import UNPREPARED
 
@@ -113,3 +114,14 @@ def test_a_silent_responder_is_skipped_as_status_and_blockers_propose(lab: Lab) 
     assert (skipped.code, skipped.err) == (0, "")
     assert skipped.out == f"pod/silent responder {BACKUP} is skipped: its turn ends now\n"
     until(lambda: lab.https.get(f"{PODS}/{pod}").code == 404)
+
+
+def test_version_names_the_other_controller_to_which_vacate_gives_way(lab: Lab) -> None:
+    meta = {
+        "name": MANAGER,
+        "namespace": "shop",
+        "annotations": {LIFECYCLE_CONTROLLER: "kube-controller-manager"},
+    }
+    lab.https.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    lab.https.create("/apis/coordination.k8s.io/v1/namespaces/shop/leases", {"metadata": meta, "spec": {}})
+    assert "lifecycle.k8s.io are attended to by kube-controller-manager" in lab.vacate("version").out
