@@ -27,7 +27,7 @@ async def override(cluster: Cluster, request: EvictionRequest, requester: str) -
     first = "the interceptor's Forbid was set to Allow, and " if overriding.allowed else ""
     last = "" if noted else "; no Event could be written about it"
     phrase = dialect_of(request).phrase
-    return f"{STAYS} {phrase(f'{first}all requesters')} were removed ({overriding.removed}){last}"
+    return f"{STAYS} {phrase(f'{first}all requesters')} were removed ({overriding.removed or 'none'}){last}"
 
 
 class Overriding:
@@ -37,7 +37,12 @@ class Overriding:
         self._cluster = cluster
         self._request = request
         self.allowed = False  # whether Forbid was set and is undone
-        self.removed = ""  # whose names are removed
+        self._names: list[str] = []
+
+    @property
+    def removed(self) -> str:
+        """Whose names are removed so far."""
+        return listed(self._names)
 
     async def run(self) -> None:
         """Do it, however others write meanwhile; VacateError where it cannot be done."""
@@ -65,10 +70,9 @@ class Overriding:
             self._request = await _allow(self._cluster, self._request)
             self.allowed = True
         requests = await _requests_of_requesters(self._cluster, self._request)
-        names = listed([who.name for one in requests for who in one.spec.requesters])
         for one in (each for each in requests if each.spec.requesters):
             await _patch(self._cluster, one, dialect_of(one).requesters_patch(one, ()))
-        self.removed = names or "none"
+            self._names += [who.name for who in one.spec.requesters]
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
