@@ -38,6 +38,7 @@ class Overriding:
         self._request = request
         self.allowed = False  # whether Forbid was set and is undone
         self._names: list[str] = []
+        self._are_all = False
 
     @property
     def removed(self) -> str:
@@ -58,7 +59,8 @@ class Overriding:
     async def note(self, who: str) -> bool:
         """Say by an Event who has done what, also where it was not all; whether that was possible."""
         whom = f"{dialect_of(self._request).terms.requester}s"
-        removed = f"removed all {whom} ({self.removed})" if self.removed else ""
+        whom = f"all {whom}" if self._are_all else whom
+        removed = f"removed {whom} ({self.removed})" if self.removed else ""
         allowed = "set the cancellation policy from Forbid to Allow" if self.allowed else ""
         done = " and ".join(part for part in (allowed, removed) if part)
         if not done:
@@ -73,6 +75,7 @@ class Overriding:
         for one in (each for each in requests if each.spec.requesters):
             await _patch(self._cluster, one, dialect_of(one).requesters_patch(one, ()))
             self._names += [who.name for who in one.spec.requesters]
+        self._are_all = True
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
