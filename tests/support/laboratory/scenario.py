@@ -15,7 +15,7 @@ from support.laboratory.faults.catalogue import FAULTS, FAULTS_OF_PEOPLE, STOCK_
 from support.laboratory.faults.draw import Draw, Fault
 from support.laboratory.faults.people import keep_restarting, keep_untainted, untaint
 from support.laboratory.faults.reports import ManagersWatches, RefusedReports
-from support.laboratory.faults.volumeusers import remove_extra_user
+from support.laboratory.faults.volumeusers import remove_extra_pods
 from support.laboratory.health import all_drained, is_well, nodes_are_well, open_matters
 from support.laboratory.historycheck import check_history
 from support.laboratory.hosts import MANAGERS, NODES
@@ -171,7 +171,7 @@ class Scenario:
         """All faults stop."""
         await lab.mend()
         await untaint(lab)
-        await remove_extra_user(lab)
+        await remove_extra_pods(lab)
         await lab.until(lambda: all_drained(lab), wait_seconds, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])

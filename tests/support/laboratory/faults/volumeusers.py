@@ -7,7 +7,7 @@ from support.laboratory.faults.draw import Draw, tried
 from support.laboratory.faults.volumes import ended, next_user
 from support.laboratory.health import readiness_of
 from support.laboratory.hosts import MANAGERS
-from support.laboratory.workload import DISK_USERS, EXTRA_USER, VOLUME, extra_user
+from support.laboratory.workload import DISK_USERS, EXTRA_USER, TOLERANT, VOLUME, extra_user
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
@@ -129,11 +129,12 @@ async def _move_unreported(lab: LaboratoryCluster, draw: Draw) -> None:
     await lab.sim.clock.sleep(draw.seconds(20, 40))
 
 
-async def remove_extra_user(lab: LaboratoryCluster) -> None:
-    """Nobody else does: no controller owns it."""
-    while lab.world.find(PODS, EXTRA_USER, "default") is not None:
-        await tried(lab.world.client.delete(PODS, EXTRA_USER, "default"))
-        await lab.sim.clock.sleep(1.0)
+async def remove_extra_pods(lab: LaboratoryCluster) -> None:
+    """Nobody else does: no controller owns them."""
+    for name in (EXTRA_USER, TOLERANT):
+        while lab.world.find(PODS, name, "default") is not None:
+            await tried(lab.world.client.delete(PODS, name, "default"))
+            await lab.sim.clock.sleep(1.0)
 
 
 def _record(lab: LaboratoryCluster) -> str:
