@@ -162,7 +162,7 @@ def test_the_last_requester_to_withdraw_cancels_and_its_return_begins_another_ev
     until(lambda: len(target.evictions()) == 2)
     until(lambda: target.states().get(BACKUP) == "Active")
     target.respond(BACKUP, completionTime=now())
-    until(lambda: target.is_evicted())
+    until(target.is_evicted)
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-returning", "pod-2-returning"]
 
 
@@ -184,7 +184,7 @@ def test_a_budget_is_respected_and_reported_until_it_lets_the_pod_go(cluster: Re
     assert "budgeted" in shown.out
     assert "feature gate" not in shown.out + shown.err
     cluster.admin.delete(f"{budgets}/budgeted")
-    until(lambda: target.is_evicted())
+    until(target.is_evicted)
     assert target.record(EVICTOR)["completionTime"]
 
 
@@ -200,7 +200,7 @@ def test_the_leader_is_killed_in_the_middle_of_a_turn_and_the_other_manager_goes
     assert leader is not None
     leader.kill()
     target.respond(BACKUP, heartbeatTime=now(), completionTime=now())
-    until(lambda: target.is_evicted())
+    until(target.is_evicted)
     assert target.record(BACKUP)["startTime"] == began
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-orphaned"]
     cluster.start_managers()
