@@ -11,6 +11,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
+from vacate.client.privatefile import write_private
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
 from vacate.errors import (
@@ -201,7 +202,6 @@ class Heartbeat:
     def __init__(self, deps: Deps, settings: AgentSettings, node: NodeReconciler) -> None:
         self._client, self._clock, self._entropy = deps.client, deps.clock, deps.entropy
         self._settings, self._node = settings, node
-        self.failed: list[BaseException] = []
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -220,11 +220,9 @@ class Heartbeat:
 
 def own_identity(settings: AgentSettings, entropy: Entropy) -> str:
     """The identity of the agent's folder, made when the folder is new."""
-    file = settings.identity_file
+    file = settings.folder / "identity"
     if not file.exists():
-        fresh = file.with_name("identity.new")
-        fresh.write_text(entropy.uid(), "ascii")
-        fresh.replace(file)
+        write_private(file, entropy.uid().encode("ascii"), mode=0o644)
     return file.read_text("ascii").strip()
 
 

@@ -46,11 +46,6 @@ class AgentSettings:
         return self.folder / "pods"
 
     @property
-    def identity_file(self) -> Path:
-        """Distinguishes this folder from that of another agent of the same name."""
-        return self.folder / "identity"
-
-    @property
     def runtime_folder(self) -> Path:
         """Where the runtime keeps its record."""
         return self.folder / "runtime"

@@ -25,14 +25,14 @@ from vacate.wire.message import Request
 
 async def read_sources(client: Client, pod: AgentPod) -> Sources:
     """Everything that the pod refers to, as it is now."""
+
+    async def read(kind: Kind, names: set[str]) -> dict[str, Data | None]:
+        ordered = sorted(names)
+        found = await asyncio.gather(*(_read(client, kind, one, pod.metadata.namespace) for one in ordered))
+        return dict(zip(ordered, found, strict=True))
+
     maps, secrets = references(pod)
-    namespace = pod.metadata.namespace
-    names = [(CONFIGMAPS, name) for name in sorted(maps)] + [(SECRETS, name) for name in sorted(secrets)]
-    found = await asyncio.gather(*(_read(client, kind, name, namespace) for kind, name in names))
-    by_kind: dict[str, dict[str, Data | None]] = {CONFIGMAPS.plural: {}, SECRETS.plural: {}}
-    for (kind, name), data in zip(names, found, strict=True):
-        by_kind[kind.plural][name] = data
-    return Sources(by_kind[CONFIGMAPS.plural], by_kind[SECRETS.plural])
+    return Sources(*await asyncio.gather(read(CONFIGMAPS, maps), read(SECRETS, secrets)))
 
 
 async def request_token(

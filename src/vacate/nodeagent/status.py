@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,10 @@ def status_of(
     `ended` is the phase that the pod came to; `end`: why its node ends it.
     """
     phase = phase_of(pod, progress, ended)
+
+    def containers(specs: Iterable[AgentContainer]) -> list[Obj]:
+        return [_container(one, progress.of(one.name), pod, phase) for one in specs]
+
     status: Obj = {
         "phase": phase,
         "conditions": conditions_of(pod, progress, phase, now),
@@ -49,9 +54,7 @@ def status_of(
         "podIP": where.pod,
         "podIPs": [{"ip": where.pod}],
         "startTime": pod.status.get("startTime") or format_time(progress.arrived),
-        "containerStatuses": [
-            _container(one, progress.of(one.name), pod, phase) for one in pod.spec.containers
-        ],
+        "containerStatuses": containers(pod.spec.containers),
     }
     if end is not None:
         if end.disruption:
@@ -61,9 +64,7 @@ def status_of(
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
     if pod.spec.init_containers:
-        status["initContainerStatuses"] = [
-            _container(one, progress.of(one.name), pod, phase) for one in pod.spec.init_containers
-        ]
+        status["initContainerStatuses"] = containers(pod.spec.init_containers)
     return status
 
 

@@ -23,7 +23,6 @@ class Probe(Projection, frozen=True):
     exec: Obj | None = None
     http_get: Obj | None = None
     tcp_socket: Obj | None = None
-    grpc: Obj | None = None
     initial_delay_seconds: int = 0
     timeout_seconds: int = 1
     period_seconds: int = 10

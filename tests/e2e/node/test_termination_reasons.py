@@ -233,20 +233,20 @@ def test_every_cause_reaches_hooks_of_both_kinds(place: NodeCluster, stage: Kube
     newer = {"spec": {"template": {"metadata": {"labels": {"version": "2"}, "finalizers": None}}}}
     stage(f"patch deployment rolled --type=merge -p '{json.dumps(newer)}'").ok()
     until(lambda: _leaves_for_taint(place, stage, "tainted"))
-    found = {name: heard(stage, names[name]) for name in REASONS if name != "shut-down"}
+    received = {name: heard(stage, names[name]) for name in REASONS if name != "shut-down"}
 
     until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("reason") == "Agent")
     assert lock_holders() == {"Vacate"}
     logind("call", "PowerOff", "b", "false")
-    found["shut-down"] = heard(stage, "shut-down")
+    received["shut-down"] = heard(stage, "shut-down")
     until(is_off)
     boot()
     until(lambda: condition(place, "GracefulNodeShutdownInProgress")["status"] == "False")
 
-    assert {name: one["main"].split("|")[:2] for name, one in found.items()} == {
+    assert {name: one["main"].split("|")[:2] for name, one in received.items()} == {
         name: [reason, reason] for name, reason in REASONS.items()
     }
-    assert {name: one["web"] for name, one in found.items()} == {
+    assert {name: one["web"] for name, one in received.items()} == {
         name: f"/bye {reason or 'nothing'}" for name, reason in REASONS.items()
     }
 

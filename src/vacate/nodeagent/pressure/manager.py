@@ -35,7 +35,6 @@ class PressureManager:
         self._pressure = Pressure()
         self._failing = False
         self._helpless = False  # under pressure, with nothing to end
-        self.failed: list[BaseException] = []
 
     async def run(self) -> None:
         """Measure until cancelled."""

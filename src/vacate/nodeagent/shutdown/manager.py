@@ -108,11 +108,9 @@ class ShutdownManager:
     async def _wait_known(self) -> None:
         """A pod whose hooks nobody knows yet must not be terminated without them."""
         end = self._clock.monotonic() + KNOWN_SECONDS
-        while not self._pods.known() and (left := end - self._clock.monotonic()) > 0:
+        while not self._pods.known() and self._clock.monotonic() < end:
             self._wake.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await self._wake.wait()
+            await self._woken(end)
         if not self._pods.known():
             log.warning("the API server does not show all pods that run: their hooks may be left out")
 
@@ -257,15 +255,14 @@ class ShutdownManager:
     async def _drive(self) -> None:
         while True:
             self._wake.clear()
-            deadline = await self._step()
-            if deadline is None:
+            await self._woken(await self._step())
+
+    async def _woken(self, end: float | None) -> None:
+        """Return when something has changed, or at that time at the latest."""
+        left = None if end is None else max(end - self._clock.monotonic(), 0.0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(left):
                 await self._wake.wait()
-                continue
-            try:
-                async with asyncio.timeout(max(deadline - self._clock.monotonic(), 0.0)):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
 
     async def _step(self) -> float | None:
         """Go on as far as possible; until when to wait for more."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from vacate.api.kinds import NODES
 from vacate.api.types import Node
 from vacate.client.client import Client
+from vacate.client.privatefile import write_private
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.kube.exclusivevolumes import ALL_LISTED
 from vacate.kube.patches import guarded
@@ -58,9 +59,7 @@ class VolumesInUse:
         file, text = folder.root / _FILE, "\n".join(sorted(names))
         if file.exists() and file.read_text("ascii") == text:
             return False
-        fresh = file.with_name(f".{_FILE}.new")
-        fresh.write_text(text, "ascii")
-        fresh.replace(file)
+        write_private(file, text.encode("ascii"), mode=0o644)
         return True
 
     def noted(self, folder: PodFolder) -> bool:

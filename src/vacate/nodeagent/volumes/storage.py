@@ -52,8 +52,7 @@ class PodFolder:
         if name in self.claimed:
             return False
         if path := dig(volume, "hostPath", "path"):
-            if not Path(str(path)).exists():
-                raise ContainerError(f'volume "{name}": {path} does not exist on this machine')
+            _existing(name, str(path))
             return False
         from_api = any(isinstance(volume.get(key), dict) for key in _FROM_API)
         if not from_api and volume.get("emptyDir") is None:
@@ -67,9 +66,7 @@ class PodFolder:
 
     def claim(self, name: str, path: str) -> None:
         """A claimed volume lies there."""
-        if not Path(path).exists():
-            raise ContainerError(f'volume "{name}": {path} does not exist on this machine')
-        self.claimed[name] = Path(path)
+        self.claimed[name] = _existing(name, path)
 
     def write(self, name: str, files: Mapping[str, File]) -> None:
         """Bring the volume's files up to date, each replaced as a whole; what is no longer wanted goes."""
@@ -92,6 +89,12 @@ class PodFolder:
             shutil.rmtree(self.root)
         except FileNotFoundError:
             return
+
+
+def _existing(volume: str, path: str) -> Path:
+    if not Path(path).exists():
+        raise ContainerError(f'volume "{volume}": {path} does not exist on this machine')
+    return Path(path)
 
 
 def log_files(agent_folder: Path, uid: str, container: str) -> list[Path]:
