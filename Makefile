@@ -20,7 +20,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence test-web differential rules fuzz size sbom release audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence test-web differential rules fuzz size sbom chart release audit
 
 help: ## List the targets
 	@bold=; plain=; test ! -t 1 || { bold='\033[1m'; plain='\033[0m'; }; \
@@ -138,6 +138,10 @@ lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/redfish.in -o requirements/redfish.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/web.in -o requirements/web.lock
+
+chart: $(STAMP) ## Write the Helm chart to dist/chart/vacate
+	@$(BIN)/python -m hack.gen_deploy --chart dist/chart/vacate
+	@echo dist/chart/vacate
 
 sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock to dist/vacate.cdx.json
 	@mkdir -p dist

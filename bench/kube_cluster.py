@@ -20,13 +20,15 @@ from hack.kubelab.obtain import obtain
 from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objectnames import MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
+from vacate.crds.definition import definition_for
 from vacate.eviction.registration import resolve
+from vacate.install.manifest import manifest
 from vacate.install.settings import DEFAULT_NAMESPACE
 
-CRD = Path("deploy/crds/evictionrequests.yaml")
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
 _TIMEOUT = 120.0
 _MANAGER_USER = "kubernetes-admin"  # of the kubeconfig
@@ -72,8 +74,10 @@ def cluster(nodes: int, *, webhook: bool, audit: bool = False, bridge: bool = Fa
         if webhook:
             stack.enter_context(_admitting(kube, bridge=bridge))
         else:
-            kube.run("apply", "-f", str(CRD))
-            kube.run("wait", "--for=condition=Established", "-f", str(CRD))
+            crd = Path(folder) / "evictionrequests.yaml"
+            crd.write_text(manifest(definition_for(EVICTIONREQUESTS)))
+            kube.run("apply", "-f", str(crd))
+            kube.run("wait", "--for=condition=Established", "-f", str(crd))
         _wait(lambda: kube.run("get", "nodes", "--no-headers").count(" Ready ") == nodes, "nodes")
         yield kube
 

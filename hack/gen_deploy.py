@@ -1,21 +1,18 @@
-"""Write everything under deploy/ from `vacate.install`: definition, kustomize base, Helm chart, dashboard.
+"""Write what is checked in of an installation, deploy/, from `vacate.install`: the kustomizations.
 
-python -m hack.gen_deploy            writes the files
-python -m hack.gen_deploy --verify   fails where a committed file differs, is missing or is left over
+python -m hack.gen_deploy                 writes the files
+python -m hack.gen_deploy --verify        fails where a committed file differs, is missing or is left over
+python -m hack.gen_deploy --chart FOLDER  writes the Helm chart, which `make release` makes too, to the folder
 """
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from hack.deploy.chart import chart_files
 from hack.deploy.kustomize import kustomize_files
-
-from vacate.crds.definition import definitions
-from vacate.install.manifest import manifest
-from vacate.install.manifests.grafana import dashboard
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 HEADER = "# Written by hack/gen_deploy.py; a test keeps it current. Do not edit.\n"
@@ -23,11 +20,12 @@ HEADER = "# Written by hack/gen_deploy.py; a test keeps it current. Do not edit.
 
 def files() -> dict[str, str]:
     """Every file below deploy/ and what it holds."""
-    made = {f"crds/{one['spec']['names']['plural']}.yaml": manifest(one) for one in definitions()}
-    made |= {f"kustomize/{path}": text for path, text in kustomize_files().items()}
-    made |= {f"helm/vacate/{path}": text for path, text in chart_files().items()}
-    texts = {path: f"{HEADER if path.endswith('.yaml') else ''}{text}" for path, text in made.items()}
-    return {**texts, "grafana/vacate.json": json.dumps(dashboard(), indent=1) + "\n"}
+    return _headed({f"kustomize/{path}": text for path, text in kustomize_files().items()})
+
+
+def chart() -> dict[str, str]:
+    """Every file of the Helm chart and what it holds."""
+    return _headed(chart_files())
 
 
 def outdated() -> list[str]:
@@ -38,16 +36,32 @@ def outdated() -> list[str]:
     return sorted(changed | (wanted.keys() ^ there))
 
 
+def write(folder: Path, made: Mapping[str, str]) -> None:
+    """Write the files below the folder."""
+    for path, text in made.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def _headed(made: Mapping[str, str]) -> dict[str, str]:
+    return {path: f"{HEADER if path.endswith('.yaml') else ''}{text}" for path, text in made.items()}
+
+
 def main() -> int:
-    if "--verify" in sys.argv[1:]:
-        if wrong := outdated():
-            print(f"not current, run python -m hack.gen_deploy: {', '.join(wrong)}", file=sys.stderr)
-        return 1 if wrong else 0
-    for path, text in files().items():
-        (DEPLOY / path).parent.mkdir(parents=True, exist_ok=True)
-        (DEPLOY / path).write_text(text)
-    for path in outdated():
-        (DEPLOY / path).unlink()
+    match sys.argv[1:]:
+        case []:
+            write(DEPLOY, files())
+            for path in outdated():
+                (DEPLOY / path).unlink()
+        case ["--verify"]:
+            if wrong := outdated():
+                print(f"not current, run python -m hack.gen_deploy: {', '.join(wrong)}", file=sys.stderr)
+            return 1 if wrong else 0
+        case ["--chart", folder]:
+            write(Path(folder), chart())
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
     return 0
 
 

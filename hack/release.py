@@ -2,8 +2,8 @@
 
     python -m hack.release --registry registry.example.com/team [FOLDER]
 
-Wheel, sdist, chart, manifests, the definitions, the plugin for krew, the bill of materials, the notes of the
-version, and the checksums of all of them. The same commit gives the same bytes: times are those of it.
+Wheel, sdist, chart, manifests, definitions, dashboard, the plugin for krew, the bill of materials, the notes
+of the version, and the checksums of all of them. The same commit gives the same bytes: times are those of it.
 `--image` adds the images for all architectures, of Debian's packages. `--push` sends the images, under one
 name for all architectures, and the chart to the registry.
 """
@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
-from hack.gen_deploy import DEPLOY
+from hack.gen_deploy import chart as chart_files
 from hack.kubelab.release import KubeError
 from hack.registry import Registry, RegistryError
 from hack.sbom import GO_MODULE, GO_PIN, LOCK, sbom
@@ -36,11 +36,11 @@ from vacate.crds.definition import definitions
 from vacate.errors import ConfigError
 from vacate.install import Settings, objects
 from vacate.install.manifest import manifests
+from vacate.install.manifests.grafana import dashboard
 
 _ROOT = Path(__file__).resolve().parent.parent
 _KREW = _ROOT / "hack/krew"
 _ARCHITECTURES = ("amd64", "arm64")
-_CHART = DEPLOY / "helm" / "vacate"
 _REGISTRY = re.compile(r"[a-z0-9]+([.:_/-][a-z0-9]+)*")
 SUMS = "SHA256SUMS"
 
@@ -81,6 +81,7 @@ def release(
     texts = {
         "vacate.yaml": manifests(objects(replace(Settings(), image=image))),
         "vacate-crds.yaml": manifests(definitions()),
+        "vacate-dashboard.json": json.dumps(dashboard(), indent=1) + "\n",
         "vacate.cdx.json": _bill(),
         "NOTES.md": notes,
     }
@@ -105,7 +106,7 @@ def push(folder: Path, registry: str, credentials: Mapping[str, str] = os.enviro
     if archives := sorted(folder.glob("*.oci.tar")):
         digest = target.push_image(archives, "vacate", __version__)
         made.append(f"{registry}/vacate:{__version__}@{digest}")
-    about = yaml.safe_load((_CHART / "Chart.yaml").read_text())
+    about = yaml.safe_load(chart_files()["Chart.yaml"])
     digest = target.push_chart(folder / f"vacate-{__version__}.tgz", about)
     return [*made, f"oci://{registry}/charts/vacate:{__version__}@{digest}"]
 
@@ -124,7 +125,7 @@ def notes_of(changelog: str, version: str) -> str:
 
 def chart(image: str, made_at: int) -> bytes:
     """The Helm chart as `helm package` would archive it, with this image as its default."""
-    found = {str(one.relative_to(_CHART)): one.read_text() for one in _CHART.rglob("*") if one.is_file()}
+    found = chart_files()
     default = 'image: ""\n'
     if found["values.yaml"].count(default) != 1:
         raise ReleaseError(f"the chart's values have no line {default.strip()!r} to replace")

@@ -1,4 +1,4 @@
-"""The committed definition and table of fields are what the structs say and the embedded server goes by."""
+"""The definition and the committed tables of fields are what structs and embedded server have."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pytest
 from support.yaml_text import yaml_document
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.crds.definition import definition_for
 from vacate.embedded.apiserver.printers.registry import printer_of
+from vacate.install.manifest import manifest
 
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-CRD = yaml_document((ROOT / "deploy/crds/evictionrequests.yaml").read_text())
+CRD = yaml_document(manifest(definition_for(EVICTIONREQUESTS)))
 (VERSION,) = CRD["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 

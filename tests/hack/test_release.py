@@ -35,7 +35,15 @@ def test_it_is_whole_and_the_same_each_time(parts: Path, tmp_path: Path) -> None
     names = {path.name for path in parts.iterdir()}
     ends = ("-py3-none-any.whl", ".tar.gz", ".tgz", "-krew.tar.gz")
     ours = {f"vacate-{__version__}{end}" for end in ends} | {"krew.yaml"}
-    assert names == {*ours, "vacate.yaml", "vacate-crds.yaml", "vacate.cdx.json", "NOTES.md", SUMS}
+    assert names == {
+        *ours,
+        "vacate.yaml",
+        "vacate-crds.yaml",
+        "vacate-dashboard.json",
+        "vacate.cdx.json",
+        "NOTES.md",
+        SUMS,
+    }
     for line in (parts / SUMS).read_text().splitlines():
         wanted, _, name = line.partition("  ")
         assert hashlib.sha256((parts / name).read_bytes()).hexdigest() == wanted

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.realcluster.helm import CHART, Helm, Values, helm_or_reason, objects_of
+from support.realcluster.helm import Helm, Values, chart_folder, helm_or_reason, objects_of
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
@@ -252,7 +252,7 @@ def helm(tmp_path: Path) -> Helm:
 
 @pytest.mark.process
 def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
-    assert "1 chart(s) linted, 0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm.run("lint", "--strict", str(chart_folder()))
 
 
 @pytest.mark.process
@@ -276,7 +276,7 @@ REFUSED: dict[str, Values] = {
 @pytest.mark.parametrize("named", REFUSED)
 def test_a_value_that_cannot_be_used_is_named(named: str, helm: Helm) -> None:
     given = helm.values({"image": "here/vacate:1", **REFUSED[named]})
-    done = helm.ran("template", "vacate", str(CHART), "-f", given, "--kube-version", "1.36.0")
+    done = helm.ran("template", "vacate", str(chart_folder()), "-f", given, "--kube-version", "1.36.0")
     assert done.returncode != 0
     assert named in done.stderr
 
@@ -285,7 +285,7 @@ def test_a_value_that_cannot_be_used_is_named(named: str, helm: Helm) -> None:
 def test_what_helm_tests_runs_where_the_manager_could(helm: Helm) -> None:
     given = helm.values({"image": "here/vacate:1", "ownPods": OWN_PODS, "imagePullSecrets": ["a"]})
     (pod,) = objects_of(
-        helm.run("template", "vacate", str(CHART), "-f", given, "-s", "templates/tests/check.yaml")
+        helm.run("template", "vacate", str(chart_folder()), "-f", given, "-s", "templates/tests/check.yaml")
     )
     assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
     assert (pod["spec"]["serviceAccountName"], pod["spec"]["containers"][0]["args"]) == (
@@ -304,7 +304,7 @@ def test_the_chart_leaves_the_namespace_to_helm(helm: Helm) -> None:
 
 @pytest.mark.unit
 def test_the_chart_is_of_this_version() -> None:
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    chart = yaml.safe_load((chart_folder() / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 

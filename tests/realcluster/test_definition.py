@@ -16,11 +16,13 @@ from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.definitions import installed
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.crds.catalogue import declaration_of
+from vacate.crds.definition import definition_for
 from vacate.entropy import system_entropy
+from vacate.install.manifest import manifest
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
-DEFINITION = yaml.safe_load((Path(__file__).parents[2] / "deploy/crds/evictionrequests.yaml").read_text())
+DEFINITION = yaml.safe_load(manifest(definition_for(KIND)))
 # What a server adds where the schema finds errors and rules beyond it have not been asked.
 _NOT_CHECKED = "some validation rules were not checked because the object was invalid"
 SPEC: Obj = {"target": {"podRef": {"name": "web", "uid": "u"}}, "requesters": [{"name": "a.b"}]}

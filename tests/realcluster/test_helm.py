@@ -13,7 +13,7 @@ from support.arms.arm import MERGE_PATCH, Obj
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_steps import request
 from support.realcluster.definitions import remove, until
-from support.realcluster.helm import CHART, Helm, Values, helm_or_reason
+from support.realcluster.helm import Helm, Values, chart_folder, helm_or_reason
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objectnames import MANAGER, MUTATING
@@ -50,7 +50,7 @@ class Release:
 
     def _chart(self, values: Values | None) -> tuple[str, ...]:
         given = {"image": Settings().image, **(values or {})}
-        return (str(CHART), "-f", self._helm.values(given))
+        return (str(chart_folder()), "-f", self._helm.values(given))
 
     async def there(self, settings: Settings) -> list[str]:
         """The objects of the settings that are in the cluster, but for the namespace, which Helm keeps."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from hack.gen_deploy import chart, write
 from hack.kubelab.peers import GIVEN
 
 from support.yaml_text import yaml_documents
 from vacate.api.objects import Obj
 from vacate.install import Settings
 
-CHART = Path(__file__).parents[3] / "deploy/helm/vacate"
 Values = Mapping[str, Any]
 
 
@@ -28,6 +30,15 @@ def helm_or_reason() -> tuple[str | None, str]:
     wanted = os.environ.get("HELM") or (f"{peers}/helm" if peers else "")
     found = shutil.which(wanted)
     return found, "" if found else f"no Helm: {GIVEN}=$(make --silent peers) builds and names one"
+
+
+@cache
+def chart_folder() -> Path:
+    """The chart as users unpack it, for as long as the tests run."""
+    kept = tempfile.TemporaryDirectory(prefix="vacate-chart-")
+    atexit.register(kept.cleanup)
+    write(Path(kept.name) / "vacate", chart())
+    return Path(kept.name) / "vacate"
 
 
 class Helm:
@@ -57,7 +68,7 @@ class Helm:
         """The objects that the chart makes of the values."""
         given = self.values({"image": Settings().image, **values})
         options = ("-n", namespace, "-f", given, "--kube-version", "1.36.0", "--skip-tests")
-        return objects_of(self.run("template", "vacate", str(CHART), *options))
+        return objects_of(self.run("template", "vacate", str(chart_folder()), *options))
 
     def values(self, values: Values) -> str:
         """A file with them."""
