@@ -197,7 +197,7 @@ async def test_a_node_requests_no_others_by_kubernetes_own_api(stage: Stage, use
     for pod, there in ((known, True), ({**known, "uid": "another"}, False), ({"name": "no"}, False)):
         spec = {"target": {"pod": pod}, "requester": "a.example.com/b", "intent": "Eviction"}
         obj = {"metadata": {"name": "mine"}, "spec": spec}
-        asked = {"kind": LIFECYCLE_REQUESTS, "user": {**user, "groups": [MASTERS]}}
+        asked: dict[str, Any] = {"kind": LIFECYCLE_REQUESTS, "user": {**user, "groups": [MASTERS]}}
         created = await stage.hook.ask(LIFECYCLE, review("CREATE", new=obj, **asked))
         assert created.allowed is (not is_node or (own and there)), (pod, created)
         assert created.allowed or "of its own pods only" in created.refusal["message"]
