@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from support.realcluster.audit import confined
 from vacate.api.identity import service_account_user
 from vacate.api.objectnames import (
     CERTIFICATE_SECRET,
@@ -21,6 +23,7 @@ from vacate.api.objectnames import (
     OWN_PODS,
     SHUTDOWN_AGENT,
     SHUTDOWN_REQUESTER,
+    STEPS,
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
@@ -59,6 +62,26 @@ def test_the_program_of_every_account_works_under_the_policies() -> None:
     for test in _AT_WORK.values():
         file, _, name = test.partition("::")
         assert f"def {name}(" in (PAGE.parents[2] / file).read_text()
+
+
+def test_a_refusal_of_what_a_program_writes_is_noticed_whichever_policy_refuses(tmp_path: Path) -> None:
+    """By the check at the end of each test that has an installation on a real API server."""
+    ours = {"username": service_account_user("vacate-system", WEBHOOK)}
+    events: list[Obj] = [
+        {"user": ours, "by": WEBHOOK_REQUESTS},
+        {"user": ours, "by": STEPS},  # where another writer was faster
+        {"user": ours, "by": FENCE_MARKS, "userAgent": "a-test/1"},
+        {"user": ours, "by": FENCE_MARKS, "impersonatedUser": {"username": "jane"}},
+        {"user": {"username": "jane"}, "by": FENCE_MARKS},
+    ]
+    log = tmp_path / "audit.log"
+    with log.open("w") as file:
+        for event in events:
+            message = f"pods is forbidden: ValidatingAdmissionPolicy '{event.pop('by')}' with binding '…'"
+            found = {"userAgent": "vacate/webhook", "responseStatus": {"message": message}, **event}
+            file.write(json.dumps(found) + "\n")
+    (noticed,) = confined(log)
+    assert WEBHOOK_REQUESTS in noticed
 
 
 def made(**chosen: object) -> dict[tuple[str, str], Obj]:
