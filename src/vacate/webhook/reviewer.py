@@ -27,14 +27,14 @@ from vacate.eviction.callers import DEFAULT_WAIT, UnverifiedCallers
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
-from vacate.webhook import lifecyclerequests, pods
+from vacate.webhook import pods
 from vacate.webhook.accessreviews import AccessReviews
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.budget import LARGE_BYTES
 from vacate.webhook.callercheck import CallerCheck
 from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionbridge import EvictionBridge
-from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
+from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS, validate_of_node
 from vacate.webhook.forcedeletions import ForceDeletionRecorder
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup, Question, Unanswered
 from vacate.webhook.reasonannotations import ReasonAnnotator
@@ -269,7 +269,7 @@ PATHS: Mapping[str, Path] = {
     "/mutate/evacuations": _completed(EVACUATION_REVIEWS),
     "/validate/evacuations": _checked(EVACUATION_REVIEWS),
     "/validate/lifecyclerequests": _decided(
-        lambda ask, ctx, _: lifecyclerequests.validate(ask, ctx), LIFECYCLE_REQUESTS, REQUEST_BYTES
+        lambda ask, ctx, _: validate_of_node(ask, ctx), LIFECYCLE_REQUESTS, REQUEST_BYTES
     ),
     "/mutate/pods": _decided(lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules)),
     "/mutate/workloadpods": _decided(lambda ask, ctx, _: pods.register(ask, ctx)),
