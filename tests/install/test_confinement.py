@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+from support.realcluster.audit import confined
+from vacate.api.identity import service_account_user
 from vacate.api.objectnames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
     FENCE_MARKS,
     HOOKS,
     MANAGER,
+    NODE_PODS,
+    NODE_USERS,
+    OWN_LIFECYCLE,
     OWN_NODE,
     OWN_PODS,
     SHUTDOWN_AGENT,
+    SHUTDOWN_REQUESTER,
+    STEPS,
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
 from vacate.api.objects import Obj
 from vacate.install import Settings, objects
 from vacate.install.manifests.confinement import WRITES
+from vacate.install.manifests.policyobjects import BY_NODES, by_user
 from vacate.install.settings import Confinement, ShutdownAgent
 
 pytestmark = pytest.mark.unit
@@ -31,23 +41,9 @@ EVERYTHING = {
     "termination_reasons": True,
     "prestop_wrapper": True,
     "shutdown_agent": ShutdownAgent(),
+    "fencing_jobs": True,
+    "hooks": "targets: []",
 }
-OTHERWISE_HELD = {
-    "events": "what happened, of any object",
-    "leases": "its own by name",
-    "evictionrequests": "the manager is the one that works on requests; its webhook and policies judge each",
-    "evictionrequests/status": "the same",
-    "evacuations": "the same",
-    "evacuations/status": "the same",
-    "nodemaintenances/status": "written by the manager alone",
-    "deschedulingpolicies/status": "written by the manager alone",
-    "fencingpolicies/status": "written by the manager alone",
-    "evictions": "only the manager takes part in their labels and owners; the target is immutable",
-    "evictions/status": "the API server itself checks each step",
-}
-"""What accounts may change without a policy of the set, and why."""
-
-
 _COMMANDS = "tests/e2e/eviction/real/test_rights.py::test_every_command_runs_with_the_role_for_its_users"
 _AT_WORK = {
     MANAGER: _COMMANDS,
@@ -61,11 +57,31 @@ _AT_WORK = {
 
 
 def test_the_program_of_every_account_works_under_the_policies() -> None:
-    found = made(hooks="targets: []")
+    found = made()
     assert {name for kind, name in found if kind == "ServiceAccount"} == _AT_WORK.keys()
     for test in _AT_WORK.values():
         file, _, name = test.partition("::")
         assert f"def {name}(" in (PAGE.parents[2] / file).read_text()
+
+
+def test_a_refusal_of_what_a_program_writes_is_noticed_whichever_policy_refuses(tmp_path: Path) -> None:
+    """By the check at the end of each test that has an installation on a real API server."""
+    ours = {"username": service_account_user("vacate-system", WEBHOOK)}
+    events: list[Obj] = [
+        {"user": ours, "by": WEBHOOK_REQUESTS},
+        {"user": ours, "by": STEPS},  # where another writer was faster
+        {"user": ours, "by": FENCE_MARKS, "userAgent": "a-test/1"},
+        {"user": ours, "by": FENCE_MARKS, "impersonatedUser": {"username": "jane"}},
+        {"user": {"username": "jane"}, "by": FENCE_MARKS},
+    ]
+    log = tmp_path / "audit.log"
+    with log.open("w") as file:
+        for event in events:
+            message = f"pods is forbidden: ValidatingAdmissionPolicy '{event.pop('by')}' with binding '…'"
+            found = {"userAgent": "vacate/webhook", "responseStatus": {"message": message}, **event}
+            file.write(json.dumps(found) + "\n")
+    (noticed,) = confined(log)
+    assert WEBHOOK_REQUESTS in noticed
 
 
 def made(**chosen: object) -> dict[tuple[str, str], Obj]:
@@ -73,22 +89,82 @@ def made(**chosen: object) -> dict[tuple[str, str], Obj]:
     return {(one["kind"], one["metadata"]["name"]): one for one in found}
 
 
-@pytest.mark.parametrize("account", [MANAGER, WEBHOOK, SHUTDOWN_AGENT])
-def test_every_right_to_change_objects_is_confined(account: str) -> None:
-    rules = made()["ClusterRole", account]["rules"]
-    changed = {
-        resource
-        for rule in rules
+ROLES = {one: one for one in (MANAGER, WEBHOOK, CERTIFICATES, SHUTDOWN_AGENT, HOOKS)}
+ROLES[NODE_USERS] = SHUTDOWN_REQUESTER
+"""The roles of all accounts that an installation gives rights to write, of identities of nodes too."""
+
+_WRITES = {"create", "patch", "update", "delete", "deletecollection"}
+_OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE"}  # all others delete
+
+
+def _rights(account: str) -> set[tuple[str, str]]:
+    """To write objects: resource with its group, and verb."""
+    found = made()
+    roles = [role for kind in ("ClusterRole", "Role") if (role := found.get((kind, ROLES[account])))]
+    return {
+        (_with_group(resource, group), verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
         for resource in rule["resources"]
-        if {"patch", "update", "*"} & set(rule["verbs"])
+        for verb in (_WRITES if "*" in rule["verbs"] else _WRITES & set(rule["verbs"]))
     }
-    assert changed - {one.resource for one in WRITES if one.account == account} <= OTHERWISE_HELD.keys()
+
+
+def _with_group(resource: str, group: str) -> str:
+    plural, slash, subresource = resource.partition("/")
+    return ".".join(filter(None, (plural, group))) + slash + subresource
+
+
+def _confined(account: str) -> set[tuple[str, str]]:
+    """What of this some policy is asked about that knows the account, by resource and operation."""
+    home = {SHUTDOWN_AGENT: ShutdownAgent().namespace}.get(account, "vacate-system")
+    by = BY_NODES if account == NODE_USERS else by_user(service_account_user(home, account))
+    return {
+        (_with_group(resource, group), operation)
+        for (kind, _), policy in made().items()
+        if kind == "ValidatingAdmissionPolicy"
+        if by in policy["spec"].get("matchConditions", ())
+        for rule in policy["spec"]["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for operation in rule["operations"]
+    }
+
+
+def _documented(account: str) -> set[tuple[str, str]]:
+    """What the page says that no policy about the account restricts."""
+    section = PAGE.read_text().partition("## What is not confined")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in section.splitlines() if "| `" in line]
+    return {
+        (resource, verb)
+        for accounts, resources, verbs in rows
+        if f"`{account}`" in accounts
+        for resource in re.findall("`([^`]+)`", resources)
+        for verb in verbs.split(", ")
+    }
+
+
+def test_all_accounts_with_rights_are_looked_at() -> None:
+    found = {name for kind, name in made() if kind == "ServiceAccount"}
+    assert found == ROLES.keys() - {NODE_USERS}
+
+
+@pytest.mark.parametrize("account", ROLES)
+def test_every_right_to_write_objects_has_a_policy_or_is_documented(account: str) -> None:
+    confined = _confined(account)
+    free = {
+        (resource, verb)
+        for resource, verb in _rights(account)
+        if (resource, _OPERATIONS.get(verb, "DELETE")) not in confined
+    }
+    assert free == _documented(account)
 
 
 def test_the_page_lists_every_write() -> None:
     page = PAGE.read_text()
     for one in WRITES:
-        assert f"| `{one.account}` | `{one.resource}` | {one.described} | `{one.name}` |" in page
+        assert f"| `{one.account}` | `{one.shown}` | {one.described} | `{one.name}` |" in page
     assert page.count("| `vacate-confine-") == len(WRITES)
 
 
@@ -104,5 +180,6 @@ def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement)
     assert {one.name: actions.pop(one.name, None) for one in WRITES} == {
         one.name: ["Deny"] if one.enforced else wanted[choice] for one in WRITES
     }
-    assert {OWN_NODE, OWN_PODS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET, FENCE_MARKS} <= actions.keys()
+    always = {OWN_NODE, OWN_PODS, NODE_PODS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET, FENCE_MARKS}
+    assert {*always, *OWN_LIFECYCLE.values()} <= actions.keys()
     assert set(map(tuple, actions.values())) == {("Deny",)}

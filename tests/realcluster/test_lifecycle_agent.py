@@ -18,7 +18,7 @@ from support.arms.kube import KubeArm
 from support.realcluster.definitions import until
 from vacate.api.kinds import LIFECYCLE_REQUESTS, NODES, PODS
 from vacate.api.objectnames import SHUTDOWN_AGENT
-from vacate.install.manifests.confinement import agent_confinement
+from vacate.install.manifests.confinement import agent_confinement, confinement
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import Settings, ShutdownAgent
@@ -32,6 +32,7 @@ pytestmark = [
 OWN, OTHER = "own-0.example.com", "other-0"
 REQUESTER = "example.com.shutdown.vacate.dev/own-0"
 SETTINGS = Settings(namespace="default", shutdown_agent=ShutdownAgent(namespace="default"))
+POLICIES = [*confinement(SETTINGS), *agent_confinement(SETTINGS)]
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
 COLLECTION = LIFECYCLE_REQUESTS.collection_path("default")
 
@@ -79,7 +80,7 @@ async def agent(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent
                 )
                 pods[name] = made.ok(201)["metadata"]["uid"]
             rights = [one for one in shutdown_agent(SETTINGS) if one["kind"] in RIGHTS]
-            for obj in [*rights, *agent_confinement(SETTINGS)]:
+            for obj in [*rights, *POLICIES]:
                 (await arm.call("POST", path_of(obj, collection=True), body=obj)).ok(201)
             bound = {"apiVersion": "v1", "kind": "Node", "name": OWN}
             path = f"/api/v1/namespaces/default/serviceaccounts/{SHUTDOWN_AGENT}/token"
@@ -131,6 +132,7 @@ async def test_it_changes_nothing_of_others(agent: Agent) -> None:
 
 
 async def test_the_server_finds_nothing_to_warn_of_in_the_policies(agent: Agent) -> None:
-    for policy in agent_confinement(SETTINGS)[::2]:
+    """Those of all accounts: here all that they are about is served."""
+    for policy in POLICIES[::2]:
         kept = (await agent.arm.call("GET", path_of(policy))).ok()
         assert not kept.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), kept["status"]

@@ -15,7 +15,7 @@ from support.embedded import Embedded, embedded, namespace
 from support.oddversions import ABSENT, CONFLICT, VERSIONS
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, ReviewAnswer, review
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import EVACUATIONS, NAMESPACES, PODS, ROLEBINDINGS, ROLES, Kind
+from vacate.api.kinds import EVACUATIONS, LIFECYCLE_REQUESTS, NAMESPACES, PODS, ROLEBINDINGS, ROLES, Kind
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj, encode
 from vacate.features import parse_feature_gates
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.unit
 ANN: Obj = {"username": "ann", "groups": ["system:authenticated"]}
 OPS: Obj = {"username": "olga", "uid": "7", "groups": ["ops"], "extra": {"scopes": ["a", "b"]}}
 STAMP = "vacate.dev/admitted"
+LIFECYCLE = "/validate/lifecyclerequests"
 
 
 @dataclass
@@ -183,6 +184,26 @@ async def test_a_node_requests_evictions_of_its_own_pods_only(
         assert answer.allowed is own, answer
         if not own:
             assert "of its own pods only" in answer.refusal["message"]
+
+
+@pytest.mark.parametrize(("user", "own"), NODES_OF.values(), ids=NODES_OF)
+async def test_a_node_requests_no_others_by_kubernetes_own_api(stage: Stage, user: Obj, own: bool) -> None:
+    """Where a policy sees no pod that the API server's cache does not have yet."""
+    placed = changed(copy.deepcopy(RUNNING["web"]), {"spec.nodeName": "node-1"})
+    await stage.server.ask("DELETE", PODS.object_path("web", "shop"), query={"gracePeriodSeconds": "0"})
+    await stage.server.seed(PODS, placed)
+    is_node = user["username"] == AGENT or user["username"].startswith("system:node:")
+    known = {"name": "web", "uid": POD_UID}
+    for pod, there in ((known, True), ({**known, "uid": "another"}, False), ({"name": "no"}, False)):
+        spec = {"target": {"pod": pod}, "requester": "a.example.com/b", "intent": "Eviction"}
+        obj = {"metadata": {"name": "mine"}, "spec": spec}
+        asked: dict[str, Any] = {"kind": LIFECYCLE_REQUESTS, "user": {**user, "groups": [MASTERS]}}
+        created = await stage.hook.ask(LIFECYCLE, review("CREATE", new=obj, **asked))
+        assert created.allowed is (not is_node or (own and there)), (pod, created)
+        assert created.allowed or "of its own pods only" in created.refusal["message"]
+        # It withdraws from what is gone; no pod ever gets that UID again.
+        updated = await stage.hook.ask(LIFECYCLE, review("UPDATE", new=obj, old=obj, **asked))
+        assert updated.allowed is (own or (not there and user != {"username": AGENT})), (pod, updated)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -23,6 +23,15 @@ EVACUATION_STEPS = "vacate-evacuations-steps"
 EVACUATION_STATUS_AUTHORITY = "vacate-evacuations-status-authority"
 RESPONDER_AUTHORITY = "vacate-responder-authority"
 OWN_NODE, OWN_PODS = "vacate-shutdown-agent-own-node", "vacate-shutdown-agent-own-pods"
+NODE_USERS, NODE_PODS = "system:node:*", "vacate-node-own-pods"
+OWN_LIFECYCLE = {
+    account: f"{name}-own-lifecycle-requests"
+    for account, name in (
+        (MANAGER, MANAGER), (WEBHOOK, WEBHOOK), (SHUTDOWN_AGENT, SHUTDOWN_AGENT), (NODE_USERS, "vacate-node"),
+    )
+}  # fmt: skip
+"""The policies about EvictionRequests of lifecycle.k8s.io, by the account that writes them."""
+
 FORCE_DELETION, FORCE_EVICTION = "vacate-force-deletion", "vacate-force-eviction"
 NO_GRACE, NODE_DELETION = "vacate-statefulset-grace", "vacate-node-deletion"
 NODE_MARKS, EXCLUSIVE_GATE = "vacate-node-deletion-marks", "vacate-exclusive-gate"
@@ -34,6 +43,7 @@ METRICS_PORT, WEBHOOK_PORT, REASONS_PORT, WEB_PORT = 8085, 9443, 9444, 7411
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_EVACUATIONS, VALIDATE_EVACUATIONS = "/mutate/evacuations", "/validate/evacuations"
 VALIDATE_EVICTIONS = "/validate/evictions"
+VALIDATE_LIFECYCLE = "/validate/lifecyclerequests"
 ANNOTATE_REASONS = "/annotate/reasons"
 RECORD_FORCE_DELETIONS = "/record/forcedeletions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"

@@ -1,18 +1,23 @@
-"""Reviews of EvictionRequests: their interceptors are the pod's, and no requester names any."""
+"""Reviews of EvictionRequests: their interceptors are the pod's, and no requester names any.
+
+Of those of lifecycle.k8s.io only what nodes write comes here: everyone else may request what the roles of
+Kubernetes' own API let them.
+"""
 
 from __future__ import annotations
 
 from vacate.admission.context import Context
 from vacate.admission.pipeline import admit_create
 from vacate.api.fielderrors import FieldError, forbidden
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_REQUESTS
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
-from vacate.crds.evictionrequest.target import registration_of
+from vacate.crds.evictionrequest.target import registration_of, require_own_node, target_pod
 from vacate.errors import Invalid
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.requestreviews import RequestReviews, named, stamp
 
 
@@ -51,3 +56,13 @@ class EvictionRequestReviews(RequestReviews):
 EVICTION_REQUEST_REVIEWS = EvictionRequestReviews(
     EVICTIONREQUESTS, EvictionRequestStrategy(EVICTIONREQUEST), EvictionRequest, EvictionRequestStatus
 )
+
+
+def validate_of_node(request: AdmissionRequest, ctx: Context) -> ReviewResult:
+    """A node requests the eviction of a pod that is there, and its own; what is gone it withdraws from."""
+    if request.operation not in ("CREATE", "UPDATE") or ctx.subresource:
+        return ALLOWED
+    pod = target_pod(request.new(), request.namespace or "")
+    new = request.operation == "CREATE"
+    require_own_node(pod, ctx, LIFECYCLE_REQUESTS, request.name or "", known=new)
+    return ALLOWED

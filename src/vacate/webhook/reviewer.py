@@ -19,7 +19,7 @@ from vacate.admission.pods.bridge import BridgeConfig, EvictionReview, read_evic
 from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority, User
-from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_REQUESTS, PODS, Kind
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ApiError, BadRequest
@@ -34,7 +34,7 @@ from vacate.webhook.budget import LARGE_BYTES
 from vacate.webhook.callercheck import CallerCheck
 from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionbridge import EvictionBridge
-from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
+from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS, validate_of_node
 from vacate.webhook.forcedeletions import ForceDeletionRecorder
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup, Question, Unanswered
 from vacate.webhook.reasonannotations import ReasonAnnotator
@@ -62,9 +62,10 @@ class WebhookConfig:
 
 REQUEST_BYTES = 4 * 1024 * 1024
 POD_BYTES = 8 * 1024 * 1024
-"""The largest reviews. They have to take what API servers store: where a review is too large, the failure
-policy decides, which lets changes of pods and of statuses pass. A review of an update has the object twice,
-and etcd takes 1.5 MiB of each; pods are larger in JSON than they are stored."""
+"""The largest reviews. Where one is larger, the failure policy decides, which lets changes of pods and of
+statuses pass. A review of an update has the object twice, and etcd takes 1.5 MiB of each. Of pods not all fit
+that can be stored: JSON of API servers has six bytes for each `<`, `>` and `&`. So nothing that must hold for
+such a pod rests on its review alone."""
 T = TypeVar("T")
 
 Review = Callable[[AdmissionRequest, Context, WebhookConfig], ReviewResult]
@@ -258,8 +259,8 @@ def _checked(reviews: RequestReviews) -> Path:
     return Path(reviews.kind, answer, REQUEST_BYTES)
 
 
-def _decided(review: Review) -> Path:
-    return Path(PODS, lambda it, request, config: it.decide(review, request, config))
+def _decided(review: Review, kind: Kind = PODS, max_bytes: int = POD_BYTES) -> Path:
+    return Path(kind, lambda it, request, config: it.decide(review, request, config), max_bytes)
 
 
 PATHS: Mapping[str, Path] = {
@@ -267,6 +268,9 @@ PATHS: Mapping[str, Path] = {
     "/validate/evictionrequests": _checked(EVICTION_REQUEST_REVIEWS),
     "/mutate/evacuations": _completed(EVACUATION_REVIEWS),
     "/validate/evacuations": _checked(EVACUATION_REVIEWS),
+    "/validate/lifecyclerequests": _decided(
+        lambda ask, ctx, _: validate_of_node(ask, ctx), LIFECYCLE_REQUESTS, REQUEST_BYTES
+    ),
     "/mutate/pods": _decided(lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules)),
     "/mutate/workloadpods": _decided(lambda ask, ctx, _: pods.register(ask, ctx)),
     "/mutate/prestophooks": _decided(lambda ask, ctx, config: pods.wrap_hooks(ask, ctx, config.wrapper)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from support.realcluster.adversary import (
     MERGE,
     PREPARE,
     ROWS,
+    STRATEGIC,
     TENANTS,
     Account,
     Site,
@@ -20,11 +22,14 @@ from support.realcluster.adversary import (
     refused,
     request_for,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
-from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS
+from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, RESPONDER_AUTHORITY, STATUS_AUTHORITY
+from vacate.api.times import format_time
+from vacate.api.types.lifecycle import EVICTOR
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.registry import OWN_DIALECTS, dialect_named
+from vacate.eviction.requesternames import keyed
 
 pytestmark = ROWS
 SINCE = "2026-01-01T00:00:00Z"
@@ -38,6 +43,7 @@ FORGERIES: dict[str, Obj] = {
     "heartbeat of 2030": {"heartbeatTime": "2030-01-01T00:00:00.000000Z"},
     "counter": {"podEvictionStatus": {"failedAPIEvictionCounter": 7}},
 }
+RESPONDER = keyed(BOUND)
 WAYS = (MERGE, APPLY)
 VERSIONS = ("none", "as read", "leading zero")
 
@@ -51,6 +57,30 @@ def report(who: Account, request: Obj, status: Any, how: str = MERGE, version: s
         meta = {"resourceVersion": read if version == "as read" else f"0{read}"}
     change = {"metadata": meta, **dialect.status_patch({"status": status})}
     return who.change(dialect.kind, name, change, sub="status", how=how)
+
+
+def _now() -> str:
+    return format_time(dt.datetime.now(dt.UTC))
+
+
+def _eviction(site: Site) -> str:
+    """An Eviction of Kubernetes' own API in which the bound responder has the turn; one for all rows."""
+    named = ((RESPONDER, 20_000, "Active"), (EVICTOR, 100, "Inactive"))
+    begun: Obj = {
+        "observedGeneration": 1,
+        "targetResponders": [
+            {"name": name, "priority": priority, "state": state} for name, priority, state in named
+        ],
+        "responders": [{"name": RESPONDER, "startTime": _now()}, {"name": EVICTOR}],
+    }
+    target = {"pod": {"name": "web", "uid": "7f3d9c52-8f6e-4b0f-9d35-0c1f0f6f2a11"}}
+    body = {"metadata": {"name": "bound"}, "spec": {"target": target}}
+    name = site.given(LIFECYCLE_EVICTIONS, body, TENANTS)
+    if not site.admin.get(LIFECYCLE_EVICTIONS, name).ok().get("status", {}).get("responders"):
+        kept = "?fieldManager=manager"  # also where rows are only tried
+        status = {"status": begun}
+        site.manager.change(LIFECYCLE_EVICTIONS, name, status, sub="status", how=STRATEGIC, query=kept).ok()
+    return name
 
 
 class TestInterceptor:
@@ -94,6 +124,13 @@ class TestInterceptor:
             report(site.interceptor, request, {"activeInterceptorCompleted": True}, version=version), "bound"
         )
         report(site.bound, request, {"activeInterceptorCompleted": True}).ok()
+
+    @held_by(RESPONDER_AUTHORITY)
+    def test_reports_not_for_a_responder_that_is_bound_to_another_account(self, site: Site) -> None:
+        """Though it has the right to write the status, as responders of Kubernetes' own API need it."""
+        name = _eviction(site)
+        beat = {"status": {"responders": [{"name": RESPONDER, "heartbeatTime": _now()}]}}
+        refused(site.responder.change(LIFECYCLE_EVICTIONS, name, beat, sub="status", how=STRATEGIC))
 
     def test_the_administrator_is_shown_for_whom_anyone_may_report(self, site: Site) -> None:
         for name in (PREPARE, BOUND):

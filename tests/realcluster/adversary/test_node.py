@@ -26,7 +26,7 @@ from support.realcluster.adversary import (
     refused,
 )
 from support.realcluster.audit import calls
-from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import OWN_NODE as POLICY
 from vacate.api.objectnames import OWN_PODS, SHUTDOWN_AGENT
@@ -111,13 +111,6 @@ class TestNode:
         name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
         change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
         refused(site.agent.change(dialect.kind, name, change))
-
-    @held_by("vacate-confine-shutdown-agent-lifecycle-evictionrequests")
-    def test_changes_nothing_of_its_request_in_kubernetes_own_api_but_its_intent(self, site: Site) -> None:
-        name = site.own_lifecycle_request
-        change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
-        refused(site.agent.change(LIFECYCLE_REQUESTS, name, change))
-        site.agent.change(LIFECYCLE_REQUESTS, name, {"spec": {"intent": "Withdrawn"}}).ok()
 
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()

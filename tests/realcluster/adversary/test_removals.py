@@ -16,8 +16,9 @@ from types import ModuleType
 
 import pytest
 
-from support.realcluster.adversary import ROWS, Account, Site
+from support.realcluster.adversary import BOUND, ROWS, TENANTS, Account, Site
 from support.waiting import until
+from vacate.api.identity import service_account_user
 from vacate.install.objects import objects
 from vacate.install.settings import Settings, ShutdownAgent
 
@@ -54,7 +55,11 @@ def _cases(row: Callable[..., None]) -> Iterator[Case]:
 
 
 SETTINGS = Settings(
-    guard_unlabelled=True, termination_reasons=True, eviction_bridge=True, shutdown_agent=ShutdownAgent()
+    guard_unlabelled=True,
+    termination_reasons=True,
+    eviction_bridge=True,
+    shutdown_agent=ShutdownAgent(),
+    interceptor_accounts={BOUND: (service_account_user(TENANTS, "bound"),)},
 )
 POLICIES = [
     one["metadata"]["name"] for one in objects(SETTINGS) if one["kind"] == "ValidatingAdmissionPolicy"

@@ -29,11 +29,14 @@ from support.realcluster.users import until_granted
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
+from vacate.api.identity import NODES as NODE_GROUP
+from vacate.api.identity import node_user
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
     EVICTIONREQUESTS,
     FENCINGPOLICIES,
+    LIFECYCLE_EVICTIONS,
     LIFECYCLE_REQUESTS,
     NAMESPACES,
     NODES,
@@ -49,6 +52,7 @@ from vacate.api.objectnames import (
     MUTATING,
     REQUESTER,
     SHUTDOWN_AGENT,
+    SHUTDOWN_REQUESTER,
     VALIDATING,
     WEBHOOK,
 )
@@ -163,6 +167,16 @@ class Account:
         )
 
 
+class NodeIdentity(Account):
+    """A node, in whose name an administrator acts."""
+
+    def call(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
+    ) -> Reply:
+        own = {"Impersonate-User": self.user, "Impersonate-Group": NODE_GROUP}
+        return super().call(method, path, body, content_type, **{**own, **headers})
+
+
 def request_for(pod: Obj, requester: str = "tenant.example.com", **metadata: Any) -> Obj:
     """An EvictionRequest for this pod."""
     of = {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
@@ -173,6 +187,13 @@ def request_for(pod: Obj, requester: str = "tenant.example.com", **metadata: Any
 def new_request(pod: Obj, dialect: Dialect, requester: str = "tenant.example.com") -> Obj:
     """A request for this pod, in one of the APIs."""
     return dialect.new_request(codec_for(Pod).convert(pod), requester, "", None)
+
+
+def lifecycle_request(pod: Obj, requester: str, **metadata: Any) -> Obj:
+    """An EvictionRequest of Kubernetes' own API for this pod."""
+    target = {"pod": {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}}
+    spec = {"target": target, "requester": requester, "intent": "Eviction"}
+    return {"metadata": {"generateName": "request-", **metadata}, "spec": spec}
 
 
 def _collection(kind: Kind, namespace: str) -> str:
@@ -312,12 +333,14 @@ class Site:
         self.bound = self._user("bound", INTERCEPTOR)
         everything = ["get", "list", "create", "update", "patch", "delete"]
         self.fencer = self._user("fencer", rules=[(FENCINGPOLICIES, everything)])
+        self.responder = self._user("responder", rules=[(LIFECYCLE_EVICTIONS, ["patch"])], sub="status")
         self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch", "delete"])])
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
         self.certificates = self._account(HOME, CERTIFICATES)
         self.agent = self._account(AGENTS, SHUTDOWN_AGENT, self.agent_pod(OWN_NODE))
         self.agent_without_node = self._account(AGENTS, SHUTDOWN_AGENT)
+        self.node = self._node(OWN_NODE)
         beside = {"validatingwebhookconfigurations": company.configuration(), **_company_labels()}
         for plural, one in beside.items():
             cluster.admin.create(f"/apis/{_ADMISSION}/v1/{plural}", one)
@@ -355,18 +378,10 @@ class Site:
             for pod in (self.pod(PREPARE, node=OWN_NODE, prefix=PREFIXES[dialect is EVACUATION]),)
         }
 
-    @functools.cached_property
-    def own_lifecycle_request(self) -> str:
-        """The name of the agent's own request in Kubernetes' own API, for a pod of its node."""
-        meta = self.own["metadata"]
-        spec = {
-            "target": {"pod": {"name": meta["name"], "uid": meta["uid"]}},
-            "requester": f"shutdown.vacate.dev/{OWN_NODE}",
-            "intent": "Eviction",
-        }
-        body = {"metadata": {"name": f"{OWN_NODE}-{meta['name']}"}, "spec": spec}
-        made = self.admin.create(LIFECYCLE_REQUESTS, body).ok()
-        return str(made["metadata"]["name"])
+    def lifecycle_request(self, requester: str) -> str:
+        """The name of a request in Kubernetes' own API for a pod of the agent's node; one for all rows."""
+        name = requester.replace("/", ".")
+        return self.given(LIFECYCLE_REQUESTS, lifecycle_request(self.own, requester, name=name), TENANTS)
 
     def given(self, kind: Kind, body: Obj, namespace: str) -> str:
         """The name of an object that all rows share; it is made when the first one needs it."""
@@ -471,13 +486,23 @@ class Site:
             answer = connection.getresponse()
             return Reply(answer.status, answer.read())
 
-    def _user(self, name: str, role: str = "", rules: Sequence[tuple[Kind, list[str]]] = ()) -> Account:
-        """Of a service account among the tenants that has this role there, or these rights everywhere."""
+    def _user(
+        self, name: str, role: str = "", rules: Sequence[tuple[Kind, list[str]]] = (), sub: str = ""
+    ) -> Account:
+        """Of a service account among the tenants that has this role there, or these rights everywhere.
+
+        `sub` is the part of the objects that the rights are about.
+        """
         self.admin.create(SERVICEACCOUNTS, {"metadata": {"name": name}}).ok()
         kind = CLUSTERROLEBINDINGS if rules else ROLEBINDINGS
         if rules:
             rows = [
-                {"apiGroups": [one.group], "resources": [one.plural], "verbs": verbs} for one, verbs in rules
+                {
+                    "apiGroups": [one.group],
+                    "resources": [f"{one.plural}/{sub}" if sub else one.plural],
+                    "verbs": verbs,
+                }
+                for one, verbs in rules
             ]
             self.admin.create(CLUSTERROLES, {"metadata": {"name": name}, "rules": rows}).ok()
         binding = {
@@ -489,6 +514,21 @@ class Site:
         granted = self.admin.get(CLUSTERROLES, role or name).ok()["rules"]
         until_granted(self.cluster.admin, f"system:serviceaccount:{TENANTS}:{name}", granted, TENANTS)
         return self._account(TENANTS, name)
+
+    def _node(self, name: str) -> NodeIdentity:
+        """The identity of a node, with the role for those of `vacate node`."""
+        user = node_user(name)
+        binding = {
+            "metadata": {"name": name},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": SHUTDOWN_REQUESTER,
+            },
+            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}],
+        }
+        self.admin.create(CLUSTERROLEBINDINGS, binding).ok()
+        return NodeIdentity(self.cluster.admin, user)
 
     def agent_pod(self, node: str) -> Obj:
         """The pod of the shutdown agent on a node."""

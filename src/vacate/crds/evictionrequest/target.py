@@ -31,11 +31,16 @@ def named_pod(obj: Obj) -> TargetReference:
     return TargetReference(namespace_of(obj), text(ref.get("name")), text(ref.get("uid")))
 
 
+def target_pod(obj: Obj, namespace: str) -> TargetReference:
+    """The same of an EvictionRequest of lifecycle.k8s.io."""
+    ref = mapping(dig(obj, "spec", "target", "pod"))
+    return TargetReference(namespace, text(ref.get("name")), text(ref.get("uid")))
+
+
 def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUESTS) -> None:
     """The user of every write must be allowed to delete the pod; nothing is looked up before that.
 
-    And a node must be the pod's own: who has the token of one must not empty the others. The admission policy
-    of the shutdown agent holds the same, but for pods that are too new for the API server's cache.
+    And a node must be the pod's own.
     """
     pod = named_pod(obj)
     if not pod.name:
@@ -43,13 +48,30 @@ def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUEST
     access = deletion_of(pod, ctx.user)
     if not ctx.may(access):
         raise status.forbidden(kind, name_of(obj), denial(access))
+    require_own_node(pod, ctx, kind, name_of(obj))
+
+
+def require_own_node(
+    pod: TargetReference, ctx: Context, kind: Kind, name: str, *, known: bool = False
+) -> None:
+    """Where the user is a node, the pod must be on it: who has the token of one must not empty the others.
+
+    The admission policies hold the same, but for pods that are too new for the API server's cache. `known`:
+    the pod must be there.
+    """
     node = ctx.authority.node_of(ctx.user)
-    found = live_pod(obj, ctx) if node is not None else None
+    if node is None:
+        return
+    found = _live(pod, ctx)
+    whose = f"that of node {node}" if node else "one whose token names no node"
     theirs = text(dig(found, "spec", "nodeName")) if found is not None else node
-    if theirs != node or node == "":
-        whose = f"that of node {node}" if node else "one whose token names no node"
-        why = f"a node requests evictions of its own pods only: {whose} none of node {theirs or '(none)'}"
-        raise status.forbidden(kind, name_of(obj), why)
+    why = ""
+    if theirs != node or not node:
+        why = f"{whose} none of node {theirs or '(none)'}"
+    elif known and found is None:
+        why = f"there is no pod {pod.name} of UID {pod.uid}"
+    if why:
+        raise status.forbidden(kind, name, f"a node requests evictions of its own pods only: {why}")
 
 
 def deletion_of(pod: TargetReference, user: User) -> Access:
@@ -59,7 +81,10 @@ def deletion_of(pod: TargetReference, user: User) -> Access:
 
 def live_pod(obj: Obj, ctx: Context) -> Obj | None:
     """The very pod that the request names, if it is there."""
-    pod = named_pod(obj)
+    return _live(named_pod(obj), ctx)
+
+
+def _live(pod: TargetReference, ctx: Context) -> Obj | None:
     found = ctx.lookup(PODS, pod.namespace, pod.name) if pod.name else None
     return found if found is not None and dig(found, "metadata", "uid") == pod.uid else None
 

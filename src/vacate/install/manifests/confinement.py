@@ -33,6 +33,7 @@ from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, S
 from vacate.api.objectnames import (
     CONFINES,
     MANAGER,
+    NODE_USERS,
     SHUTDOWN_AGENT,
     WEBHOOK,
 )
@@ -52,8 +53,19 @@ from vacate.fencing.marks import (
     UNTIL,
 )
 from vacate.install.manifests.accountpolicies import account_policies
-from vacate.install.manifests.ownnodepolicy import own_node_policies
-from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.manifests.lifecyclepolicies import agent_lifecycle_policy, lifecycle_policies
+from vacate.install.manifests.ownnodepolicy import node_pods_policy, own_node_policies
+from vacate.install.manifests.policyobjects import (
+    BY_NODES,
+    OF_OTHERS,
+    WITH_PREFIX,
+    bound,
+    by_user,
+    forbidding,
+    matched,
+    policy_of,
+    rule_about,
+)
 from vacate.install.settings import Confinement, Settings
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, GATE
@@ -65,11 +77,6 @@ from vacate.maintenance.report import CONDITIONS
 from vacate.nodeagent.conditions import DISRUPTION_TARGET
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
-# Prefixes of labels and annotations that no company gives to its own.
-_RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
-_OF_OTHERS = f"!k.matches({text(_RESERVED)})"
-# Without a prefix they are mostly what Services select pods by.
-_WITH_PREFIX = f"k.contains('/') && {_OF_OTHERS}"
 _NONE = "false"
 # `generation` is raised before policies are asked, and managed fields follow what was written.
 _SERVERS = ("annotations", "labels", "managedFields", "resourceVersion", "generation")
@@ -109,7 +116,7 @@ class Write:
     removes_owners: bool = False  # whether it takes away owners, and adds none
     enforced: bool = False  # whatever the settings say: those of identities rest on it
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
-    tolerated: str = _OF_OTHERS
+    tolerated: str = OF_OTHERS
 
     @property
     def resource(self) -> str:
@@ -117,10 +124,16 @@ class Write:
         return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
 
     @property
+    def shown(self) -> str:
+        """The resource, with its group where another API has one of that name."""
+        return f"{self.resource}.{self.kind.group}" if self.kind is LIFECYCLE_REQUESTS else self.resource
+
+    @property
     def name(self) -> str:
         """The name of the policy."""
         api = "" if self.kind is not LIFECYCLE_REQUESTS else "lifecycle-"  # there are two of this name
-        return f"{CONFINES}{self.account.removeprefix('vacate-')}-{api}{self.resource.replace('/', '-')}"
+        account = "node" if self.account == NODE_USERS else self.account.removeprefix("vacate-")
+        return f"{CONFINES}{account}-{api}{self.resource.replace('/', '-')}"
 
     @property
     def described(self) -> str:
@@ -144,12 +157,12 @@ class Write:
             return "metadata"
         return "status" if self.subresource == "status" else "spec"
 
-    def policy(self, user: str) -> Obj:
-        """For the user that the account is."""
+    def policy(self, by: Obj) -> Obj:
+        """For the account, by the match condition that knows it."""
         parts = ("spec", "status", "metadata", "annotations", "labels")
         spec = {
             "matchConstraints": matched(rule_about(self.kind, ["UPDATE"], self.subresource)),
-            "matchConditions": [by_user(user)],
+            "matchConditions": [by],
             "variables": [
                 {
                     "name": f"{name}{part.capitalize()}",
@@ -160,7 +173,7 @@ class Write:
             ],
             "validations": forbidding(
                 {
-                    f"{self.account} may change {only} of {self.resource}": holds
+                    f"{self.account} may change {only} of {self.shown}": holds
                     for only, holds in self._validations().items()
                 }
             ),
@@ -253,7 +266,7 @@ WRITES: tuple[Write, ...] = (
     Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
     Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
     Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
-    Write(WEBHOOK, PODS, annotations=_REASON, tolerated=_WITH_PREFIX, enforced=True),
+    Write(WEBHOOK, PODS, annotations=_REASON, tolerated=WITH_PREFIX, enforced=True),
     Write(
         WEBHOOK,
         EVICTIONREQUESTS,
@@ -307,15 +320,25 @@ WRITES: tuple[Write, ...] = (
         annotations=(SHUTDOWN_DEADLINE,),
         labels_of_pods=True,
     ),
-    Write(SHUTDOWN_AGENT, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(SHUTDOWN_DEADLINE,)),
+    # A node is known by its identity or by the agent's token.
+    *(
+        Write(one, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(SHUTDOWN_DEADLINE,), enforced=True)
+        for one in (SHUTDOWN_AGENT, NODE_USERS)
+    ),
+    *(
+        Write(one, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(CALLERS,), enforced=True)
+        for one in (MANAGER, WEBHOOK)
+    ),
 )
 """What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""
 
 
 def confinement(settings: Settings) -> list[Obj]:
-    """Each policy of the manager and the webhook with its binding, and those that always apply."""
-    accounts = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
-    return [*_confined(accounts, settings), *account_policies(settings)]
+    """Each policy of the manager, the webhook and the identities of nodes, and those that always apply."""
+    users = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
+    accounts = {NODE_USERS: BY_NODES, **{one: by_user(user) for one, user in users.items()}}
+    others = (account_policies(settings), node_pods_policy(), lifecycle_policies(settings))
+    return [*_confined(accounts, settings), *(one for made in others for one in made)]
 
 
 def agent_confinement(settings: Settings) -> list[Obj]:
@@ -324,10 +347,11 @@ def agent_confinement(settings: Settings) -> list[Obj]:
     if agent is None:
         return []
     user = service_account_user(agent.namespace, SHUTDOWN_AGENT)
-    return [*_confined({SHUTDOWN_AGENT: user}, settings), *own_node_policies(user)]
+    made = (own_node_policies(user), agent_lifecycle_policy(user))
+    return [*_confined({SHUTDOWN_AGENT: by_user(user)}, settings), *(one for each in made for one in each)]
 
 
-def _confined(accounts: Mapping[str, str], settings: Settings) -> list[Obj]:
+def _confined(accounts: Mapping[str, Obj], settings: Settings) -> list[Obj]:
     chosen = [one for one in WRITES if one.account in accounts]
     if settings.confine is Confinement.OFF:
         chosen = [one for one in chosen if one.enforced]

@@ -1,22 +1,28 @@
-"""The admission policies that keep the shutdown agent to its own node."""
+"""The admission policies that keep the shutdown agent, and the identities of nodes, to their own node."""
 
 from __future__ import annotations
 
-from vacate.api.identity import NODE_NAME_EXTRA
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS, Kind
-from vacate.api.objectnames import OWN_NODE, OWN_PODS
+from vacate.api.objectnames import NODE_PODS, OWN_NODE, OWN_PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.crds.cel import text
 from vacate.eviction.requesternames import DIGEST
-from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.manifests.policyobjects import (
+    BY_NODES,
+    NODE_OF_TOKEN,
+    NODE_OF_USER,
+    bound,
+    by_user,
+    forbidding,
+    matched,
+    policy_of,
+    rule_about,
+    variables,
+)
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
-_REQUESTS = (EVICTIONREQUESTS, EVACUATIONS, LIFECYCLE_REQUESTS)
-_NODE = {
-    "name": "node",
-    "expression": f"request.userInfo.?extra[?{text(NODE_NAME_EXTRA)}][?0].orValue('')",
-}
+_REQUESTS = (EVICTIONREQUESTS, EVACUATIONS)
 
 
 def own_node_policies(user: str) -> list[Obj]:
@@ -24,11 +30,18 @@ def own_node_policies(user: str) -> list[Obj]:
 
     No admission plugin of others has a part in that, so it holds also where fields are only audited.
     """
-    by_agent = [by_user(user)]
-    return [*_own_node(by_agent), *_own_pods(by_agent)]
+    by_agent = by_user(user)
+    what = "the shutdown agent requests evictions of pods of its own node only"
+    return [*_own_node(by_agent), *_own_pods(OWN_PODS, by_agent, NODE_OF_TOKEN, what)]
 
 
-def _own_node(by_agent: list[Obj]) -> list[Obj]:
+def node_pods_policy() -> list[Obj]:
+    """The same of the identities of nodes, those of `vacate node` and of kubelets."""
+    what = "a node requests evictions of its own pods only"
+    return _own_pods(NODE_PODS, BY_NODES, NODE_OF_USER, what)
+
+
+def _own_node(by_agent: Obj) -> list[Obj]:
     requester = f"variables.node + '.{REQUESTER_SUFFIX}'"
     over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
     added = "object.spec.?requesters.orValue([])"
@@ -65,9 +78,6 @@ def _own_node(by_agent: list[Obj]) -> list[Obj]:
             f"!({deletes}) || oldObject.{finalizers}.{others_hold}.filter(f, f.startsWith('{INSTIGATOR}'))"
             f".size() == 0 || {over}",
         ),
-        "the shutdown agent has EvictionRequests of lifecycle.k8s.io in the name of its own node only": about(
-            LIFECYCLE_REQUESTS, f"({deletes} ? oldObject : object).spec.requester == {_keyed_requester()}"
-        ),
     }
     rules = (
         rule_about(PODS, ["DELETE"]),
@@ -77,18 +87,18 @@ def _own_node(by_agent: list[Obj]) -> list[Obj]:
     )
     spec = {
         "matchConstraints": matched(*rules),
-        "matchConditions": by_agent,
-        "variables": [_NODE],
+        "matchConditions": [by_agent],
+        "variables": variables({"node": NODE_OF_TOKEN}),
         "validations": forbidding(validations),
     }
     return bound(policy_of(OWN_NODE, spec))
 
 
-def _own_pods(by_agent: list[Obj]) -> list[Obj]:
+def _own_pods(name: str, by: Obj, node: str, what: str) -> list[Obj]:
     """A request names a pod and not its node: the policy is asked with every pod of the namespace.
 
     A pod that the API server's cache does not have yet is none of them: the webhook, which reads the pod,
-    asks the same (`vacate.crds.evictionrequest.target`).
+    asks the same of each API (`vacate.crds.evictionrequest.target`).
     """
     uid = (
         f"{_is(EVICTIONREQUESTS)} ? dyn(object).?spec.?target.?podRef.?uid.orValue('')"
@@ -96,12 +106,13 @@ def _own_pods(by_agent: list[Obj]) -> list[Obj]:
         " : dyn(object).?spec.?podRef.?uid.orValue('')"
     )
     own = "params.metadata.uid != variables.uid || params.spec.?nodeName.orValue('') == variables.node"
-    what = "the shutdown agent requests evictions of pods of its own node only"
     spec = {
         "paramKind": {"apiVersion": PODS.api_version, "kind": PODS.kind},
-        "matchConstraints": matched(*(rule_about(kind, ["CREATE", "UPDATE"]) for kind in _REQUESTS)),
-        "matchConditions": by_agent,
-        "variables": [_NODE, {"name": "uid", "expression": uid}],
+        "matchConstraints": matched(
+            *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (*_REQUESTS, LIFECYCLE_REQUESTS))
+        ),
+        "matchConditions": [by],
+        "variables": variables({"node": node, "uid": uid}),
         "validations": [
             {
                 "expression": own,
@@ -114,19 +125,12 @@ def _own_pods(by_agent: list[Obj]) -> list[Obj]:
     }
     # Without a namespace: that of the request. Where no pod is known there, the webhook alone knows.
     params = {"selector": {}, "parameterNotFoundAction": "Allow"}
-    return bound(policy_of(OWN_PODS, spec), params=params)
+    return bound(policy_of(name, spec), params=params)
 
 
 def _is(kind: Kind) -> str:
     """Whether the request is about objects of the kind, in CEL."""
     return f"request.resource.group == '{kind.group}' && request.resource.resource == '{kind.plural}'"
-
-
-def _keyed_requester() -> str:
-    """The requester's name of the agent's node as a key of its domain, in CEL."""
-    node = "variables.node"
-    dotted = f"{node}.substring({node}.indexOf('.') + 1) + '.{REQUESTER_SUFFIX}/' + {node}.split('.')[0]"
-    return f"({node}.contains('.') ? {dotted} : '{REQUESTER_SUFFIX}/' + {node})"
 
 
 def _instigator() -> str:

@@ -5,11 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from vacate.api.identity import NODE_NAME_EXTRA
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.cel import text
 
 _API = "admissionregistration.k8s.io/v1"
+
+# Prefixes of labels and annotations that no company gives to its own.
+_RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
+OF_OTHERS = f"!k.matches({text(_RESERVED)})"
+# Without a prefix they are mostly what Services select pods by.
+WITH_PREFIX = f"k.contains('/') && {OF_OTHERS}"
+
+_OF_NODES = "system:node:"
+BY_NODES: Obj = {
+    "name": "by-a-node",
+    "expression": f"request.userInfo.username.startsWith({text(_OF_NODES)})",
+}
+"""The match condition of a policy about the identities of nodes."""
+NODE_OF_USER = f"request.userInfo.username.substring({len(_OF_NODES)})"
+NODE_OF_TOKEN = f"request.userInfo.?extra[?{text(NODE_NAME_EXTRA)}][?0].orValue('')"
+"""The node that acts, in CEL: as its identity has it, and as the token of a pod on it."""
 
 
 def policy_of(name: str, spec: Obj) -> Obj:

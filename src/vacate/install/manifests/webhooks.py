@@ -2,7 +2,7 @@
 
 Nothing here can lock a cluster out. Pods are created without the webhook when it is away; nodes are drained
 and namespaces deleted without it; it never sees the pods of its own namespace; and what fails closed are
-EvictionRequests and Evacuations alone.
+EvictionRequests and Evacuations alone; of those of lifecycle.k8s.io, what nodes write.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api import objectnames
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
 from vacate.crds.catalogue import declaration_of
-from vacate.crds.cel import listed
+from vacate.crds.cel import listed, text
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
 from vacate.install.manifests.podwebhooks import (
     deletions,
@@ -52,7 +52,7 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     """Both configurations."""
     mutating = [make(settings, kind) for kind in _PATHS for make in (_completed, _status)]
     validating = [make(settings, kind) for kind in _PATHS for make in (_checked, _checked_status, _deletion)]
-    validating.append(force_deletions(settings))
+    validating += [_requests_of_nodes(settings), force_deletions(settings)]
     if settings.pod_rules:
         mutating.append(new_pods(settings))
     if settings.pod_webhooks:
@@ -109,6 +109,21 @@ def _requests(settings: Settings, kind: Kind, path: str, conditions: Sequence[tu
         settings.request_failure_policy,
         settings,
         conditions=[("not-on-its-way-out", f"!({_TERMINATING})"), *conditions],
+        timeout=10,
+    )
+
+
+def _requests_of_nodes(settings: Settings) -> Obj:
+    """What nodes request by Kubernetes' own API. What others do is none of this webhook's."""
+    kind = LIFECYCLE_REQUESTS
+    node = f"^system:(node:.*|serviceaccount:[^:]+:{objectnames.SHUTDOWN_AGENT})$"
+    return webhook_entry(
+        f"lifecyclerequests.validate.{WEBHOOK_SUFFIX}",
+        objectnames.VALIDATE_LIFECYCLE,
+        rule_of(kind.group, kind.version, kind.plural, "CREATE", "UPDATE"),
+        settings.request_failure_policy,
+        settings,
+        conditions=[("by-a-node", f"request.userInfo.username.matches({text(node)})")],
         timeout=10,
     )
 

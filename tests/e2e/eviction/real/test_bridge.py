@@ -1,4 +1,4 @@
-"""The eviction bridge of a stock cluster while its webhook is away, and what it costs."""
+"""The eviction bridge of a stock cluster: while its webhook is away, past pinned requests, and its cost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import EvictionNamespace
+from support.evictions.namespace import EvictionNamespace, run_vacate
 from support.realcluster.audit import calls
 from support.realcluster.evictions import RealCluster
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.errors import NotFound, TooManyRequests
 
@@ -52,6 +53,52 @@ async def test_with_the_webhook_killed_evictions_pass_as_without_the_bridge(
     with pytest.raises(NotFound, match="another pod of the same name"):
         await place.client.evict("db-0", place.namespace)
     await place.stays(again)
+
+
+PIN = "acme.example.com/hold"
+
+
+async def _pinned(place: EvictionNamespace, name: str) -> Obj:
+    """A pod with an interceptor whose request is cancelled, deleted, and kept by somebody's finalizer."""
+    pod = await place.pod(name, FIRST, labels={"app": f"{place.namespace}-{name}"})
+    await place.ask(pod)
+    await place.until_active(pod, FIRST)
+    uid = pod["metadata"]["uid"]
+    await place.client.patch(EVICTIONREQUESTS, uid, {"metadata": {"finalizers": [PIN]}}, place.namespace)
+    await place.client.delete(EVICTIONREQUESTS, uid, place.namespace)
+    request = await place.until_complete(pod)
+    assert request.metadata.finalizers == [PIN]
+    return pod
+
+
+async def test_a_request_that_a_foreign_finalizer_keeps_holds_neither_the_bridge_nor_a_drain(
+    real: RealCluster, place: EvictionNamespace
+) -> None:
+    """No other can be made for the pod, which has the request's name: it is evicted past it."""
+    called, drained = await _pinned(place, "called"), await _pinned(place, "drained")
+
+    async def evicted() -> bool:
+        with contextlib.suppress(TooManyRequests):
+            await place.client.evict("called", place.namespace)
+            return True
+        return False
+
+    try:
+        await place.until(evicted, "the bridge lets the eviction pass")
+        await place.gone(called)
+        await place.stays(drained)
+        chosen = ("--pod-selector", f"app={drained['metadata']['labels']['app']}", "--timeout", "60s")
+        node = drained["spec"]["nodeName"]
+        for command in (("drain", node, "--force", "--ignore-daemonsets", *chosen), ("uncordon", node)):
+            done = await run_vacate(str(real.kubeconfig), *command)
+            assert done.code == 0, (command, done)
+        await place.gone(drained)
+    finally:
+        for pod in (called, drained):
+            uid = pod["metadata"]["uid"]
+            await place.client.patch(
+                EVICTIONREQUESTS, uid, {"metadata": {"finalizers": None}}, place.namespace
+            )
 
 
 async def test_a_node_full_of_pods_asked_for_at_once_waits_without_a_gap(

@@ -64,6 +64,8 @@ USED_ELSEWHERE = {
     Right("nodes", "get"),  # where a pod returned under its name while its callers waited
     Right("events", "create"),  # for force deletions, which the tests of the webhook make
     *(Right("evacuations", verb, EVACUATIONS.group) for verb in ("create", "patch", "delete")),
+    # Where lifecycle.k8s.io is served.
+    *(Right("evictionrequests", verb, LIFECYCLE_EVICTIONS.group) for verb in ("get", "create", "patch")),
     # The API server records what was done as another user as done by that user.
     *(Right("*", f"impersonate:{sort}", "authentication.k8s.io") for sort in IMPERSONATED),
     *(Right("pods/eviction", f"impersonate-on:{sort}:create") for sort in IMPERSONATED),

@@ -10,8 +10,9 @@ from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, complaints, invalid, required, too_many
 from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import dns1123_subdomain
-from vacate.api.objects import Obj, dig, metadata
+from vacate.api.objects import Obj, dig, metadata, name_of, namespace_of
 from vacate.api.types.lifecycle import INTENTS, is_uuid, participant_errors
+from vacate.crds.evictionrequest.target import require_own_node, target_pod
 
 MAX_CONDITIONS = 100
 _TRAITS = Traits(unconditional_update=False)
@@ -80,7 +81,17 @@ class LifecycleStrategy(KindStrategy):
 
 
 class RequestStrategy(LifecycleStrategy):
-    """Answers for EvictionRequests."""
+    """Answers for EvictionRequests. Of nodes it holds what in other clusters Vacate's webhook does."""
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """A node requests evictions of pods that are there, and its own."""
+        require_own_node(target_pod(obj, namespace_of(obj)), ctx, self.kind, name_of(obj), known=True)
+        super().prepare_new(obj, ctx)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """A node changes requests for pods of its own."""
+        require_own_node(target_pod(old, namespace_of(old)), ctx, self.kind, name_of(old))
+        super().prepare_spec(new, old, ctx)
 
     def spec_errors(self, spec: Obj, before: Obj | None) -> list[FieldError]:
         """The target, who requests, and what."""
