@@ -137,6 +137,8 @@ def test_turns_come_in_order_and_a_responder_that_falls_silent_loses_its_turn_af
         await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
         await world.until(lambda: states(world)[FIRST] == "Completed")
         assert states(world) == {FIRST: "Completed", SECOND: "Active", EVICTOR: "Inactive"}
+        kept = record(world, FIRST)
+        assert (kept["message"], bool(kept["heartbeatTime"] and kept["completionTime"])) == ("saving", True)
         await world.sim.clock.sleep(300)
         await respond(world, SECOND, heartbeatTime=now(world), message="warning users")
         began = world.sim.clock.now()
@@ -189,6 +191,20 @@ def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
     simulate(body)
 
 
+def test_a_pod_that_has_terminated_counts_as_evicted() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world)
+        over = {"status": {"phase": "Succeeded"}}
+        await world.client.patch(
+            PODS, "web", over, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        await request(world, target)
+        await world.until(lambda: outcome(world, "drain") == ("PodTerminal", "Succeeded"))
+        assert world.find(PODS, "web", "default") is not None
+
+    simulate(body)
+
+
 def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
     async def body(world: World) -> None:
         await request(world, await guarded_pod(world))
@@ -213,6 +229,15 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
         await request(world, other, UPGRADE)
         await world.until(lambda: outcome(world, "upgrade") == ("EvictionFailed", "EvictionInvalid"))
         await world.until(lambda: "is another one" in str(events_of(world, "upgrade", "EvictionInvalid")))
+        gone = {"metadata": {"name": "gone", "uid": other["metadata"]["uid"]}}
+        await request(world, gone, "acme.io/late")
+        await world.until(lambda: outcome(world, "late") == ("EvictionFailed", "EvictionInvalid"))
+        await world.until(lambda: "does not exist" in str(events_of(world, "late", "EvictionInvalid")))
+        # A change of something else has no effect on what is settled.
+        settled = created(world, LIFECYCLE_REQUESTS, "late")["status"]
+        await world.client.patch(LIFECYCLE_REQUESTS, "late", {"metadata": {"labels": {"a": "b"}}}, "default")
+        await world.sim.clock.sleep(60)
+        assert created(world, LIFECYCLE_REQUESTS, "late")["status"] == settled
         await request(world, target)
         await world.until(lambda: states(world).get(FIRST) == "Active")
         spec = created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["spec"]
