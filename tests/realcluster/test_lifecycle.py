@@ -352,6 +352,7 @@ def test_vacate_gives_way_to_what_kube_controller_manager_has_written(cluster: R
         in vacate({"KUBECONFIG": str(cluster.kubeconfig)}, "version").out
     )
     leader = until(cluster.leader)
+    assert leader is not None
     port = leader.wait_for(r"health and metrics on http://[^:]+:(\d+)")
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz?verbose") as answer:
         assert "are left to kube-controller-manager" in answer.read().decode()
