@@ -283,8 +283,8 @@ def test_a_program_of_the_sdk_completes_one_turn_and_declines_another(cluster: R
     assert target.states() == {BACKUP: "Completed", WARN: "Completed", EVICTOR: "Completed"}
     assert target.record(BACKUP)["heartbeatTime"]
     (eviction,) = target.evictions()
-    said = {one["type"]: one["message"] for one in eviction["status"]["conditions"]}
-    assert "nobody is there" in said[f"{WARN}.Declined"]
+    messages = {one["type"]: one["message"] for one in eviction["status"]["conditions"]}
+    assert "nobody is there" in messages[f"{WARN}.Declined"]
 
 
 def test_a_direct_eviction_waits_for_responders(cluster: RealCluster) -> None:
