@@ -69,3 +69,11 @@ async def api(arm: Arm) -> AsyncIterator[CaseApi]:
                        body={"metadata": {"name": "default"}})  # fmt: skip
     yield api
     await api.leave()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lifecycle(arm: Arm) -> None:
+    """For cases of lifecycle.k8s.io: skips them on a real server of a release that does not have its gate."""
+    version = (await arm.call("GET", "/version")).ok()
+    if (int(version["major"]), int(version["minor"].rstrip("+"))) < (1, 37):
+        pytest.skip("releases before 1.37 do not serve lifecycle.k8s.io")

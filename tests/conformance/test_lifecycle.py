@@ -15,7 +15,7 @@ from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, Kind
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 
-pytestmark = [CONFORMANCE]
+pytestmark = [CONFORMANCE, pytest.mark.usefixtures("lifecycle")]
 
 KINDS = pytest.mark.parametrize("kind", [LIFECYCLE_REQUESTS, LIFECYCLE_EVICTIONS], ids=lambda one: one.plural)
 BACKUP = "backup.example.com/backup"

@@ -10,7 +10,6 @@ import pytest
 
 from support.arms.arm import MERGE_PATCH, Answer, Obj
 from support.arms.caseapi import CaseApi
-from support.arms.kube import REAL
 from support.arms.marks import CONFORMANCE, without
 from support.arms.objects import pod
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS, Kind
@@ -20,7 +19,7 @@ from vacate.api.types.lifecycle import EVICTOR
 pytestmark = [
     CONFORMANCE,
     without("kubectl", because="kubectl prints no causes"),
-    without(REAL, because="its gate is closed there"),
+    pytest.mark.usefixtures("lifecycle"),
 ]
 
 FIRST, SECOND = "first.example.com/prepare", "second.example.com/prepare"

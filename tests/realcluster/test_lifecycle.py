@@ -6,21 +6,32 @@ in the end no policy has refused what it had to write.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import os
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
 
 from support.processes.commands import vacate
-from support.realcluster.evictions import RealCluster, real_cluster
+from support.realcluster.evictions import LEASE_PATH, RealCluster, real_cluster
 from support.waiting import until
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
+from vacate.api.workloads import OPT_IN
+from vacate.testing import deployment
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("lifecycle")]
 
-GATES = ("--feature-gates", "EvictionRequestAPI=true,EvacuationAPI=true,LifecycleAPI=true")
+GATES = (
+    "--feature-gates",
+    "EvictionRequestAPI=true,EvacuationAPI=true,LifecycleAPI=true,EvictionBridge=true",
+)
 NAMESPACE = "/api/v1/namespaces/default"
 GROUP = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -34,7 +45,7 @@ EVICTED = (("PodDeleted", "Succeeded"), ("PodTerminal", "Succeeded"))
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     folder = tmp_path_factory.mktemp("lifecycle")
-    with real_cluster(folder, 1, install=GATES, webhook=GATES, manager=GATES, lifecycle=True) as running:
+    with real_cluster(folder, 2, install=GATES, webhook=GATES, manager=GATES, lifecycle=True) as running:
         yield running
 
 
@@ -115,6 +126,11 @@ class Target:
 
     def _request(self, requester: str) -> str:
         return f"{self.name}-{requester.partition('/')[2]}"
+
+
+def _condition(obj: Obj, sort: str) -> str:
+    found = obj["status"].get("conditions", ())
+    return next((str(one["status"]) for one in found if one["type"] == sort), "")
 
 
 def now() -> str:
@@ -224,3 +240,137 @@ def test_commands_request_show_and_wait_for_the_end(cluster: RealCluster) -> Non
     assert (cancelled.code, cancelled.err) == (0, "")
     until(lambda: target.states().get(BACKUP) == "Canceled")
     assert target.is_there()
+
+
+PROGRAM = """
+from vacate.sdk import interceptor, run_interceptors
+
+@interceptor("backup.example.com/backup", apis=("lifecycle",), label_selector="app=served")
+async def back_up(context):
+    await context.report("saving")
+
+@interceptor("warn.example.com/users", apis=("lifecycle",), label_selector="app=served")
+async def warn(context):
+    return context.declined("nobody is there")
+
+run_interceptors(back_up, warn, namespace="default")
+"""
+
+
+@contextlib.contextmanager
+def serving(cluster: RealCluster) -> Iterator[None]:
+    """A user's program of two interceptors, under an account with the role for it."""
+    cluster.admin.create(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "served"}})
+    account = {"kind": "ServiceAccount", "name": "served", "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "vacate-interceptor"}
+    bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+    cluster.admin.create(bindings, {"metadata": {"name": "served"}, "subjects": [account], "roleRef": role})
+    shell = {**os.environ, "KUBECONFIG": str(cluster.account("default", "served"))}
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM], env=shell)
+    try:
+        yield
+    finally:
+        assert program.poll() is None
+        program.terminate()
+        program.wait(30)
+
+
+def test_a_program_of_the_sdk_completes_one_turn_and_declines_another(cluster: RealCluster) -> None:
+    target = Target(cluster, "served", BACKUP, WARN)
+    with serving(cluster):
+        target.request()
+        until(lambda: target.outcome() in EVICTED)
+    assert target.states() == {BACKUP: "Completed", WARN: "Completed", EVICTOR: "Completed"}
+    assert target.record(BACKUP)["heartbeatTime"]
+    (eviction,) = target.evictions()
+    messages = {one["type"]: one["message"] for one in eviction["status"]["conditions"]}
+    assert "nobody is there" in messages[f"{WARN}.Declined"]
+
+
+def test_a_direct_eviction_waits_for_responders(cluster: RealCluster) -> None:
+    target = Target(cluster, "bridged", BACKUP)
+    meta = {"name": "bridged", "namespace": "default"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+
+    def evict() -> int:
+        return cluster.admin.call("POST", f"{NAMESPACE}/pods/bridged/eviction", eviction).code
+
+    until(lambda: target.states().get(BACKUP) == "Active" if evict() == 429 else False)
+    (asks,) = target.requesters()
+    assert asks.startswith("bridge.vacate.dev/")
+    assert target.is_there()
+    target.respond(BACKUP, completionTime=now())
+    until(lambda: evict() in (201, 404) and not target.is_there())
+
+
+def test_a_drain_frees_the_node_and_an_opted_in_deployment_moves_first(cluster: RealCluster) -> None:
+    for one in cluster.admin.get(f"{NAMESPACE}/pods").ok()["items"]:  # of the tests before
+        cluster.admin.call("DELETE", f"{NAMESPACE}/pods/{one['metadata']['name']}", {"gracePeriodSeconds": 0})
+    body = deployment("moving", replicas=1, metadata={"annotations": {OPT_IN: "true"}})
+    cluster.admin.create("/apis/apps/v1/namespaces/default/deployments", body)
+
+    def ready() -> list[Obj]:
+        found = cluster.admin.get(f"{NAMESPACE}/pods?labelSelector=app%3Dmoving").ok()["items"]
+        return [one for one in found if _condition(one, "Ready") == "True"]
+
+    (pod,) = until(ready)
+    listed = {one["name"]: one["priority"] for one in pod["spec"]["evictionResponders"]}
+    assert listed["vacate.dev/deployment"] == 10_000
+    node = pod["spec"]["nodeName"]
+    shell = {"KUBECONFIG": str(cluster.kubeconfig)}
+    done = vacate(shell, "drain", node, "--api", "lifecycle", "--timeout", "150s")
+    assert done.code == 0, done
+    everywhere = cluster.admin.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}").ok()["items"]
+    assert everywhere == []
+    assert [one["spec"]["nodeName"] != node for one in ready()] == [True]
+    events = cluster.admin.get(f"{NAMESPACE}/events").ok()["items"]
+    about = [one for one in events if one["involvedObject"].get("uid") == pod["metadata"]["uid"]]
+    assert any(one["reason"] == "InterceptorCompleted" for one in about), about
+    assert vacate(shell, "drain", node, "--cancel").code == 0
+
+
+def test_vacate_gives_way_to_what_kube_controller_manager_has_written(cluster: RealCluster) -> None:
+    """Its own controller is not there yet: somebody writes under its name, and the server notes who did."""
+    target = Target(cluster, "given", BACKUP, WARN)
+    target.request()
+    until(lambda: target.states().get(BACKUP) == "Active")
+    target.respond(BACKUP, completionTime=now())
+    until(lambda: target.states()[WARN] == "Active")
+    (eviction,) = target.evictions()
+    listed = [{"name": "kube.example.com/drain", "intent": "Eviction"}]
+    path = f"{GROUP}/evictions/{eviction['metadata']['name']}/status?fieldManager=kube-controller-manager"
+    body = {"status": {"requesters": listed}}
+    cluster.admin.call("PATCH", path, body, content_type=STRATEGIC).ok()
+
+    def controller() -> str:
+        lease = cluster.admin.get(LEASE_PATH).ok()
+        return str(lease["metadata"]["annotations"].get(LIFECYCLE_CONTROLLER))
+
+    until(lambda: controller() == "kube-controller-manager")
+    assert (
+        "attended to by kube-controller-manager"
+        in vacate({"KUBECONFIG": str(cluster.kubeconfig)}, "version").out
+    )
+    leader = until(cluster.leader)
+    assert leader is not None
+    port = leader.wait_for(r"health and metrics on http://[^:]+:(\d+)")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz?verbose") as answer:
+        assert "are left to kube-controller-manager" in answer.read().decode()
+    # It is remembered when the Eviction is gone and the managers have started again.
+    target.respond(WARN, completionTime=now())
+    cluster.admin.delete(f"{GROUP}/evictionrequests/given-drain")
+    cluster.admin.call("DELETE", f"{GROUP}/evictions/{eviction['metadata']['name']}")
+    until(lambda: not target.evictions())
+    for one in cluster.managers:
+        assert not one.running or one.stop() == 0
+    cluster.start_managers()
+    until(cluster.leader)
+    target.request()
+    until(lambda: controller() == "kube-controller-manager")
+    assert target.evictions() == []
+    # Whoever knows that it does not run says so, and Vacate goes on at once.
+    for one in cluster.managers:
+        assert one.stop() == 0
+    cluster.start_managers("--lifecycle-controller", "on")
+    until(lambda: target.states().get(BACKUP) == "Active")
+    assert controller() == "vacate"

@@ -89,7 +89,7 @@ async def test_without_vacate_evictions_are_requested_by_what_is_served(place: P
     (await place.arm.call("DELETE", PODS.object_path("alone", "default"))).ok()
 
 
-async def test_with_vacate_a_drain_frees_the_node(place: Place) -> None:
+async def test_with_vacate_a_drain_evicts_pods_and_waits_for_those_with_responders(place: Place) -> None:
     for one in DECLARATIONS:
         definition = definition_for(one.kind)
         (await place.arm.call("POST", path_of(definition, collection=True), body=definition)).ok(201)

@@ -9,27 +9,46 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import orjson
 import pytest
+from multidict import MultiDict
 
+from support.embedded import StillClock
 from support.simulated.clusters import in_world
 from support.simulated.workloads import condition_of, created, events_of
+from vacate.api.events import EventNote
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import LEASES, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.kinds import EVENTS, LEASES, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
 from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
+from vacate.api.types.evictionrequest import EvictionRequest, LocalPodReference
+from vacate.api.types.lifecycle import (
+    Eviction,
+    EvictionMeta,
+    EvictionStatus,
+    LifecycleCondition,
+    LifecycleRequest,
+    LifecycleRequestSpec,
+    LifecycleTarget,
+    ManagedFields,
+)
+from vacate.api.types.meta import ObjectMeta
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.controllers.lifecycle.givingway import GivingWay
 from vacate.embedded.apiserver.inprocess import Handler
-from vacate.eviction.dialects.lifecycle.othercontroller import LifecycleController, is_abandoned, last_writer
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.lifecycle.othercontroller import LifecycleController, last_process_write
 from vacate.features import parse_feature_gates
+from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.testing import pod
-from vacate.wire.message import Peer, Request, Response
+from vacate.wire.message import Peer, Request, Response, Stream
 from vacate.wiring.components import Environment
 from vacate.wiring.controllers import CONTROLLERS, LIFECYCLE_CONTROLLERS
 from vacate.wiring.manager import ManagerParts, ManagerSettings
@@ -44,43 +63,94 @@ class Ledger:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.entries: dict[str, dict[str, Obj]] = {}  # by Eviction and writer
+        self.entries: dict[str, dict[str, Obj]] = {}  # by UID and writer
         self.writers: list[str] = []  # of the process, in order
         self.slow = ""  # whose patches of Evictions arrive late
+        self._under_way = 0  # patches that the server is carrying out
+        self._noted = asyncio.Condition()
         world.network.audit = self
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer."""
-        if link == self.slow and request.method == "PATCH" and "/evictions/" in request.path:
-            await self._world.sim.clock.sleep(5.0)
+        if request.method == "PATCH" and "/evictions/" in request.path:
+            if link == self.slow:
+                await self._world.sim.clock.sleep(5.0)
+            self._under_way += 1
+            try:
+                response = await server.handle(request)
+                self._note(link, request, response)
+            finally:
+                self._under_way -= 1
+                async with self._noted:
+                    self._noted.notify_all()
+            return response
         response = await server.handle(request)
-        parts = request.path.split("/evictions/")
-        if request.method == "PATCH" and len(parts) == 2 and response.status == 200:
-            status = orjson.loads(request.body).get("status", {})
-            fields: Obj = {f"f:{key}": {} for key in status}
-            now = format_time(self._world.sim.clock.now())
-            entry = {"manager": link, "time": now, "fieldsV1": {"f:status": fields}}
-            name = parts[1].partition("/")[0]
-            if "targetResponders" in status or "requesters" in status:
-                self.writers.append(link)
-            else:
-                link = f"{link} besides"
-            self.entries.setdefault(name, {})[link] = entry
-        elif request.method == "GET" and request.path.endswith("/evictions") and "watch" not in request.query:
-            found = orjson.loads(cast("bytes", response.body))
+        if request.method != "GET" or not request.path.endswith("/evictions") or response.status != 200:
+            return response
+        if isinstance(response.body, bytes):
+            found = orjson.loads(response.body)
             for one in found["items"]:
-                marks = self.entries.get(one["metadata"]["name"], {})
-                one["metadata"]["managedFields"] = list(marks.values())
+                self._mark(one)
             return dataclasses.replace(response, body=orjson.dumps(found))
-        return response
+        return dataclasses.replace(response, body=Marked(self, response.body))
+
+    def _note(self, link: str, request: Request, response: Response) -> None:
+        if response.status != 200:
+            return
+        status = orjson.loads(request.body).get("status", {})
+        now = format_time(self._world.sim.clock.now())
+        entry = {"manager": link, "time": now, "fieldsV1": {"f:status": {f"f:{key}": {} for key in status}}}
+        if "targetResponders" in status or "requesters" in status:
+            self.writers.append(link)
+        else:
+            link = f"{link} besides"
+        uid = orjson.loads(cast("bytes", response.body))["metadata"]["uid"]
+        self.entries.setdefault(uid, {})[link] = entry
+
+    def _mark(self, eviction: Obj) -> None:
+        meta = eviction["metadata"]  # of a bookmark, it names nothing
+        meta["managedFields"] = list(self.entries.get(meta.get("uid", ""), {}).values())
+
+    async def marked(self, chunk: bytes) -> bytes:
+        """Events of a watch, once it is known who has made the changes."""
+        async with self._noted:
+            await self._noted.wait_for(lambda: not self._under_way)
+        events = [orjson.loads(line) for line in chunk.splitlines()]
+        for event in events:
+            self._mark(event["object"])
+        return b"".join(orjson.dumps(event) + b"\n" for event in events)
+
+
+class Marked:
+    """A watch of Evictions that shows who has written them."""
+
+    def __init__(self, ledger: Ledger, stream: Stream) -> None:
+        self._ledger = ledger
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            yield await self._ledger.marked(chunk)
+
+    async def aclose(self) -> None:
+        """Let go of the stream."""
+        await self._stream.aclose()
 
 
 class Running:
     """A manager under a name."""
 
-    def __init__(self, world: World, name: str, choice: LifecycleController, rows: Any = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        choice: LifecycleController,
+        rows: Any = None,
+        elects: bool = False,
+        identity: str = "",
+    ) -> None:
         around = Environment(world.sim.clock, world.sim.stream(name), Metrics(), GATES)
-        settings = ManagerSettings(GATES, leader_elect=False, identity=name, lifecycle=choice)
+        settings = ManagerSettings(GATES, leader_elect=elects, identity=identity or name, lifecycle=choice)
         peer = Peer("system:serviceaccount:kube-system:evictionrequest-controller", (MASTERS,))
         self.parts = ManagerParts(world.network.link(name, peer), around, settings, rows, name)
         self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
@@ -130,6 +200,32 @@ async def requested(world: World, responders: Sequence[str], request: str = "dra
     await world.client.create(LIFECYCLE_REQUESTS, {"metadata": {"name": request}, "spec": spec}, "default")
 
 
+async def kubernetes(world: World) -> Running:
+    """The other controller, at work."""
+    rows = [one for one in CONTROLLERS if one.component in LIFECYCLE_CONTROLLERS]
+    other = Running(world, KUBERNETES, LifecycleController.ON, rows)
+    await world.until(lambda: other.parts.leading)
+    return other
+
+
+async def collect(world: World) -> None:
+    """Delete all Evictions and requests, as the garbage collector does when their pods are gone."""
+    for kind in (LIFECYCLE_REQUESTS, LIFECYCLE_EVICTIONS):
+        for one in world.objects(kind):
+            await world.client.delete(kind, one["metadata"]["name"], "default")
+
+
+async def readyz(running: Running) -> str:
+    health = HealthServer(Metrics(), running.parts.not_ready, remark=running.parts.remark)
+    answer = await health.handle(Request("GET", "/readyz", MultiDict({"verbose": ""})))
+    assert answer.status == 200
+    return cast("bytes", answer.body).decode()
+
+
+def given_over(world: World) -> int:
+    return sum(one["reason"] == "LifecycleGivenOver" for one in world.objects(EVENTS))
+
+
 @pytest.mark.sim
 def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
     async def body(world: World) -> None:
@@ -139,9 +235,7 @@ def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
         await world.until(lambda: states(world)[:1] == ["Active"])
         await world.settle(5)
         assert (ours.parts.lifecycle_controller, set(ledger.writers)) == (OURS, {OURS})
-        rows = [one for one in CONTROLLERS if one.component in LIFECYCLE_CONTROLLERS]
-        other = Running(world, KUBERNETES, LifecycleController.ON, rows)
-        await world.until(lambda: other.parts.leading)
+        other = await kubernetes(world)
         # Both see that the first one has completed, and the other is faster.
         ledger.slow = OURS
         await complete(world, RESPONDERS[0])
@@ -150,8 +244,10 @@ def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
         assert ours.parts.lifecycle_controller == KUBERNETES
         # Who gives way is ready, and its Lease says so, which `vacate version` and `vacate check` read.
         await world.until(lambda: attends(world, OURS) == KUBERNETES)
-        assert ours.parts.not_ready() == ""
+        text = f"[+]manager ok: Evictions of lifecycle.k8s.io are left to {KUBERNETES}\n"
+        assert text in await readyz(ours)
         assert other.parts.lifecycle_controller == OURS
+        assert "[+]manager ok\n" in await readyz(other)
         before = ledger.writers.count(OURS)
         await complete(world, RESPONDERS[1])
         await world.until(lambda: states(world)[2] == "Active")
@@ -176,33 +272,179 @@ def test_an_eviction_goes_to_another_controller_and_comes_back() -> None:
     in_world(body, nodes=0, controllers=(), evictions=(), gates=GATES)
 
 
-def written(manager: str, *fields: str, at: str = "2026-01-01T00:00:00Z", **status: Any) -> Obj:
-    entry = {"manager": manager, "time": at, "fieldsV1": {"f:status": {key: {} for key in fields}}}
-    meta = {"name": "pod-1-web", "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": [entry]}
-    return {"metadata": meta, "spec": {"intent": "Eviction"}, "status": status}
+@pytest.mark.sim
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_the_other_controller_has_written_is_remembered_when_it_is_collected(restarts: bool) -> None:
+    async def body(world: World) -> None:
+        ledger = Ledger(world)
+        ours = Running(world, OURS, LifecycleController.AUTO)
+        await world.until(lambda: attends(world, OURS) == OURS)
+        ledger.slow = OURS
+        other = await kubernetes(world)
+        await requested(world, ())
+        await world.until(lambda: is_evicted(world, "drain"))
+        await world.until(lambda: attends(world, OURS) == KUBERNETES)
+        await collect(world)
+        if restarts:
+            await ours.end()
+            ours = Running(world, OURS, LifecycleController.AUTO)
+            await world.until(lambda: ours.parts.leading)
+        ledger.slow = ""
+        await world.sim.clock.sleep(2400.0)  # nothing is requested for longer than anything may be left alone
+        before = len(ledger.writers)
+        await requested(world, RESPONDERS, "late")
+        await requested(world, (), "later")
+        await world.until(lambda: is_evicted(world, "later"))
+        assert set(ledger.writers[before:]) == {KUBERNETES}
+        assert (ours.parts.lifecycle_controller, attends(world, OURS)) == (KUBERNETES, KUBERNETES)
+        assert given_over(world) == 1
+        # It ends, and a request is left unread: no Eviction has to be there to say so.
+        await other.end()
+        await collect(world)
+        await requested(world, (), "latest")
+        began = world.sim.clock.now()
+        await world.until(lambda: is_evicted(world, "latest"), 7200.0)
+        assert dt.timedelta(minutes=29) < world.sim.clock.now() - began < dt.timedelta(minutes=32)
+        assert "is the controller of lifecycle.k8s.io again" in str(events_of(world, "latest"))
+        await ours.end()
+
+    in_world(body, nodes=0, controllers=(), evictions=(), gates=GATES)
 
 
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    ("eviction", "is_other"),
-    [
-        (written(KUBERNETES, "f:targetResponders"), True),
-        (written("evictionrequest-controller", "f:requesters"), True),
-        (written(KUBERNETES, "f:responders"), False),  # it evicts pods, and is no controller of Evictions
-        (written("vacate", "f:targetResponders"), False),
-        (written("kubectl-edit", "f:targetResponders"), False),
-    ],
-)
-def test_another_controller_is_known_by_what_it_has_written(eviction: Obj, is_other: bool) -> None:
-    assert (last_writer([eviction]) is not None) is is_other
+@pytest.mark.sim
+def test_an_eviction_that_is_collected_at_once_shows_the_other_controller() -> None:
+    async def body(world: World) -> None:
+        ledger = Ledger(world)
+        ours = Running(world, OURS, LifecycleController.AUTO)
+        await world.until(lambda: attends(world, OURS) == OURS)
+        ledger.slow = OURS
+        other = await kubernetes(world)
+        began = world.sim.clock.now()
+        await requested(world, ())
+        await world.until(lambda: is_evicted(world, "drain"))
+        await collect(world)
+        assert world.sim.clock.now() - began < dt.timedelta(seconds=10)  # half a minute passes between looks
+        await world.until(lambda: ours.parts.lifecycle_controller == KUBERNETES, 1.0)
+        await world.until(lambda: given_over(world) == 1)
+        await other.end()
+        await ours.end()
+
+    in_world(body, nodes=0, controllers=(), evictions=(), gates=GATES)
+
+
+@pytest.mark.sim
+def test_a_manager_that_starts_again_after_it_has_resumed_goes_on_at_once() -> None:
+    async def body(world: World) -> None:
+        ledger = Ledger(world)
+        ours = Running(world, OURS, LifecycleController.AUTO)
+        await world.until(lambda: attends(world, OURS) == OURS)
+        ledger.slow = OURS
+        other = await kubernetes(world)
+        await requested(world, RESPONDERS)
+        await world.until(lambda: attends(world, OURS) == KUBERNETES)
+        await other.end()
+        await world.until(lambda: attends(world, OURS) == OURS, 7200.0)
+        # The Eviction with the other's writes is still there, and they are older than that.
+        assert KUBERNETES in str(ledger.entries)
+        await ours.end()
+        ours = Running(world, OURS, LifecycleController.AUTO)
+        await requested(world, (), "late")
+        await world.until(lambda: is_evicted(world, "late"), 60.0)
+        await ours.end()
+
+    in_world(body, nodes=0, controllers=(), evictions=(), gates=GATES)
+
+
+@pytest.mark.sim
+def test_a_manager_that_waited_for_the_lease_knows_what_the_leader_knew() -> None:
+    """It may have seen less: the Eviction is collected, and its watch was broken meanwhile."""
+
+    async def body(world: World) -> None:
+        ledger = Ledger(world)
+        ours = Running(world, OURS, LifecycleController.AUTO, elects=True)
+        await world.until(lambda: attends(world, OURS) == OURS)
+        ledger.slow = OURS
+        other = await kubernetes(world)
+        await requested(world, ())
+        await world.until(lambda: attends(world, OURS) == KUBERNETES)
+        await world.until(lambda: is_evicted(world, "drain"))
+        await collect(world)
+        second = Running(world, OURS, LifecycleController.AUTO, elects=True, identity="second")
+        await world.settle(5)
+        assert second.parts.lifecycle_controller == OURS  # it has seen nothing
+        await ours.end()
+        await world.until(lambda: second.parts.leading)
+        assert second.parts.lifecycle_controller == KUBERNETES
+        await world.sim.clock.sleep(65.0)
+        assert (attends(world, OURS), given_over(world)) == (KUBERNETES, 1)
+        await other.end()
+        await second.end()
+
+    in_world(body, nodes=0, controllers=(), evictions=(), gates=GATES)
+
+
+class Feed:
+    """Stands for the informers of one kind."""
+
+    def __init__(self) -> None:
+        self.handlers: list[Callable[[Any, Any], None]] = []
+        self.subscribe = self.handlers.append
+
+    def show(self, old: Any, new: Any) -> None:
+        for handler in self.handlers:
+            handler(old, new)
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize("minutes", [29, 31])
-def test_what_is_left_alone_for_half_an_hour_is_abandoned(minutes: int) -> None:
-    now = dt.datetime(2026, 1, 1, 0, minutes, tzinfo=dt.UTC)
-    over: dict[str, Any] = {"conditions": [{"type": "TargetEvicted", "status": "True"}]}
-    assert is_abandoned([written(KUBERNETES)], [], now) is (minutes > 30)
-    assert is_abandoned([], [written("acme")], now) is (minutes > 30)
-    assert not is_abandoned([written(KUBERNETES, **over)], [written("acme", **over)], now)
-    assert not is_abandoned([written(KUBERNETES, at="2026-01-01T00:20:00Z")], [], now)
+def test_only_when_the_other_controller_is_silent_too_is_work_that_nobody_touches_abandoned(
+    minutes: int,
+) -> None:
+    """One that just begins has not come to everything yet."""
+    clock, evictions, requests, notes = StillClock(), Feed(), Feed(), list[EventNote]()
+    informers = SimpleNamespace(requests=lambda _: evictions, informer=lambda *_: requests)
+    recorder = SimpleNamespace(record=notes.append)
+    way = GivingWay(cast(Any, informers), clock, recorder, lambda: True, dict)
+    way.annotations()
+    target = LifecycleTarget(pod=LocalPodReference(name="web", uid="1"))
+    spec = LifecycleRequestSpec(target=target, requester="acme.io/drain", intent="Eviction")
+    requests.show(None, LifecycleRequest(metadata=ObjectMeta(name="unread", uid="2"), spec=spec))
+    clock.move(3600)
+    evictions.show(None, written(clock.now(), "pod-1-web"))
+    way.look()
+    assert (way.other, [one.reason for one in notes]) == (KUBERNETES, ["LifecycleGivenOver"])
+    clock.move(60 * minutes)
+    way.look()
+    assert way.other == (KUBERNETES if minutes < 30 else "")
+    # What it wrote before does not count any more, and what it writes now does.
+    evictions.show(None, written(clock.now() - dt.timedelta(minutes=1), "pod-1-api"))
+    assert way.other == (KUBERNETES if minutes < 30 else "")
+    clock.move(60)
+    evictions.show(None, written(clock.now(), "pod-1-api"))
+    assert way.other == KUBERNETES
+
+
+def written(at: dt.datetime, name: str) -> EvictionRequest:
+    """An Eviction that is over, of the other controller."""
+    entry = ManagedFields(
+        manager=KUBERNETES, time=format_time(at), fields_v1={"f:status": {"f:targetResponders": {}}}
+    )
+    over = LifecycleCondition(type="TargetEvicted", status="True", reason="PodDeleted")
+    meta = EvictionMeta(name=name, uid=name, managed_fields=[entry])
+    return LIFECYCLE.read(Eviction(metadata=meta, status=EvictionStatus(conditions=[over])))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("manager", "field", "is_other"),
+    [
+        (KUBERNETES, "f:targetResponders", True),
+        ("evictionrequest-controller", "f:requesters", True),
+        (KUBERNETES, "f:responders", False),  # it evicts pods, and is no controller of Evictions
+        ("vacate", "f:targetResponders", False),
+        ("kubectl-edit", "f:targetResponders", False),
+    ],
+)
+def test_another_controller_is_known_by_what_it_has_written(manager: str, field: str, is_other: bool) -> None:
+    entry = ManagedFields(manager=manager, fields_v1={"f:status": {field: {}}})
+    assert (last_process_write([entry]) is not None) is is_other

@@ -52,8 +52,9 @@ TROUBLE = "vacate.dev/trouble"
 """The annotation of its Lease in which a manager says what holds it up."""
 MANAGER_VERSION, LAST_WORK = "vacate.dev/version", "vacate.dev/last-work"
 LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER = "vacate.dev/lifecycle-controller", "vacate"
-"""Annotations of the same Lease: the leader's version, when it last finished an object, and who is the
-controller of lifecycle.k8s.io."""
+LIFECYCLE_RESUMED = "vacate.dev/lifecycle-resumed"
+"""Annotations of the same Lease: the leader's version, when it last finished an object, who is the controller
+of lifecycle.k8s.io, and when Vacate went on in place of another one, whose writes until then do not count."""
 EMBEDDED_BUILD = "+vacate"
 """How the release ends that a cluster of `vacate up` reports."""
 

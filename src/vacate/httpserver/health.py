@@ -14,9 +14,18 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class Health:
-    """Named checks behind /livez, /readyz and /healthz, each also asked alone as /readyz/NAME."""
+    """Named checks behind /livez, /readyz and /healthz, each also asked alone as /readyz/NAME.
 
-    def __init__(self, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
+    `remarks` say, by the name of a check, what a verbose answer adds where nothing is wrong.
+    """
+
+    def __init__(
+        self,
+        live: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        remarks: Mapping[str, Check] | None = None,
+    ) -> None:
+        self._remarks = dict(remarks or {})
         self._checks = {"livez": dict(live), "healthz": dict(live), "readyz": {**live, **ready}}
 
     def add_ready(self, name: str, check: Check) -> None:
@@ -36,7 +45,12 @@ class Health:
         if healthy and "verbose" not in request.query:
             return Response(200, b"ok", _TEXT)
         lines = [
-            f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok" for name, wrong in verdicts.items()
+            f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok{self._remark(name)}"
+            for name, wrong in verdicts.items()
         ]
         lines.append(f"{root} check {'passed' if healthy else 'failed'}")
         return Response(200 if healthy else 500, ("\n".join(lines) + "\n").encode(), _TEXT)
+
+    def _remark(self, name: str) -> str:
+        text = self._remarks[name]() if name in self._remarks else ""
+        return f": {text}" if text else ""

@@ -18,11 +18,16 @@ class HealthServer:
     """Answers any client that can reach the address: nothing in it is secret, and nothing can be changed."""
 
     def __init__(
-        self, metrics: Metrics, not_ready: Check, name: str = "manager", option: str = "--metrics-port"
+        self,
+        metrics: Metrics,
+        not_ready: Check,
+        name: str = "manager",
+        option: str = "--metrics-port",
+        remark: Check = str,
     ) -> None:
         self._option = option  # what its user would change when the port is taken
         self._metrics = metrics
-        self._health = Health({"ping": lambda: ""}, {name: not_ready})
+        self._health = Health({"ping": lambda: ""}, {name: not_ready}, {name: remark})
         self._listener = HttpListener(self.handle, None)
 
     @property

@@ -85,6 +85,7 @@ class LeaderElector:
         self._trouble = trouble  # what holds this process up, for the readers of the lease
         # Annotations that the lease gets with each renewal, for its readers.
         self.notes: Callable[[], Mapping[str, str]] = dict
+        self.annotations: Mapping[str, str] = {}  # of the lease as last seen, whoever wrote them
         self._contested = contested
         self._failing: tuple[float, str] | None = None  # since when the lease is out of reach, and why
         self._logged = ""
@@ -295,7 +296,7 @@ class LeaderElector:
         try:
             lease = await self._client.get(LEASES, self._name, self._namespace)
         except NotFound:
-            self._spec, self._version, self._noted = {}, "", ""
+            self._spec, self._version, self._noted, self.annotations = {}, "", "", {}
             return
         self._remember(lease)
 
@@ -304,7 +305,8 @@ class LeaderElector:
         if spec != self._spec:
             self._spec, self._seen_at = spec, self._clock.monotonic()
         self._version = lease["metadata"]["resourceVersion"]
-        self._noted = str((lease["metadata"].get("annotations") or {}).get(TROUBLE, ""))
+        self.annotations = lease["metadata"].get("annotations") or {}
+        self._noted = str(self.annotations.get(TROUBLE, ""))
 
     async def _write(self, spec: Obj) -> None:
         """Create the lease or change exactly the version that was seen; anything else is a conflict."""

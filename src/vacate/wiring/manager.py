@@ -108,12 +108,18 @@ class ManagerParts:
         served = any(one.component in LIFECYCLE_CONTROLLERS for one in self._rows)
         watching: list[Runnable] = [*runnables]
         if served and settings.lifecycle is LifecycleController.AUTO:
-            self._giving_way = GivingWay(self._client, server_clock, recorder, lambda: self.leading)
+            self._giving_way = GivingWay(
+                self._deps.informers,
+                server_clock,
+                recorder,
+                lambda: self._elector.leading,
+                lambda: self._elector.annotations,
+            )
             watching += [recorder, self._giving_way]
         self._manager = Manager(self._deps.informers, running, runnables=watching, elector=self._elector)
         if served:
             notes = self._elector.notes
-            self._elector.notes = lambda: {**notes(), LIFECYCLE_CONTROLLER: self.lifecycle_controller}
+            self._elector.notes = lambda: {**notes(), **self._lifecycle_notes()}
 
     @property
     def enabled(self) -> bool:
@@ -124,6 +130,16 @@ class ManagerParts:
     def leading(self) -> bool:
         """Whether this process works, and not another one."""
         return self._manager.ready
+
+    def _lifecycle_notes(self) -> dict[str, str]:
+        if self._giving_way is None:
+            return {LIFECYCLE_CONTROLLER: OWN_LIFECYCLE_CONTROLLER}
+        return self._giving_way.annotations()
+
+    def remark(self) -> str:
+        """What readers of a health check should know, though nothing is missing."""
+        other = self._giving_way.other if self._giving_way is not None else ""
+        return f"Evictions of lifecycle.k8s.io are left to {other}" if other else ""
 
     @property
     def lifecycle_controller(self) -> str:

@@ -5,10 +5,12 @@ Every write is one that the API server lets pass: a refused one would be retried
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
+import orjson
 import pytest
 
 from support.effort import CRASH_STEP
@@ -21,12 +23,13 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.errors import Forbidden
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
 from vacate.testing import pdb, pod
-from vacate.wire.message import Peer
+from vacate.wire.message import Peer, Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -134,6 +137,8 @@ def test_turns_come_in_order_and_a_responder_that_falls_silent_loses_its_turn_af
         await respond(world, FIRST, heartbeatTime=now(world), completionTime=now(world))
         await world.until(lambda: states(world)[FIRST] == "Completed")
         assert states(world) == {FIRST: "Completed", SECOND: "Active", EVICTOR: "Inactive"}
+        kept = record(world, FIRST)
+        assert (kept["message"], bool(kept["heartbeatTime"] and kept["completionTime"])) == ("saving", True)
         await world.sim.clock.sleep(300)
         await respond(world, SECOND, heartbeatTime=now(world), message="warning users")
         began = world.sim.clock.now()
@@ -186,6 +191,20 @@ def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
     simulate(body)
 
 
+def test_a_pod_that_has_terminated_counts_as_evicted() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world)
+        over = {"status": {"phase": "Succeeded"}}
+        await world.client.patch(
+            PODS, "web", over, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        await request(world, target)
+        await world.until(lambda: outcome(world, "drain") == ("PodTerminal", "Succeeded"))
+        assert world.find(PODS, "web", "default") is not None
+
+    simulate(body)
+
+
 def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
     async def body(world: World) -> None:
         await request(world, await guarded_pod(world))
@@ -210,6 +229,15 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
         await request(world, other, UPGRADE)
         await world.until(lambda: outcome(world, "upgrade") == ("EvictionFailed", "EvictionInvalid"))
         await world.until(lambda: "is another one" in str(events_of(world, "upgrade", "EvictionInvalid")))
+        gone = {"metadata": {"name": "gone", "uid": other["metadata"]["uid"]}}
+        await request(world, gone, "acme.io/late")
+        await world.until(lambda: outcome(world, "late") == ("EvictionFailed", "EvictionInvalid"))
+        await world.until(lambda: "does not exist" in str(events_of(world, "late", "EvictionInvalid")))
+        # A change of something else has no effect on what is settled.
+        settled = created(world, LIFECYCLE_REQUESTS, "late")["status"]
+        await world.client.patch(LIFECYCLE_REQUESTS, "late", {"metadata": {"labels": {"a": "b"}}}, "default")
+        await world.sim.clock.sleep(60)
+        assert created(world, LIFECYCLE_REQUESTS, "late")["status"] == settled
         await request(world, target)
         await world.until(lambda: states(world).get(FIRST) == "Active")
         spec = created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["spec"]
@@ -221,6 +249,92 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
         )
         assert states(world)[FIRST] == "Active"
         assert outcome(world, "drain") == AWAITED
+
+    simulate(body)
+
+
+def test_pods_with_long_names_that_begin_alike_have_evictions_of_their_own() -> None:
+    async def body(world: World) -> None:
+        names = [f"{'a' * 245}-{end}" for end in ("pod-one", "pod-two")]
+        for number, name in enumerate(names):
+            await request(world, await given_pod(world, name=name), f"acme.io/r{number}")
+        await world.until(lambda: outcome(world, "r0") == EVICTED and outcome(world, "r1") == EVICTED)
+        made = {one["metadata"]["name"] for one in world.objects(LIFECYCLE_EVICTIONS)}
+        assert (len(made), {len(one) for one in made}) == (2, {253})
+
+    simulate(body)
+
+
+def test_a_name_that_an_eviction_of_another_pod_has_is_passed_over() -> None:
+    async def body(world: World) -> None:
+        other, target = await given_pod(world, FIRST, name="other"), await given_pod(world)
+        await take_names(world, other, 1)
+        await request(world, target)
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert states(world, "pod-2-web") == {EVICTOR: "Completed"}
+        assert world.find(PODS, "other", "default") is not None
+
+    simulate(body)
+
+
+def test_when_many_names_are_taken_the_request_says_so_and_goes_on_when_one_is_free() -> None:
+    async def body(world: World) -> None:
+        other, target = await given_pod(world, FIRST, name="other"), await given_pod(world)
+        await take_names(world, other, 10)
+        await request(world, target)
+        await world.until(lambda: "pod-1-web to pod-10-web are taken" in str(_conditions(world, "drain")))
+        assert outcome(world, "drain") == AWAITED
+        await world.until(lambda: "are taken" in str(events_of(world, "drain", "EvictionNotCreated")))
+        await world.client.delete(LIFECYCLE_EVICTIONS, "pod-4-web", "default")
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        assert states(world, "pod-4-web") == {EVICTOR: "Completed"}
+        assert "are taken" not in str(_conditions(world, "drain"))
+
+    simulate(body)
+
+
+async def take_names(world: World, target: Obj, count: int) -> None:
+    """Create Evictions of one pod under names that those of another would have."""
+    meta = target["metadata"]
+    spec = {"target": {"pod": {"name": meta["name"], "uid": meta["uid"]}}}
+    for number in range(1, count + 1):
+        one = {"metadata": {"name": f"pod-{number}-web"}, "spec": spec}
+        await world.client.create(LIFECYCLE_EVICTIONS, one, "default")
+
+
+def _conditions(world: World, name: str) -> list[Obj]:
+    found: list[Obj] = created(world, LIFECYCLE_REQUESTS, name).get("status", {}).get("conditions", [])
+    return found
+
+
+class InGroup:
+    """Shows a pod in a scheduling group, which the embedded server does not know."""
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer."""
+        response = await server.handle(request)
+        if request.method != "GET" or not request.path.endswith("/pods/web") or response.status != 200:
+            return response
+        found = orjson.loads(cast("bytes", response.body))
+        found["spec"]["schedulingGroup"] = {"podGroupName": "all"}
+        return dataclasses.replace(response, body=orjson.dumps(found))
+
+
+def test_a_pod_of_a_scheduling_group_is_not_evicted_by_itself() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world)
+        world.network.audit = InGroup()
+        await request(world, target)
+        await world.until(lambda: outcome(world, "drain") == ("EvictionFailed", "EvictionInvalid"))
+        await world.until(
+            lambda: "belongs to a scheduling group" in str(events_of(world, "drain", "EvictionInvalid"))
+        )
+        assert world.objects(LIFECYCLE_EVICTIONS) == []
+        assert world.find(PODS, "web", "default") is not None
+        # Once it is in none, it is evicted.
+        world.network.audit = None
+        await request(world, target, UPGRADE)
+        await world.until(lambda: outcome(world, "upgrade") == EVICTED)
 
     simulate(body)
 

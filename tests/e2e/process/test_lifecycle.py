@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +15,16 @@ from support.processes.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER
 from vacate.api.objects import Obj
-from vacate.cli.common.exitcodes import UNPREPARED
+from vacate.cli.common.exitcodes import TIMED_OUT, UNPREPARED
 
 pytestmark = pytest.mark.process
 
 MAINTENANCES = "/apis/vacate.dev/v1alpha1/nodemaintenances"
 EVICTIONS = "/apis/lifecycle.k8s.io/v1alpha1/namespaces/default/evictions"
 BACKUP = "backup.example.com/backup"
+PAGE = Path(__file__).parents[3] / "docs/how-to/migrate-to-lifecycle.md"
+OLD, NEW = "backup.example.com", "example.com/backup"
+POLICIES = "/apis/vacate.dev/v1alpha1/deschedulingpolicies"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +58,17 @@ def test_evict_says_how_it_goes_and_that_the_pod_was_not_prepared(lab: Lab) -> N
     assert (lines[0], lines[-2]) == ("pod/skipped eviction requested", "pod/skipped evicted")
     assert any(BACKUP in line for line in lines[1:-2])
     assert f"responder {BACKUP} failed; it did not prepare the pod" in lines[-1]
+
+
+def test_evict_names_the_stage_of_the_eviction_when_it_waits_no_longer(lab: Lab) -> None:
+    pod = lab.pod("slow", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
+    assert lab.vacate("evict", pod, "--api", "lifecycle").code == 0
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    late = lab.vacate("evict", pod, "--api", "lifecycle", "--timeout", "1")
+    assert late.code == TIMED_OUT
+    assert late.err.startswith("pod/slow not evicted within 1s (stage Intercepting); the request continues")
+    assert lab.vacate("skip", pod, BACKUP).code == 0
+    until(lambda: lab.https.get(f"{PODS}/{pod}").code == 404)
 
 
 def test_a_drain_by_this_api_frees_the_node(lab: Lab) -> None:
@@ -114,6 +132,44 @@ def test_a_silent_responder_is_skipped_as_status_and_blockers_propose(lab: Lab) 
     assert (skipped.code, skipped.err) == (0, "")
     assert skipped.out == f"pod/silent responder {BACKUP} is skipped: its turn ends now\n"
     until(lambda: lab.https.get(f"{PODS}/{pod}").code == 404)
+
+
+def test_the_commands_of_the_page_about_the_move_to_this_api_work(lab: Lab) -> None:
+    text = PAGE.read_text()
+    shell = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    commands = [one for line in shell.splitlines() for one in line.split(" && ")]
+    inline = [one for one in re.findall(r"`([^`\n]+)`", text) if re.match(r"(vacate|kubectl) \w+ .*\w+", one)]
+    patches = [shlex.split(one) for one in inline if one.startswith("kubectl patch ")]
+    assert len(patches) == 2
+    registered = {f"interceptor.evictionrequest.coordination.k8s.io/priority_{OLD}": "500"}
+    listed = [{"name": NEW, "priority": 20_000}]
+    assert all(one in text for one in (NEW, OLD, "priority: 20000"))
+    pod = lab.pod("web-1", annotations=registered, evictionResponders=listed)
+    assert lab.vacate("evict", pod, "--api", "evictionrequest").code == 0
+    assert OLD in lab.vacate("explain", pod).out
+    for path, kind, spec in (
+        (MAINTENANCES, "NodeMaintenance", {"nodeSelector": {"matchLabels": {"pool": "old"}}}),
+        (POLICIES, "DeschedulingPolicy", {"mode": "Report", "rules": ["NodeTaints"]}),
+    ):
+        named = {"apiVersion": "vacate.dev/v1alpha1", "kind": kind, "metadata": {"name": "moved"}}
+        lab.https.create(path, {**named, "spec": {**spec, "requestKind": "EvictionRequest"}})
+    for _, _, resource, name, kind, _, body in patches:
+        assert (name, kind) == ("NAME", "--type=merge")
+        path = f"{MAINTENANCES if resource == 'nodemaintenance' else POLICIES}/moved"
+        assert lab.https.patch(path, json.loads(body))["spec"]["requestKind"] == "Lifecycle"
+    done = [lab.vacate(*shlex.split(one)[1:]) for one in commands if "--api" in one]
+    assert [one.code for one in done] == [0] * 3, done
+    assert "web-1" in done[0].out  # one is open, and is moved by the commands that follow
+    until(lambda: any(NEW in str(one) for one in statuses(lab)))
+    assert "Intercepting" in done[0].out
+    until(lambda: "Cancelled" in lab.vacate("status", "-A", "--api", "evictionrequest").out)
+    assert NEW in lab.vacate("explain", pod).out
+    for words in (shlex.split(one)[1:] for one in (*commands, *inline) if one.startswith("vacate ")):
+        shown = lab.vacate(words[0], "--help").out
+        assert all(one.partition("=")[0] in shown for one in words if one.startswith("--")), words
+    assert lab.vacate("cancel", pod, "--api", "lifecycle").code == 0
+    for path in (f"{MAINTENANCES}/moved", f"{POLICIES}/moved"):
+        lab.https.delete(path)
 
 
 def test_version_names_the_other_controller_to_which_vacate_gives_way(lab: Lab) -> None:

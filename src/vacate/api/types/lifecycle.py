@@ -206,9 +206,23 @@ class EvictionStatus(Projection, frozen=True):
     responders: list[ResponderStatus] = msgspec.field(default_factory=list)
 
 
+class ManagedFields(Projection, frozen=True):
+    """Who wrote which fields, and when: one entry of what the API server keeps."""
+
+    manager: str = ""
+    time: str = ""
+    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class EvictionMeta(ObjectMeta, frozen=True):
+    """`metadata` of an Eviction."""
+
+    managed_fields: list[ManagedFields] = msgspec.field(default_factory=list)
+
+
 class Eviction(Projection, frozen=True):
     """The eviction of one pod."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: EvictionMeta = msgspec.field(default_factory=EvictionMeta)
     spec: EvictionSpec = msgspec.field(default_factory=EvictionSpec)
     status: EvictionStatus = msgspec.field(default_factory=EvictionStatus)

@@ -25,7 +25,7 @@ def serve_controllers(
 
     async def serve() -> None:
         parts = make()  # here, where there is a loop
-        health = HealthServer(metrics, parts.not_ready, command)
+        health = HealthServer(metrics, parts.not_ready, command, remark=parts.remark)
         try:
             await health.start(host, port)
             terminal.echo(f"vacate {command}: health and metrics on http://{host}:{health.port}")

@@ -12,6 +12,7 @@ import msgspec
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.text import plain
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import (
@@ -186,9 +187,26 @@ class Eviction:
         waited = span(self._options.timeout or dt.timedelta())
         name = pod.rpartition("/")[2]
         explain = command_line(program_name(), "explain", name, "-n", self._namespace(pod))
-        late = f"not evicted within {waited} (stage {shown_stage(now)}); the request continues"
+        process = await self._process(now)
+        stage = f" (stage {shown_stage(process)})" if process is not None else ""
+        late = f"not evicted within {waited}{stage}; the request continues"
         terminal.echo(f"pod/{pod} {self._requester.dialect.phrase(late)}; see: {explain}", err=True)
         return TIMED_OUT
+
+    async def _process(self, request: EvictionRequest) -> EvictionRequest | None:
+        """The one that knows the turns, which is another object where each requester has its own."""
+        dialect, ref = self._requester.dialect, request.spec.target.pod_ref
+        if dialect.for_requester(self._requester.name).kind == dialect.kind:
+            return request
+        taking_part = ListOptions(label_selector=self._requester.name)
+        with contextlib.suppress(VacateError):
+            found = await self._cluster.client.list(
+                dialect.kind, request.metadata.namespace, taking_part, into=dialect.wire
+            )
+            records = [dialect.read(one) for one in found.items]
+            mine = [one for one in records if one.spec.target.pod_ref == ref and not one.complete]
+            return next(iter(mine), None)
+        return None
 
     def _say(self, pod: str, text: str) -> None:
         if not self._options.output:

@@ -54,6 +54,9 @@ RETRY_AFTER = dt.timedelta(seconds=30)
 LOOK_AGAIN = dt.timedelta(minutes=1)
 """After so long an Eviction that waits for another request looks again, should no change have woken it."""
 
+_NUMBERS_TRIED = 10
+"""How many numbers are tried for the next Eviction where others have the names."""
+
 _TARGET, _POD = "target", "pod"
 
 
@@ -172,19 +175,38 @@ class Targets:
             return Done()
         requesters = requesters_of((), requests)
         meta = {
-            "name": eviction_name(next_number(before), name),
             "namespace": namespace,
             "labels": labels_of([one.name for one in requesters], [*_responders(pod), EVICTOR]),
             "ownerReferences": [msgspec.to_builtins(one) for one in owners_of(requests)],
         }
         target = {"pod": {"name": name, "uid": dig(pod, "metadata", "uid")}}
-        try:
-            await self._deps.client.create(
-                LIFECYCLE_EVICTIONS, {"metadata": meta, "spec": {"target": target}}, namespace
-            )
-        except AlreadyExists as error:
-            raise Conflict(f"the cache does not have the newest Eviction yet: {error}") from error
+        if why := await self._create({"metadata": meta, "spec": {"target": target}}, next_number(before)):
+            for one in requests:
+                await self._explain(one, awaiting(now, why), "EvictionNotCreated", why)
+            return Later(now + LOOK_AGAIN)
         return Done()  # the informer brings it, and its first status is written
+
+    async def _create(self, eviction: Obj, number: int) -> str:
+        """Create the Eviction under the first free number; why not, where the next ones are all taken."""
+        namespace, target = eviction["metadata"]["namespace"], eviction["spec"]["target"]["pod"]
+        first = eviction_name(number, target["name"])
+        for _ in range(_NUMBERS_TRIED):
+            name = eviction_name(number, target["name"])
+            named = {**eviction, "metadata": {**eviction["metadata"], "name": name}}
+            try:
+                await self._deps.client.create(LIFECYCLE_EVICTIONS, named, namespace)
+                return ""
+            except AlreadyExists as error:
+                try:
+                    there = await self._deps.client.get(LIFECYCLE_EVICTIONS, name, namespace)
+                except NotFound:
+                    there = {}
+                if dig(there, "spec", "target", "pod", "uid") in (None, target["uid"]):
+                    raise Conflict(f"the cache does not have the newest Eviction yet: {error}") from error
+            number += 1
+        return (
+            f"The names {first} to {name} are taken by Evictions of other pods: delete those that are over."
+        )
 
     async def _keep(self, eviction: LifecycleRecord, requests: list[LifecycleRequest]) -> str:
         """Bring an Eviction in line with its requests; what keeps it from its beginning."""
@@ -244,9 +266,16 @@ class Targets:
         self._deps.recorder.record(note)
 
     async def _reject(self, request: LifecycleRequest, why: str) -> None:
-        """The request cannot be followed: say so, once."""
-        if await self._report(request, failed(Reason.INVALID, why, self._deps.clock.now())):
-            note = EventNote(regarding(LIFECYCLE_REQUESTS, request), WARNING, "EvictionInvalid", why)
+        """The request cannot be followed."""
+        conditions = failed(Reason.INVALID, why, self._deps.clock.now())
+        await self._explain(request, conditions, "EvictionInvalid", why)
+
+    async def _explain(
+        self, request: LifecycleRequest, conditions: list[RequestCondition], reason: str, why: str
+    ) -> None:
+        """Say in the request and in an Event what is in the way, once."""
+        if await self._report(request, conditions):
+            note = EventNote(regarding(LIFECYCLE_REQUESTS, request), WARNING, reason, why)
             self._deps.recorder.record(note)
 
     async def _report(self, request: LifecycleRequest, conditions: list[RequestCondition]) -> bool:

@@ -145,6 +145,8 @@ def _intercepting() -> list[Obj]:
         role_rule(_GROUP, [_STATUS], ["patch"]),
         role_rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
         role_rule(EVACUATIONS.group, [_EVACUATION_STATUS], ["patch"]),
+        role_rule(LIFECYCLE_EVICTIONS.group, [LIFECYCLE_EVICTIONS.plural], _READ),
+        role_rule(LIFECYCLE_EVICTIONS.group, [f"{LIFECYCLE_EVICTIONS.plural}/status"], ["patch"]),
         role_rule("", ["pods"], ["get"]),
         role_rule("", ["pods/eviction"], ["create"]),
         role_rule("", ["events"], ["create", "patch"]),

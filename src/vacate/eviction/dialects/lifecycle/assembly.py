@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -36,8 +37,12 @@ _MAX_NAME = 253
 
 
 def eviction_name(number: int, pod_name: str) -> str:
-    """What the next Eviction of a pod is called."""
-    return f"pod-{number}-{pod_name}"[:_MAX_NAME].rstrip("-.")
+    """What the next Eviction of a pod is called: of a name that is too long the end differs by pod."""
+    name = f"pod-{number}-{pod_name}"
+    if len(name) <= _MAX_NAME:
+        return name
+    digest = hashlib.sha256(pod_name.encode()).hexdigest()[:10]
+    return f"{name[: _MAX_NAME - len(digest) - 1].rstrip('-.')}-{digest}"
 
 
 def next_number(names: Iterable[str]) -> int:

@@ -51,6 +51,7 @@ from vacate.api.types.lifecycle import (
 )
 from vacate.api.types.meta import condition
 from vacate.api.workloads import OWN_RESPONDERS
+from vacate.eviction.dialects.lifecycle.othercontroller import ProcessWrite, last_process_write
 from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.model import CompletionReason, Stage
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
@@ -88,6 +89,7 @@ class LifecycleRecord(EvictionRequest, frozen=True):
     kind: ClassVar[Kind] = LIFECYCLE_EVICTIONS
 
     eviction: EvictionStatus = msgspec.field(default_factory=EvictionStatus)  # as the API has it
+    other_write: ProcessWrite | None = None  # the last one of a controller of Kubernetes' own
 
     @property
     def active(self) -> TargetResponder | None:
@@ -116,8 +118,11 @@ def record_of(obj: Eviction) -> LifecycleRecord:
     """The Eviction as a record."""
     status, meta = obj.status, obj.metadata
     # There is no admission that could have left the stamp, and none is needed: the controller checks itself.
-    meta = msgspec.structs.replace(meta, annotations={**meta.annotations, ADMITTED_STAMP: "lifecycle"})
-    bare = LifecycleRecord(metadata=meta, eviction=status)
+    other = last_process_write(meta.managed_fields)
+    stamped = {**meta.annotations, ADMITTED_STAMP: "lifecycle"}
+    # What is kept in caches is without managed fields, which are larger than all the rest.
+    meta = msgspec.structs.replace(meta, annotations=stamped, managed_fields=[])
+    bare = LifecycleRecord(metadata=meta, eviction=status, other_write=other)
     ordered = sorted(status.target_responders, key=lambda one: turn_order(one.name, one.priority))
     spec = EvictionRequestSpec(
         target=EvictionTarget(pod_ref=obj.spec.target.pod),
