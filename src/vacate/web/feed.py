@@ -30,15 +30,19 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.controllers.projections import project_pod
 from vacate.entropy import Entropy
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
+from vacate.wire.message import Request
 
 _FIRST_LOOK_SECONDS = 10.0
 _MAX_TICKS = 40
 _SHARED_SECONDS = 0.5
 _STALL_AFTER = dt.timedelta(seconds=1)
+ASK_SECONDS, _ANSWER_SECONDS, _MISSED = 2.0, 2.0, 2
+"""How often the API server is asked whether it is there, how long that may take, and how many questions
+without an answer count: one alone may be this machine that is busy."""
 _TUNING = Tuning(first_pause=0.5, max_pause=2.0)
 """A person looks at it: an API server that answers again is noticed within seconds."""
 
@@ -59,6 +63,7 @@ class Feed:
         dashboard: str = "",
     ) -> None:
         self.clock = clock
+        self._client = client
         self._named = {
             "context": context, "program": program, "user": user, "leave": leave, "dashboard": dashboard
         }  # fmt: skip
@@ -75,6 +80,7 @@ class Feed:
         self._all: Sequence[Informer[Any]] = informers.all()
         self._changed = asyncio.Event()
         self._heartbeats: dict[str, deque[dt.datetime]] = {}
+        self._silent: Stall | None = None
         self.version = 0
         self._last: tuple[int, float, Snapshot] | None = None
         for one in self._all:
@@ -88,6 +94,7 @@ class Feed:
         """Follow the cluster for as long as the block runs."""
         tasks = [asyncio.create_task(one.run()) for one in self._all]
         tasks.append(asyncio.create_task(self._watch_connection()))
+        tasks.append(asyncio.create_task(self._ask_again()))
         try:
             yield
         finally:
@@ -150,7 +157,7 @@ class Feed:
         ]
         since, reason = min(found, default=(None, ""))
         if since is None or self.clock.now() - since < _STALL_AFTER:
-            return None
+            return self._silent
         return Stall(since, reason)
 
     def _unread(self) -> list[Unread]:
@@ -192,6 +199,29 @@ class Feed:
         ticks = self._heartbeats.setdefault(new.metadata.uid, deque(maxlen=_MAX_TICKS))
         if not ticks or ticks[-1] != seen:
             ticks.append(seen)
+
+    async def _ask_again(self) -> None:
+        """Ask for what everybody may read: a server that is frozen keeps its connections open, and sends
+        nothing. One that is gone breaks them, which the informers notice themselves."""
+        answered, missed = self.clock.now(), 0
+        while True:
+            heard = False
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await self._client.send(Request("GET", "/version"))
+                heard = True
+            except TimeoutError:
+                missed += 1
+                if missed >= _MISSED:
+                    self._silent = Stall(answered, "it keeps its connections open and sends nothing")
+                continue
+            except TransportError:
+                pass
+            except VacateError:  # also an answer
+                heard = True
+            if heard:
+                answered, missed, self._silent = self.clock.now(), 0, None
+            await self.clock.sleep(ASK_SECONDS)
 
     async def _watch_connection(self) -> None:
         """Make the loss of the connection, and its return, a change like any other."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from vacate.api.kinds import EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
-from vacate.errors import ConfigError, NotFound, VacateError
+from vacate.errors import ConfigError, NotFound, TransportError, VacateError
 from vacate.eviction.model import Stage
 from vacate.install.check.findings import Finding
 from vacate.views.interceptors import Bindings
@@ -44,9 +46,13 @@ from vacate.web.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 Query = Mapping[str, str]
+T = TypeVar("T")
+_NOT_NOW = "Not while the API server does not answer."
+DEFECT = "The program has a defect; its terminal says more."
 _STALE_SECONDS = 5.0
 _CHECK_SECONDS = 30.0  # a check of the installation asks dozens of questions
 _MAX_KEPT = 200
+_STALL_LOOK_SECONDS = 0.5
 _PLAN_SECONDS, _MAX_PLANS = 300.0, 2  # how long a plan is shown again, and how many are made at once
 
 
@@ -90,14 +96,17 @@ class Site:
         """The page, and the state of the cluster that it shows."""
         snapshot = self.feed.snapshot()
         if hidden := snapshot.hidden(_SHOWN.get(path.strip("/").partition("/")[0], "")):
-            return snapshot, _trouble("What happens here is hidden from you", hidden)
+            return snapshot, trouble("What happens here is hidden from you", hidden)
         try:
             found = await self._find(snapshot, path, query)
         except VacateError as error:
-            found = _trouble("This page cannot be shown", str(error))
+            found = trouble("This page cannot be shown", str(error))
         except Exception:  # a page that cannot be made is no reason to lose the others
             log.exception("%s cannot be shown", path)
-            found = _trouble("This page cannot be shown", "The program has a defect; its terminal says more.")
+            found = trouble("This page cannot be shown", DEFECT)
+        # It may have fallen silent while it was asked for what is on the page.
+        if (stall := self.feed.stall()) != snapshot.stall:
+            snapshot = replace(snapshot, stall=stall)
         return snapshot, found or _absent(path)
 
     async def still_accepted(self) -> None:
@@ -114,7 +123,7 @@ class Site:
                 outcome = await self._reads.run(action.command(given, dry_run=True))
             return snapshot, preview_page(snapshot, action, given, outcome, refused, token)
         except VacateError as error:
-            return snapshot, _trouble("This cannot be done", str(error))
+            return snapshot, trouble("This cannot be done", str(error), still=True)
 
     async def act(self, action: Action, given: Query) -> tuple[Snapshot, Page]:
         """Do it, as the user, and show what became of it."""
@@ -122,20 +131,22 @@ class Site:
             words = action.command(given)
             outcome = await self._reads.run(words)
         except VacateError as error:
-            return self.feed.snapshot(), _trouble("This cannot be done", str(error))
+            return self.feed.snapshot(), trouble("This cannot be done", str(error), still=True)
         snapshot = self.feed.snapshot()
         return snapshot, done_page(snapshot, action, given, outcome)
 
     async def _refusal(self, action: Action, namespace: str = "") -> str:
         """Why the user may not, as the API server decides it; asked again after some seconds."""
         if self.feed.stall() is not None:
-            return "Not while the API server does not answer."
+            return _NOT_NOW
         for right in action.rights(namespace):
             now = self.feed.clock.monotonic()
             known = self._may.get(right)
             if known is None or now - known[0] > _CHECK_SECONDS:
                 try:
-                    known = (now, await self._reads.may(right))
+                    known = (now, await self._ask(self._reads.may(right)))
+                except TransportError:
+                    return _NOT_NOW
                 except VacateError as error:
                     known = (now, str(error))
                 while len(self._may) >= _MAX_KEPT:
@@ -144,6 +155,18 @@ class Site:
             if known[1]:
                 return known[1]
         return ""
+
+    async def _ask(self, question: Awaitable[T]) -> T:
+        """What the API server answers; TransportError as soon as it is known that it does not."""
+        task = asyncio.ensure_future(question)
+        try:
+            while not task.done():
+                if self.feed.stall() is not None:
+                    raise TransportError("the API server does not answer")
+                await asyncio.wait({task}, timeout=_STALL_LOOK_SECONDS)
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _find(self, snapshot: Snapshot, path: str, query: Query) -> Page | None:
         wanted = query.get("q", "")[:200]
@@ -224,7 +247,7 @@ class Site:
         if known is not None and known[0] == stamp and now - known[1] < _STALE_SECONDS:
             return known[2]
         try:
-            found = await self._reads.explain(namespace, name)
+            found = await self._ask(self._reads.explain(namespace, name))
         except NotFound:
             self._explained.pop(key, None)
             raise
@@ -276,14 +299,19 @@ class Site:
     async def _findings(self) -> Sequence[Finding]:
         now = self.feed.clock.monotonic()
         if self._found is None or now - self._found[0] > _CHECK_SECONDS:
-            self._found = (now, await self._reads.findings())
+            try:
+                self._found = (now, await self._ask(self._reads.findings()))
+            except TransportError:
+                if self._found is None:
+                    raise
         return self._found[1]
 
     async def _bindings(self) -> Bindings | None:
         now = self.feed.clock.monotonic()
         if self._bound is None or now - self._bound[0] > _STALE_SECONDS:
-            self._bound = (now, await self._reads.bindings())
-        return self._bound[1]
+            with contextlib.suppress(TransportError):
+                self._bound = (now, await self._ask(self._reads.bindings()))
+        return self._bound[1] if self._bound is not None else None
 
 
 def _absent(path: str) -> Page:
@@ -292,5 +320,6 @@ def _absent(path: str) -> Page:
     return Page("Not found", "", (home, verdict(OVER, "There is nothing here", text)))
 
 
-def _trouble(headline: str, text: str) -> Page:
-    return Page("Not shown", "", (verdict(STUCK, headline, text),))
+def trouble(headline: str, text: str, *, still: bool = False) -> Page:
+    """In place of a page: why it is not there."""
+    return Page("Not shown", "", (verdict(STUCK, headline, text),), still=still)
