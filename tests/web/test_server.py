@@ -16,7 +16,7 @@ from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
 from yarl import URL
 
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.cli.common.connection import Cluster, Connection
@@ -516,6 +516,32 @@ async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None
             assert "hidden from you" in await page.text(path)  # and not that all is well
         health = await page.text("/health")
         assert "You may" in health or "you may not" in health
+
+
+async def test_who_may_read_one_namespace_only_has_the_pages_of_its_pods() -> None:
+    """The lists are of the whole cluster, and so not theirs. What decides about an action is unknown."""
+    async with web(Peer("dev", ())) as page:
+        anything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+        await page.admin.create(ROLES, rbac("Role", rules=anything), "default")
+        subject = {"apiGroup": ROLES.group, "kind": "User", "name": "dev"}
+        ref = {"apiGroup": ROLES.group, "kind": "Role", "name": "dev"}
+        await page.admin.create(ROLEBINDINGS, rbac("RoleBinding", roleRef=ref, subjects=[subject]), "default")
+        await page.admin.create(PODS, build_pod("db", interceptors=["backup.example.com"]))
+        await page.enter()
+        text = await page.text_with("/pods/default/db", "No eviction of pod db is requested")
+        assert "/act/evict?namespace=default&amp;pod=db" in text
+        assert "Whether you may is not known" in text
+        assert "You may not read evictionrequests" in text
+        assert "hidden from you" in await page.text("/requests")
+
+
+def rbac(kind: str, **more: Any) -> Obj:
+    return {
+        "apiVersion": ROLES.api_version,
+        "kind": kind,
+        "metadata": {"name": "dev", "namespace": "default"},
+        **more,
+    }
 
 
 class Slow(SystemClock):

@@ -31,6 +31,8 @@ from vacate.clock import Clock
 from vacate.controllers.projections import project_pod
 from vacate.entropy import Entropy
 from vacate.errors import Forbidden, NotFound, TransportError, VacateError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
@@ -70,7 +72,7 @@ class Feed:
         informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
         self._pods = informers.informer(PODS, Pod)
         self._nodes = informers.informer(NODES, Node)
-        self._requests = [informers.requests(one) for one in DIALECTS.values()]
+        self._requests = {one: informers.requests(one) for one in DIALECTS.values()}
         self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
         self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self._policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
@@ -86,7 +88,7 @@ class Feed:
         for one in self._all:
             if one is not self._leases:  # renewed every few seconds, which is no news
                 one.subscribe(self._note)
-        for requests in self._requests:
+        for requests in self._requests.values():
             requests.subscribe(self._note_heartbeat)
 
     @contextlib.asynccontextmanager
@@ -127,13 +129,17 @@ class Feed:
         return made
 
     def _snapshot(self) -> Snapshot:
-        requests = [one for informer in self._requests for one in informer.reader.list()]
+        requests = [one for informer in self._requests.values() for one in informer.reader.list()]
+        apis = [api for api, one in self._requests.items() if one.reader.synced and not _refused(one)]
+        not_own = isinstance(self._requests[EVICTION_REQUEST].trouble, NotFound)
         return Snapshot(
             now=self.clock.now(),
             **self._named,
             pods=self._pods.reader.list(),
             nodes=self._nodes.reader.list(),
             requests=requests,
+            apis=apis,
+            preferred=LIFECYCLE if not_own and LIFECYCLE in apis else EVICTION_REQUEST,
             budgets=self._budgets.reader.list(),
             maintenances=self._maintenances.reader.list(),
             policies=self._policies.reader.list(),

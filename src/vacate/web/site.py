@@ -31,7 +31,7 @@ from vacate.web.actions import (
 from vacate.web.components import OVER, STUCK, Page, crumb, segment, verdict
 from vacate.web.feed import Feed
 from vacate.web.markup import Element, el
-from vacate.web.pages.act import action_button, done_page, preview_page
+from vacate.web.pages.act import Answer, action_button, done_page, preview_page
 from vacate.web.pages.blockers import blockers_page
 from vacate.web.pages.drains import drain_page, drains_page
 from vacate.web.pages.fencing import fencing_page
@@ -41,6 +41,7 @@ from vacate.web.pages.node import node_page, nodes_page
 from vacate.web.pages.plan import PlanRun, plan_command, plan_page, planned_nodes
 from vacate.web.pages.pod import of_drains, pod_page
 from vacate.web.pages.requests import requests_page
+from vacate.web.rights import needs
 from vacate.web.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class Site:
         """What an action would do: its dry run, where the user may do it at all."""
         snapshot = self.feed.snapshot()
         try:
-            refused = await self._refusal(action, action.names(given).get("namespace", ""))
+            refused = (await self._may_do(snapshot, action, action.names(given))).refused
             outcome = None
             if not refused:
                 outcome = await self._reads.run(action.command(given, dry_run=True))
@@ -135,26 +136,31 @@ class Site:
         snapshot = self.feed.snapshot()
         return snapshot, done_page(snapshot, action, given, outcome)
 
-    async def _refusal(self, action: Action, namespace: str = "") -> str:
-        """Why the user may not, as the API server decides it; asked again after some seconds."""
+    async def _may_do(self, snapshot: Snapshot, action: Action, names: Mapping[str, str]) -> Answer:
+        """Whether the user may, as the API server decides it."""
+        needed = needs(action, names, snapshot)
+        for right in needed.rights:
+            if why := await self._refusal(right):
+                return Answer(why)
+        return Answer(unknown=needed.unknown)
+
+    async def _refusal(self, right: Right) -> str:
+        """Why the user has the right not; asked again after some seconds."""
         if self.feed.stall() is not None:
             return _NOT_NOW
-        for right in action.rights(namespace):
-            now = self.feed.clock.monotonic()
-            known = self._may.get(right)
-            if known is None or now - known[0] > _CHECK_SECONDS:
-                try:
-                    known = (now, await self._ask(self._reads.may(right)))
-                except TransportError:
-                    return _NOT_NOW
-                except VacateError as error:
-                    known = (now, str(error))
-                while len(self._may) >= _MAX_KEPT:
-                    del self._may[next(iter(self._may))]
-                self._may[right] = known
-            if known[1]:
-                return known[1]
-        return ""
+        now = self.feed.clock.monotonic()
+        known = self._may.get(right)
+        if known is None or now - known[0] > _CHECK_SECONDS:
+            try:
+                known = (now, await self._ask(self._reads.may(right)))
+            except TransportError:
+                return _NOT_NOW
+            except VacateError as error:
+                known = (now, str(error))
+            while len(self._may) >= _MAX_KEPT:
+                del self._may[next(iter(self._may))]
+            self._may[right] = known
+        return known[1]
 
     async def _ask(self, question: Awaitable[T]) -> T:
         """What the API server answers; TransportError as soon as it is known that it does not."""
@@ -172,12 +178,12 @@ class Site:
         wanted = query.get("q", "")[:200]
         match path.strip("/").split("/"):
             case ["drains"] | [""]:
-                refused = await self._refusal(CANCEL_DRAIN)
-                cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", refused)
+                may = await self._may_do(snapshot, CANCEL_DRAIN, {})
+                cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", may)
                 return drains_page(snapshot, lambda name: cancel(drain=name), wanted)
             case ["drains", name]:
                 acts = await self._acts(
-                    (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
+                    snapshot, (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
                 )
                 return drain_page(snapshot, name, acts)
             case ["blockers"]:
@@ -187,7 +193,9 @@ class Site:
             case ["nodes", name]:
                 node = snapshot.node(name)
                 closed = node is not None and node.spec.unschedulable
-                acts = await self._acts((UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name)
+                acts = await self._acts(
+                    snapshot, (UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name
+                )
                 acts.append(el("a", "btn", "Plan", href=f"/plan?nodes={segment(name)}"))
                 return node_page(snapshot, name, acts)
             case ["requests"]:
@@ -216,18 +224,18 @@ class Site:
             wanted = [(RETRY, "Try now"), *wanted] if explanation.stage is Stage.BLOCKED else wanted
         elif explanation.stage is Stage.TERMINATING:
             wanted = []
-        acts = await self._acts(*wanted, namespace=namespace, pod=name)
+        acts = await self._acts(snapshot, *wanted, namespace=namespace, pod=name)
         if (CANCEL, "Cancel request") in wanted and (why := of_drains(snapshot, namespace, name)):
-            acts = await self._acts(*wanted[:-1], namespace=namespace, pod=name)
-            acts += action_button(CANCEL, "Cancel request", why, namespace=namespace, pod=name)
+            acts = await self._acts(snapshot, *wanted[:-1], namespace=namespace, pod=name)
+            acts += action_button(CANCEL, "Cancel request", Answer(why), namespace=namespace, pod=name)
         return pod_page(snapshot, namespace, name, explanation, acts)
 
-    async def _acts(self, *wanted: tuple[Action, str], **names: str) -> list[Element]:
+    async def _acts(self, snapshot: Snapshot, *wanted: tuple[Action, str], **names: str) -> list[Element]:
         """Links to actions, greyed with the reason where the user may not."""
         made: list[Element] = []
         for action, word in wanted:
-            refused = await self._refusal(action, names.get("namespace", ""))
-            made += action_button(action, word, refused, **names)
+            may = await self._may_do(snapshot, action, names)
+            made += action_button(action, word, may, **names)
         return made
 
     async def _explain(self, snapshot: Snapshot, namespace: str, name: str) -> Explanation:
