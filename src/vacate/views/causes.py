@@ -290,9 +290,7 @@ def _stays(pod: Pod) -> bool:
     return owner is not None and owner.kind == "DaemonSet"
 
 
-def _otherwise(
-    members: Sequence[_Member], first: Blocker, *, person: bool
-) -> str:
+def _otherwise(members: Sequence[_Member], first: Blocker, *, person: bool) -> str:
     """What happens if nobody acts: a deadline that deletes comes before all else."""
     deadlines = sorted(
         row.deadline_time
