@@ -15,8 +15,8 @@ from aiohttp import ClientPayloadError, ClientResponse
 from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
 from yarl import URL
 
-from vacate.api.identity import MASTERS
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLEBINDINGS, ROLES
+from vacate.api.identity import MASTERS, service_account_user
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.cli.common.connection import Cluster, Connection
@@ -104,6 +104,7 @@ class Web:
     admin: Client
     door: OneBrowser
     transport: Interruptible
+    api: Any
 
     async def enter(self) -> None:
         answer = await self.browser.get("/", params={"token": self.door.gate.token})
@@ -170,7 +171,7 @@ async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
         ):
             assert listening.port is not None
             door.opened(listening.port)
-            yield Web(browser, admin, door, transport)
+            yield Web(browser, admin, door, transport, api)
     finally:
         await api.storage.store.aclose()
 
@@ -337,6 +338,38 @@ async def test_the_page_of_a_pod_has_the_sentences_of_explain() -> None:
         assert "/pods/default/db" in listed
         assert "/pods/default/db" not in await page.text("/requests?q=other")
         assert "/pods/default/db" in await page.text("/nodes/node-1")
+
+
+async def test_the_page_of_a_pod_shows_when_its_own_request_was_refused() -> None:
+    """By the Events about that request: not by those about another of the same name."""
+    async with web() as page:
+        made = await page.admin.create(PODS, build_pod("db", node="node-1"))
+        request = await page.admin.create(EVICTIONREQUESTS, request_for(made))
+        blocked = {
+            "type": "Progressing", "status": "True", "reason": "Blocked", "message": "",
+            "lastTransitionTime": request["metadata"]["creationTimestamp"],
+        }  # fmt: skip
+        status = {"conditions": [blocked], "podEvictionStatus": {"failedAPIEvictionCounter": 3}}
+        controller = Peer(service_account_user("kube-system", "evictionrequest-controller"), (MASTERS,))
+        writing = Client(InProcessTransport(page.api, controller))
+        await writing.update(EVICTIONREQUESTS, {**request, "status": status}, subresource="status")
+        await page.enter()
+        assert "attempts refused" in await page.text_with("/pods/default/db", "cannot be evicted")
+        for number, uid in enumerate((request["metadata"]["uid"], "another")):
+            regarding = {"kind": "EvictionRequest", "name": request["metadata"]["name"], "uid": uid}
+            await page.admin.create(EVENTS, {
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": {"name": f"e{number}", "namespace": "default"},
+                "involvedObject": {**regarding, "namespace": "default"}, "reason": "EvictionRefused",
+                "type": "Warning", "count": 3, "message": f"the budget of {uid} allows none",
+                "firstTimestamp": "2026-01-01T10:00:00Z", "lastTimestamp": "2026-01-01T10:20:00Z",
+            })  # fmt: skip
+        shown = await page.text_with("/pods/default/db", "Refused 3 times from")
+        for moment in ("2026-01-01T10:00:00Z", "2026-01-01T10:20:00Z"):
+            assert f'datetime="{moment}"' in shown
+        assert shown.partition('"lane/eviction"')[2].partition("</li>")[0].count('class="no"') == 2
+        assert f"the budget of {request['metadata']['uid']} allows none" in shown.replace("<wbr>", "")
+        assert "the budget of another" not in shown
 
 
 def request_for(pod: Obj) -> Obj:

@@ -12,7 +12,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Process, Stage, Target
-from vacate.views.phrases import command_line
+from vacate.views.phrases import command_line, sentence
 from vacate.views.turns import TurnView
 
 
@@ -30,6 +30,26 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """Evictions that were refused for one reason, as an Event keeps them: the first, the last, how many."""
+
+    first: dt.datetime
+    last: dt.datetime
+    count: int
+    message: str
+
+    def __str__(self) -> str:
+        first, last = _utc(self.first), _utc(self.last)
+        if self.count == 1:
+            return f"Refused at {last}: {sentence(self.message)}"
+        return f"Refused {self.count} times from {first} to {last}: {sentence(self.message)}"
+
+
+def _utc(moment: dt.datetime) -> str:
+    return f"{moment.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The state of a pod's eviction. Every text is a sentence of its own."""
 
@@ -42,6 +62,7 @@ class Explanation:
     turns: tuple[TurnView, ...] = ()  # every interceptor, in the order of their turns
     turns_title: str = "Interceptors, in the order of turns:"
     happened: tuple[str, ...] = ()
+    refusals: tuple[Refusals, ...] = ()  # as far as Events can be read and are kept, the oldest first
     awaited: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     next_at: dt.datetime | None = None  # when `next` happens at the latest, where that is known

@@ -156,6 +156,7 @@ def _last_columns(
     snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation
 ) -> Element | None:
     sentences = [*explanation.requested, *map(str, explanation.turns), *explanation.happened]
+    sentences += map(str, explanation.refusals)
     happened = el(
         "section",
         "",
