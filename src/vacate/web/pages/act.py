@@ -107,7 +107,7 @@ def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome
                 command(command_line(snapshot.program, *action.command(given))),
                 aria_labelledby="output",
             ),
-            el("p", "line", el("a", "btn", "See what becomes of it", href=action.page(given))),
+            el("p", "confirm", el("a", "btn", "See what becomes of it", href=action.page(given))),
         ),
         still=True,
     )

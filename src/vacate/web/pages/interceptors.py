@@ -108,7 +108,7 @@ def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str])
         Column("Last answer", "num"),
         Column("Bound to"),
     )
-    return table("Interceptors", columns, rows, key="interceptors/table")
+    return table("Interceptors", columns, rows, key="interceptors/table", classes="counts")
 
 
 def _state(one: InterceptorSummary, stuck: set[str]) -> Element:
