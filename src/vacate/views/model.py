@@ -40,9 +40,9 @@ class Refusals:
 
     def __str__(self) -> str:
         first, last = _utc(self.first), _utc(self.last)
-        if self.count == 1:
-            return f"Refused at {last}: {sentence(self.message)}"
-        return f"Refused {self.count} times from {first} to {last}: {sentence(self.message)}"
+        return (
+            f"Refused at {last}" if self.count == 1 else f"Refused {self.count} times from {first} to {last}"
+        )
 
 
 def _utc(moment: dt.datetime) -> str:
@@ -85,6 +85,16 @@ class Explanation:
             next=each(self.next),
             remedies=tuple(replace(one, text=phrase(one.text)) for one in self.remedies),
         )
+
+    @property
+    def all_happened(self) -> tuple[str, ...]:
+        """What has happened, with the refusals: their messages unless they have been said."""
+
+        def said(one: Refusals) -> bool:
+            return not one.message or any(one.message.rstrip(".") in known for known in self.happened)
+
+        times = (f"{one}." if said(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
+        return (*self.happened, *times)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
     parts = [
         ("", [explanation.headline, *explanation.requested]),
         (explanation.turns_title, _numbered(explanation.turns)),
-        ("What has happened:", (*explanation.happened, *map(str, explanation.refusals))),
+        ("What has happened:", explanation.all_happened),
         ("What it waits for:", explanation.awaited),
         ("What happens next:", explanation.next),
     ]

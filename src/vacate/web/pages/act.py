@@ -73,7 +73,7 @@ def preview_page(
             "section",
             "",
             heading("would", "What would happen"),
-            el("p", "", action.effect),
+            el("p", "", action.effect) if code in _DRY_RUNS else None,
             el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
             aria_labelledby="would",
         ),
