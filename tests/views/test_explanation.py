@@ -103,18 +103,18 @@ def test_no_attempt_comes_within_no_time_at_all(seconds: float, start: str) -> N
     assert "0s" not in explanation.next[0]
 
 
-def test_refusals_are_told_with_what_was_not_said_yet() -> None:
+def test_refusals_have_their_messages_where_these_are_new() -> None:
     sim = SimRequest().refused(SPENT).refused(SPENT).after(minutes=10)
     early, late = sim.now - dt.timedelta(minutes=9), sim.now - dt.timedelta(minutes=1)
     known = explanation_of(sim.typed, sim.typed_pod, now=sim.now)
     message = next(one for one in known.happened if "refused" in one).partition(": ")[2]
     refusals = [Refusals(early, late, 3, message), Refusals(late, late, 1, "another budget")]
-    told = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refusals=refusals).all_happened
-    assert told[:-2] == known.all_happened
-    assert told[-2].startswith("Refused 3 times from ")
-    assert message.rstrip(".") not in told[-2]
-    assert told[-1].startswith("Refused at ")
-    assert told[-1].endswith(" UTC: another budget.")
+    shown = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refusals=refusals).all_happened
+    assert shown[:-2] == known.all_happened
+    assert shown[-2].startswith("Refused 3 times from ")
+    assert message.rstrip(".") not in shown[-2]
+    assert shown[-1].startswith("Refused at ")
+    assert shown[-1].endswith(" UTC: another budget.")
 
 
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:

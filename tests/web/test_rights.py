@@ -146,7 +146,7 @@ def test_to_uncordon_takes_what_the_drains_of_the_node_take(
     assert not found.unknown
 
 
-def test_what_decides_and_cannot_be_read_is_said() -> None:
+def test_what_decides_and_cannot_be_read_is_named() -> None:
     """Who may read one namespace only: all lists are of the whole cluster."""
     kinds = (EVICTIONREQUESTS, PODS, NODES, NODEMAINTENANCES)
     hidden = Snapshot(NOW, unread=[Unread(one.plural, "forbidden", forbidden=True) for one in kinds])

@@ -33,7 +33,7 @@ from vacate.web.actions import Outcome
 from vacate.web.components import Page
 from vacate.web.door import OneBrowser
 from vacate.web.feed import ASK_SECONDS, Feed
-from vacate.web.server import PULSE_SECONDS, WebServer
+from vacate.web.server import ALIVE_SECONDS, WebServer
 from vacate.web.site import Query, Site
 from vacate.web.snapshot import Snapshot
 from vacate.wire.message import Peer, Request, Response, Stream
@@ -452,7 +452,7 @@ async def test_the_program_is_heard_while_a_page_takes_long() -> None:
             page.door.visitor.site.page = never  # type: ignore[method-assign,assignment]
             await drain(page.admin, BLOCKED)  # so that the page is made again
             for _ in range(2):
-                while (await stream.answer.content.readline()) != b"event: pulse\n":
+                while (await stream.answer.content.readline()) != b"event: alive\n":
                     pass
 
 
@@ -589,7 +589,7 @@ class Slow(SystemClock):
         return self.seconds
 
     async def sleep(self, seconds: float) -> None:
-        if seconds in (PULSE_SECONDS, ASK_SECONDS):  # these do not wait for pages
+        if seconds in (ALIVE_SECONDS, ASK_SECONDS):  # these do not wait for pages
             await super().sleep(seconds)
             return
         self.waited.append(seconds)

@@ -90,10 +90,10 @@ class Explanation:
     def all_happened(self) -> tuple[str, ...]:
         """What has happened, with the refusals: their messages unless they have been said."""
 
-        def said(one: Refusals) -> bool:
-            return not one.message or any(one.message.rstrip(".") in known for known in self.happened)
+        def known(one: Refusals) -> bool:
+            return not one.message or any(one.message.rstrip(".") in text for text in self.happened)
 
-        times = (f"{one}." if said(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
+        times = (f"{one}." if known(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
         return (*self.happened, *times)
 
     @property

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
 _COALESCE_SECONDS = 0.2
-PULSE_SECONDS = 1.0
+ALIVE_SECONDS = 1.0
 """A tab hears from the program so often: one that is frozen breaks no connection."""
 
 _LOOK_AGAIN_SECONDS = 10.0
@@ -162,14 +162,14 @@ class WebServer:
         out = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await out.prepare(request)
         with visitor.following(name):
-            pulse = asyncio.create_task(_pulse(out, visitor.site))
+            alive = asyncio.create_task(_say_alive(out, visitor.site))
             try:
                 await out.write(b"retry: 1000\n\n")
                 await _follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
             except ConnectionError:
                 pass  # the tab was closed
             finally:
-                pulse.cancel()
+                alive.cancel()
         return out
 
 
@@ -192,12 +192,12 @@ async def _made(site: Site, path: str, query: Query) -> tuple[Snapshot, Page, El
         return snapshot, page, body, parts_of(body)
 
 
-async def _pulse(out: web.StreamResponse, site: Site) -> None:
+async def _say_alive(out: web.StreamResponse, site: Site) -> None:
     """Say that the program is there, also while a page takes long; the script listens for it."""
     with contextlib.suppress(ConnectionError):
         while True:
-            await site.feed.clock.sleep(PULSE_SECONDS)
-            await out.write(b"event: pulse\ndata: 1\n\n")
+            await site.feed.clock.sleep(ALIVE_SECONDS)
+            await out.write(b"event: alive\ndata: 1\n\n")
 
 
 async def _follow(out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> None:

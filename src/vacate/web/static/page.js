@@ -87,7 +87,7 @@ function receive(event) {
 
 // ---------- the connection to the program ----------
 
-const SILENT = 4000, HOPELESS = 15000;   // the program sends a pulse every second
+const SILENT = 4000, HOPELESS = 15000;   // the program says every second that it is there
 let stream = null, last = "0";   // the number of the last message
 let heardAt = Date.now(), triedAt = 0;
 let lostAt = 0;
@@ -132,7 +132,7 @@ function connect() {
   const mine = stream = new EventSource(address);
   mine.onmessage = receive;
   mine.onopen = heard;
-  mine.addEventListener("pulse", heard);
+  mine.addEventListener("alive", heard);
   mine.onerror = () => {
     if (mine !== stream) return;
     setLive(false);
