@@ -44,7 +44,7 @@ _MANAGER_USER = "mark-manager-user"
 _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
 _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
 _HOOKS = "mark-hooks"
-_WEB_HOST = "mark-web-host"
+_WEB_HOST, _WEB_DASHBOARD, _WEB_URL = "mark-web-host", "mark-web-dashboard", "mark-web-url"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _LIFECYCLE = "mark-lifecycle-controller"
 _MAX_DRAINING, _TOPOLOGY_KEY = 770006, "mark-topology-key"
@@ -81,6 +81,8 @@ _VALUES = {
     str(_MAX_DRAINING): ".Values.limits.drainingNodes",
     _TOPOLOGY_KEY: ".Values.limits.topologyKey",
     str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
+    _WEB_DASHBOARD: ".Values.web.dashboard",
+    _WEB_URL: ".Values.web.url",
     _LIFECYCLE: ".Values.lifecycleController",
     _BRIDGE_UNVERIFIED: ".Values.evictionBridge.unverifiedCallers",
 }
@@ -104,6 +106,7 @@ _MARKED = Settings(
     pod_failure_policy=cast("FailurePolicy", "mark-of-pods"),
     allowed_interceptors=(_ALLOWED,),
     manager_users=(_MANAGER_USER,),
+    web_url=_WEB_URL,
     own_pods=_OWN_PODS,
     definitions=False,
 )
@@ -215,6 +218,7 @@ SWITCHES = (
     Switch(".Values.monitoring.alerts", _monitoring("alerts")),
     Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
     Switch(".Values.hooks.enabled", partial(_changed, {"hooks": f"{_HOOKS}\n"})),
+    Switch(".Values.web.dashboard", partial(_changed, {"web_dashboard": _WEB_DASHBOARD})),
     Switch(".Values.web.enabled", partial(_changed, {"web": True, "web_hosts": (_WEB_HOST,)})),
     # The last one is the outermost, within which the agent is there to be changed by the others.
     Switch(".Values.shutdownAgent.enabled", partial(_changed, {"shutdown_agent": _AGENT})),
@@ -607,6 +611,10 @@ web:
   enabled: false
   # Names under which a proxy serves them.
   hosts: []
+  # Where Vacate's Grafana dashboard is; each page links to it.
+  dashboard: ""
+  # Where the pages are, for the links of monitoring.dashboard; without a slash at its end.
+  url: http://127.0.0.1:7411
 
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.

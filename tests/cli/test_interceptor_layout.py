@@ -37,10 +37,10 @@ def test_a_narrow_terminal_shows_a_block_for_each(width: int) -> None:
     assert interceptor_layout(FOUND, NOW, width) == [
         "absent.example.com",
         "  NeverAnswered",
-        "  pods 2, active 0, turns 1, unanswered 1",
+        "  pods 2, active 0, turns 1, unanswered 1, timed out 0",
         "  not bound to an account",
         "backup.example.com",
         "  Answers; last answer 3s ago",
-        "  pods 1, active 1, turns 4, unanswered 0",
+        "  pods 1, active 1, turns 4, unanswered 0, timed out 0",
         "  bound to shop/a",
     ]

@@ -201,8 +201,22 @@ CASES: dict[str, tuple[Values, Settings]] = {
         ),
     ),
     "pages": (
-        {"web": {"enabled": True, "hosts": ["vacate.example.com", "10.0.0.1:8443"]}},
-        Settings(web=True, web_hosts=("vacate.example.com", "10.0.0.1:8443")),
+        {
+            "web": {
+                "enabled": True,
+                "hosts": ["vacate.example.com", "10.0.0.1:8443"],
+                "dashboard": "https://grafana.example.com/d/vacate?orgId=1",
+                "url": "https://vacate.example.com",
+            },
+            "monitoring": {"dashboard": True},
+        },
+        Settings(
+            web=True,
+            web_hosts=("vacate.example.com", "10.0.0.1:8443"),
+            web_dashboard="https://grafana.example.com/d/vacate?orgId=1",
+            web_url="https://vacate.example.com",
+            monitoring=Monitoring(dashboard=True),
+        ),
     ),
     "pages without a proxy": (
         {"web": {"enabled": True}, "networkPolicy": False},

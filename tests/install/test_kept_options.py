@@ -40,7 +40,9 @@ VALUES = {
     "bridge-wait": "5m",
     "bridge-unverified-callers": "request", "confine": "audit", "webhook-from": "10.0.0.0/24",
     "metrics-from": "fd00::/64", "webhook-client-name": "front", "shutdown-agent": "beside-kubelet",
-    "shutdown-api": "evacuation", "web-host": "vacate.example.com:8443", "namespace": "elsewhere",
+    "shutdown-api": "evacuation", "web-host": "vacate.example.com:8443",
+    "web-dashboard": "https://grafana.example.com/d/vacate", "web-url": "https://vacate.example.com",
+    "namespace": "elsewhere",
 }  # fmt: skip
 
 

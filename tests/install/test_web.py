@@ -38,10 +38,31 @@ def test_nothing_of_the_cluster_reaches_the_port_of_the_pages() -> None:
     assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [8085]
 
 
+def test_the_pages_and_the_dashboard_link_to_each_other() -> None:
+    """Both where an administrator says that they are; the dashboard by default to the reader's machine."""
+    links = ["--web-dashboard=https://grafana.example.com/d/vacate", "--web-url=https://vacate.example.com/"]
+    given = ["install", "--image", "x:1", "--print", "--web", "--monitoring"]
+    made = CliRunner().invoke(cli, [*given, *links])
+    assert made.exit_code == 0, made.output
+    assert "--dashboard=https://grafana.example.com/d/vacate" in made.output
+    assert '"url": "https://vacate.example.com/drains"' in made.output
+    assert "https://vacate.example.com/drains/${__field.labels.maintenance}" in made.output
+    assert "127.0.0.1:7411" not in made.output
+    plain = CliRunner().invoke(cli, given).output
+    assert '"url": "http://127.0.0.1:7411/drains"' in plain
+    assert "--dashboard=" not in plain
+
+
 @pytest.mark.parametrize(
     ("options", "trouble"),
     [
         (["--web-host", "vacate.example.com"], "--web-host: names the pages of --web; give it as well"),
+        (["--web-dashboard", "https://a.example.com"], "--web-dashboard: is what the pages of --web link to"),
+        (
+            ["--web-url", "https://a.example.com"],
+            "--web-url: is where the dashboard of --monitoring links to",
+        ),
+        (["--web", "--web-dashboard", "a.example.com"], "is not the address of a site"),
         (["--web", "--web-host", "https://a.example.com"], "write NAME or NAME:PORT, without https://"),
         (["--web", "--web-host", "a.example.com:0"], "is not a host"),
     ],

@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from vacate.api.identity import MASTERS, service_account_user
@@ -32,6 +33,7 @@ from vacate.cli.web.reads import reads_of, run_at
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
@@ -43,7 +45,7 @@ from vacate.web.door import OneBrowser
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
 from vacate.web.site import Site
-from vacate.wire.message import Peer
+from vacate.wire.message import Peer, Request, Response
 
 T = TypeVar("T")
 RUNNING = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -70,6 +72,19 @@ class Past(SystemClock):
         return super().now() - self.behind
 
 
+class Freezing(InProcessTransport):
+    """The way to an API server that can be frozen: connections stay open, and nothing is answered."""
+
+    def __init__(self, server: ApiServer, peer: Peer) -> None:
+        super().__init__(server, peer)
+        self.thawed = asyncio.Event()
+        self.thawed.set()
+
+    async def send(self, request: Request) -> Response:
+        await self.thawed.wait()
+        return await super().send(request)
+
+
 class Scene:
     """An API server and the program of the pages. What is called in it blocks the caller."""
 
@@ -79,6 +94,7 @@ class Scene:
         self._stack = contextlib.AsyncExitStack()
         self._listening = contextlib.AsyncExitStack()
         self.past = Past()
+        self._way: Freezing
         self.admin: Client
         self.controller: Client  # who alone writes the stages of requests
         self.server: WebServer
@@ -101,7 +117,8 @@ class Scene:
         self._stack.push_async_callback(api.storage.store.aclose)
         self.admin = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
         self.controller = Client(InProcessTransport(api, Peer(_CONTROLLER, (MASTERS,))))
-        client = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
+        self._way = Freezing(api, Peer("admin", (MASTERS,)))
+        client = Client(self._way)
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
         site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
@@ -112,6 +129,11 @@ class Scene:
         """Serve the pages, again under the same port if they were before."""
         self.address = self.run(self._listening.enter_async_context(self.server.listening(self.port)))
         self.port = int(self.address.partition("127.0.0.1:")[2].partition("/")[0])
+
+    def freeze(self, *, frozen: bool) -> None:
+        """As if the machine of the API server hung, or went on."""
+        change = self._way.thawed.clear if frozen else self._way.thawed.set
+        self._loop.call_soon_threadsafe(change)
 
     def stop_listening(self) -> None:
         """As if the program were gone."""
@@ -222,6 +244,11 @@ async def broken_cluster(one: Scene) -> None:
             "claimRef": {"namespace": "payments", "name": "data-orders-0", "uid": "u"},
         },
     })  # fmt: skip
+    await _manager(client)
+
+
+async def _manager(client: Client) -> None:
+    """One that works: without it, that would be what the pages say first."""
     lease = {
         "holderIdentity": "vacate-manager-0",
         "leaseDurationSeconds": 3600,
@@ -269,6 +296,7 @@ async def busy_cluster(one: Scene) -> None:
     spec = {"nodes": names, "reason": "Kernel 6.12 security update", "maxNodes": 2}
     await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), status)
     one.past.behind = dt.timedelta()
+    await _manager(client)
 
 
 async def _request(
@@ -375,6 +403,37 @@ def violations(page: Any, axe: str, *rules: str) -> list[str]:
         for one in found["violations"]
         for node in one["nodes"]
     ]
+
+
+SHOTS = (
+    (360, 780, "light"),
+    (360, 780, "dark"),
+    (1280, 800, "light"),
+    (1280, 800, "dark"),
+    (1920, 1080, "light"),
+)
+"""Width, height and theme of the pictures: at the greatest width the dark theme changes nothing else."""
+
+
+def take(page: Any, folder: Path | None, name: str, axe: str = "") -> list[str]:
+    """Pictures of the page as it is, for people to look at, and what is wrong with it in each: it is too
+    wide, or axe-core has something against it. Without a folder only that."""
+    found, seen = [], set()
+    for width, height, theme in SHOTS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        if folder is not None:
+            page.screenshot(path=folder / f"{name}-{width}-{theme}.png", full_page=True)
+        rules = ("color-contrast",) if width in seen else ()  # the theme changes nothing else
+        wrong = [*_beyond(page), *(violations(page, axe, *rules) if axe else ())]
+        seen.add(width)
+        found += [f"{name}, {width} px, {theme}: {one}" for one in wrong]
+    return found
+
+
+def _beyond(page: Any) -> list[str]:
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [f"has to be scrolled sideways by {wide} px"] if wide > 0 else []
 
 
 def new_context(browser: Any, **options: Any) -> Any:

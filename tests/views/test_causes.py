@@ -113,6 +113,15 @@ def test_a_request_outside_a_drain_is_held_by_the_same_cause_and_counts_once() -
     assert alone.otherwise == "The pod is not evicted."
 
 
+def test_a_pod_with_two_requests_waits_once_and_for_as_long_as_the_older_one() -> None:
+    """Requests of two APIs, which one budget holds; in two drains it waits in each."""
+    held = [_held("web-1", 5), _held("web-1", 43)]
+    only = _only(causes_of([], NOW, held=held))
+    assert [(one.pod, one.since) for one in only.waiting] == [("web-1", NOW - 43 * MINUTE)]
+    only = _only(causes_of([_drain("kernel", *held), _drain("disk", *held)], NOW, held=held))
+    assert [(one.pod, one.maintenance) for one in only.waiting] == [("web-1", "kernel"), ("web-1", "disk")]
+
+
 def test_pods_of_nodes_whose_turn_comes_later_will_wait_for_the_same() -> None:
     pods = [_pod("web-1"), _pod("web-2"), _pod("web-5", namespace="blog"), _pod("db-0", app="db")]
     pods.append(_pod("web-7", deletionTimestamp="2026-11-17T02:00:00Z"))

@@ -12,6 +12,7 @@ from support.simulated.request import SimRequest
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.model import Refusals
 from vacate.views.sections.unrequested import explain_unrequested
 from views.explanation_inputs import BACKUP, DRAIN, EXPLANATION_INPUTS, SPENT, UNASKED
 
@@ -79,7 +80,7 @@ def test_a_known_refusal_narrows_the_next_attempt() -> None:
         sim.typed_pod,
         sim.typed_budgets,
         now=sim.now,
-        refused_at=refused_at,
+        refusals=[Refusals(refused_at, refused_at, 1, "no")],
     )
     assert explanation.next[0].startswith("The next attempt comes between 12s and 16s from now")
     assert explanation.next_at == refused_at + dt.timedelta(seconds=20)
@@ -95,9 +96,25 @@ def test_a_known_refusal_narrows_the_next_attempt() -> None:
 def test_no_attempt_comes_within_no_time_at_all(seconds: float, start: str) -> None:
     sim = SimRequest().refused(SPENT).refused(SPENT).refused(SPENT).after(seconds=seconds)
     refused_at = sim.now - dt.timedelta(seconds=seconds)
-    explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refused_at=refused_at)
+    explanation = explanation_of(
+        sim.typed, sim.typed_pod, now=sim.now, refusals=[Refusals(refused_at, refused_at, 1, "no")]
+    )
     assert explanation.next[0].startswith(start)
     assert "0s" not in explanation.next[0]
+
+
+def test_refusals_have_their_messages_where_these_are_new() -> None:
+    sim = SimRequest().refused(SPENT).refused(SPENT).after(minutes=10)
+    early, late = sim.now - dt.timedelta(minutes=9), sim.now - dt.timedelta(minutes=1)
+    known = explanation_of(sim.typed, sim.typed_pod, now=sim.now)
+    message = next(one for one in known.happened if "refused" in one).partition(": ")[2]
+    refusals = [Refusals(early, late, 3, message), Refusals(late, late, 1, "another budget")]
+    shown = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refusals=refusals).all_happened
+    assert shown[:-2] == known.all_happened
+    assert shown[-2].startswith("Refused 3 times from ")
+    assert message.rstrip(".") not in shown[-2]
+    assert shown[-1].startswith("Refused at ")
+    assert shown[-1].endswith(" UTC: another budget.")
 
 
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:
@@ -106,7 +123,7 @@ def test_a_refusal_of_long_ago_narrows_nothing() -> None:
         sim.typed,
         sim.typed_pod,
         now=sim.now,
-        refused_at=sim.now - dt.timedelta(minutes=10),
+        refusals=[Refusals(old := sim.now - dt.timedelta(minutes=10), old, 1, "no")],
     )
     assert explanation.next[0].startswith("The next attempt comes within 10s")
 

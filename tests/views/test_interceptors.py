@@ -49,8 +49,8 @@ def request(active: str = "", *, answered: bool = False, past: tuple[PastTurn, .
     return msgspec.convert({"metadata": {"name": "u"}, "status": status}, EvictionRequest)
 
 
-def turn(name: str, result: TurnResult) -> PastTurn:
-    return PastTurn(name, T0, result, T0 + dt.timedelta(seconds=30))
+def turn(name: str, result: TurnResult, seconds: int = 30) -> PastTurn:
+    return PastTurn(name, T0, result, T0 + dt.timedelta(seconds=seconds))
 
 
 def state(summaries: list[InterceptorSummary]) -> dict[str, str]:
@@ -77,13 +77,43 @@ def test_registrations_and_turns_are_counted() -> None:
         "e.example.com": "NoTurnYet",
     }
     now = T0 + dt.timedelta(minutes=1)
-    assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "-", "NeverAnswered", "unknown")
-    assert row(found[1], now) == ("b.example.com", "2", "1", "0", "0", "55s ago", "Answers", "unknown")
+    assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "0", "-", "NeverAnswered", "unknown")
+    assert row(found[1], now) == ("b.example.com", "2", "1", "0", "0", "0", "55s ago", "Answers", "unknown")
 
 
 def test_a_turn_that_ended_with_the_pod_is_no_answer_and_no_silence() -> None:
     found = interceptor_summaries([], [request(past=(turn("a.example.com", TurnResult.POD_GONE),))])
     assert state(found) == {"a.example.com": "Unknown"}
+
+
+@pytest.mark.parametrize("silence", [TurnResult.TIMED_OUT, TurnResult.NEVER_RESPONDED])
+@pytest.mark.parametrize("answer", [TurnResult.COMPLETED, TurnResult.DECLINED, TurnResult.FAILED])
+def test_one_that_answered_and_fell_silent_does_not_answer_until_it_does_again(
+    silence: TurnResult, answer: TurnResult
+) -> None:
+    name = "a.example.com"
+    requests = [request(past=(turn(name, answer, 30),)), request(past=(turn(name, silence, 90),))]
+    (found,) = interceptor_summaries([], requests)
+    assert (found.state, found.silent, found.last_answer) == (
+        "FellSilent",
+        True,
+        T0 + dt.timedelta(seconds=30),
+    )
+    assert found.unanswered + found.timed_out == 1
+    (found,) = interceptor_summaries([], [*requests, request(past=(turn(name, answer, 120),))])
+    assert (found.state, found.silent) == ("Answers", False)
+    (found,) = interceptor_summaries([], requests[:1])
+    assert found.state == "Answers"
+
+
+def test_the_moment_of_a_time_out_is_no_answer() -> None:
+    late = turn("a.example.com", TurnResult.TIMED_OUT)
+    (found,) = interceptor_summaries([], [request(past=(late,))])
+    assert (found.state, found.timed_out, found.unanswered) == ("FellSilent", 1, 0)
+    assert found.last_answer is None, "it answered, and nothing says when"
+    assert as_object(found)["timedOut"] == 1
+    (found,) = interceptor_summaries([], [request("a.example.com", past=(late,))])
+    assert (found.state, found.waiting) == ("FellSilent", 1), "until it answers in its new turn"
 
 
 def test_which_account_reports_for_them_and_for_whom_anyone_may() -> None:

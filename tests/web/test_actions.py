@@ -13,16 +13,19 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, CookieJar
 
-from vacate.api.kinds import NODEMAINTENANCES
+from support.https import Https
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.errors import ConfigError
 from vacate.sdk.connection import connected, find_cluster
-from vacate.testing import running_cluster
+from vacate.testing import pod, running_cluster
 from vacate.web.actions import ACTIONS, CANCEL, DRAIN, EVICT
 
 CLOCK = SystemClock()
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+USER = "system:serviceaccount:default:ops"
 
 
 @pytest.mark.unit
@@ -49,9 +52,9 @@ def test_every_action_leads_back_to_a_page() -> None:
 
 
 @asynccontextmanager
-async def program(kubeconfig: Path) -> AsyncIterator[tuple[ClientSession, str]]:
-    """`vacate web` as people start it, and a browser that it has let in."""
-    words = ("web", "--no-browser", "--port", "0", "--kubeconfig", str(kubeconfig))
+async def program(kubeconfig: Path, *options: str) -> AsyncIterator[tuple[ClientSession, str]]:
+    """`vacate web` as people start it, and a browser that it has let in, or to sign in with."""
+    words = ("web", "--no-browser", "--port", "0", "--kubeconfig", str(kubeconfig), *options)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "vacate", *words, stdout=asyncio.subprocess.PIPE
     )
@@ -59,8 +62,8 @@ async def program(kubeconfig: Path) -> AsyncIterator[tuple[ClientSession, str]]:
         assert process.stdout is not None
         address = (await process.stdout.readline()).decode().split()[1]
         async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
-            assert (await browser.get(address)).status == 200
-            yield browser, address.partition("/?")[0]
+            assert (await browser.get(address)).status == (401 if "--sign-in" in options else 200)
+            yield browser, address.partition("/?")[0].rstrip("/")
         process.terminate()
         assert await process.wait() == 0
     finally:
@@ -111,3 +114,35 @@ def test_a_drain_is_shown_first_then_made_and_cancelled(tmp_path: Path) -> None:
 
     with running_cluster(tmp_path / "cluster") as cluster:
         asyncio.run(walk(cluster.kubeconfig))
+
+
+@pytest.mark.thorough
+@pytest.mark.process
+def test_what_a_user_does_is_recorded_under_their_name_and_not_the_programs(tmp_path: Path) -> None:
+    """The program has the kubeconfig of an administrator; the command gets the token of who signed in."""
+
+    async def walk(kubeconfig: Path, token: str) -> None:
+        async with program(kubeconfig, "--sign-in", "--metrics-port", "0") as (browser, base):
+            own, form = {"Origin": base}, {"token": token, "after": "/drains"}
+            entered = await browser.post(f"{base}/sign-in", data=form, headers=own)
+            assert f"You are {USER}." in await entered.text()
+            path = f"{base}/act/evict?namespace=default&pod=held"
+            while 'method="post"' not in (shown := await (await browser.get(path)).text()):
+                await CLOCK.sleep(0.1)  # until the cache of this user knows the pod
+            done = await browser.post(f"{base}/act/evict", data=fields(shown), headers=own)
+            assert "Done: Evict held" in await done.text()
+        async with connected(find_cluster(str(kubeconfig))) as client:
+            (request,) = (await client.list(EVICTIONREQUESTS, "default")).items
+        (requester,) = request["spec"]["requesters"]
+        assert requester["name"] == "system-serviceaccount-default-ops.cli.vacate.dev"
+
+    with running_cluster(tmp_path / "cluster") as cluster:
+        admin = Https.from_kubeconfig(cluster.kubeconfig)
+        admin.create(ACCOUNTS, {"metadata": {"name": "ops"}})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+        subject = {"kind": "ServiceAccount", "name": "ops", "namespace": "default"}
+        bound = {"metadata": {"name": "ops"}, "roleRef": role, "subjects": [subject]}
+        admin.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bound)
+        admin.create("/api/v1/namespaces/default/pods", pod("held", interceptors=["backup.example.com"]))
+        token = admin.create(f"{ACCOUNTS}/ops/token", {"spec": {}})["status"]["token"]
+        asyncio.run(walk(cluster.kubeconfig, token))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import click
 import pytest
@@ -17,15 +18,17 @@ from vacate.install.manifests.grafana import dashboard
 from vacate.testing.builders import node, pod
 from vacate.web.actions import CANCEL_DRAIN, DRAIN, Outcome
 from vacate.web.components import Page, local_times
-from vacate.web.markup import Element, el, link_away, to_html
-from vacate.web.pages.act import preview_page
+from vacate.web.markup import Element, el, link_away, parts_of, to_html
+from vacate.web.pages.act import done_page, preview_page
+from vacate.web.pages.blockers import blockers_page
 from vacate.web.pages.drains import drains_page
 from vacate.web.pages.fencing import fencing_page
-from vacate.web.pages.frame import body_of
+from vacate.web.pages.frame import body_of, document
 from vacate.web.pages.health import health_page
 from vacate.web.pages.node import nodes_page
 from vacate.web.pages.pod import of_drains
 from vacate.web.pages.requests import requests_page
+from vacate.web.site import trouble
 from vacate.web.snapshot import Snapshot
 
 pytestmark = pytest.mark.unit
@@ -83,6 +86,15 @@ def test_an_eviction_that_is_held_outside_of_drains_is_not_called_well() -> None
     assert "Nothing is stuck" not in text(page)
     assert "default/db never allows an eviction" in text(page)
     assert page.title.startswith("▲")
+
+
+def test_a_pod_with_requests_of_two_apis_is_shown_once_on_every_page() -> None:
+    held = blocked()
+    two = replace(held, requests=[*held.requests, *held.requests])
+    for page in (drains_page(two), blockers_page(two)):
+        parts_of(body_of(two, page))
+        assert "1 cause needs you" in text(page)
+    assert text(blockers_page(two)).count("default/db-0") == text(blockers_page(held)).count("default/db-0")
 
 
 def test_what_a_request_waits_for_has_the_words_of_the_blockers() -> None:
@@ -153,6 +165,19 @@ def test_a_page_that_is_made_once_is_not_called_live() -> None:
     assert "As of " in top
     assert "Live" not in top
     assert "Live" in text(body_of(Snapshot(NOW), health_page(Snapshot(NOW), [])))
+
+
+def test_without_the_script_a_page_reloads_and_that_of_an_action_does_not() -> None:
+    """To load it again would run its command again."""
+    live, snapshot = health_page(Snapshot(NOW), []), Snapshot(NOW)
+    still = (
+        preview_page(snapshot, CANCEL_DRAIN, {"drain": "kernel"}, Outcome(0, ""), "", "secret"),
+        done_page(snapshot, CANCEL_DRAIN, {"drain": "kernel"}, Outcome(0, "")),
+        trouble("This cannot be done", "why", still=True),
+    )
+    assert 'http-equiv="refresh"' in document(snapshot, live, "t", body_of(snapshot, live))
+    for page in still:
+        assert 'http-equiv="refresh"' not in document(snapshot, page, "", body_of(snapshot, page))
 
 
 @pytest.mark.parametrize(

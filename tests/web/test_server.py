@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse
+from aiohttp import ClientPayloadError, ClientResponse
 from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
 from yarl import URL
 
-from vacate.api.identity import MASTERS
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.identity import MASTERS, service_account_user
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.cli.common.connection import Cluster, Connection
@@ -29,10 +30,12 @@ from vacate.entropy import seeded_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
 from vacate.web.actions import Outcome
+from vacate.web.components import Page
 from vacate.web.door import OneBrowser
-from vacate.web.feed import Feed
-from vacate.web.server import WebServer
-from vacate.web.site import Site
+from vacate.web.feed import ASK_SECONDS, Feed
+from vacate.web.server import ALIVE_SECONDS, WebServer
+from vacate.web.site import Query, Site
+from vacate.web.snapshot import Snapshot
 from vacate.wire.message import Peer, Request, Response, Stream
 
 pytestmark = pytest.mark.process
@@ -47,15 +50,22 @@ class Interruptible(InProcessTransport):
     def __init__(self, server: Any, peer: Peer) -> None:
         super().__init__(server, peer)
         self.cut = asyncio.Event()
+        self.thawed = asyncio.Event()
+        self.thawed.set()
         self.queues: list[asyncio.Queue[bytes | TransportError | None]] = []
 
     async def send(self, request: Request) -> Response:
         if self.cut.is_set():
             raise TransportError("the API server does not answer")
+        await self.thawed.wait()
         found = await super().send(request)
         if isinstance(found.body, bytes):
             return found
         return replace(found, body=self._until_cut(found.body))
+
+    def freeze(self) -> None:
+        """From now on connections are open and nothing comes."""
+        self.thawed.clear()
 
     def lose(self) -> None:
         """From now on nothing is answered, and open watches break."""
@@ -75,6 +85,7 @@ class Interruptible(InProcessTransport):
         task = asyncio.ensure_future(pump())
         try:
             while (chunk := await queue.get()) is not None:
+                await self.thawed.wait()
                 if isinstance(chunk, TransportError):
                     raise chunk
                 yield chunk
@@ -93,6 +104,7 @@ class Web:
     admin: Client
     door: OneBrowser
     transport: Interruptible
+    api: Any
 
     async def enter(self) -> None:
         answer = await self.browser.get("/", params={"token": self.door.gate.token})
@@ -130,7 +142,7 @@ class Differences:
         while line := (await self.answer.content.readline()).decode():
             if line.startswith("id: "):
                 self.number = line[4:].strip()
-            if line.startswith("data: "):
+            if line.startswith("data: {"):
                 message: Obj = json.loads(line[6:])
                 return message
         raise AssertionError("the stream has ended")
@@ -159,7 +171,7 @@ async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
         ):
             assert listening.port is not None
             door.opened(listening.port)
-            yield Web(browser, admin, door, transport)
+            yield Web(browser, admin, door, transport, api)
     finally:
         await api.storage.store.aclose()
 
@@ -250,6 +262,46 @@ async def test_every_answer_forbids_what_the_page_does_not_need() -> None:
                 assert answer.headers["Cache-Control"] == "no-store"
 
 
+async def test_so_does_what_the_library_answers_and_what_a_defect_leaves() -> None:
+    async with web() as page:
+        await page.enter()
+        own = {"Origin": f"http://127.0.0.1:{page.browser.server.port}"}
+        site = page.door.visitor.site
+
+        async def broken(path: str, query: object) -> object:
+            raise RuntimeError("a defect")
+
+        wrong = [await page.browser.post("/drains", headers=own), await page.browser.get("/act/none")]
+        site.page = broken  # type: ignore[method-assign,assignment]
+        wrong.append(await page.browser.get("/drains"))
+        assert [one.status for one in wrong] == [405, 404, 500]
+        for one in wrong:
+            assert one.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'")
+            assert one.headers["Cache-Control"] == "no-store"
+            assert one.headers["X-Frame-Options"] == "DENY"
+        assert "This page cannot be shown" in await wrong[2].text()
+
+
+async def test_a_page_that_is_no_tree_does_not_lose_the_others() -> None:
+    async with web() as page:
+        await page.enter()
+        site = page.door.visitor.site
+        made = site.page
+
+        async def twice(path: str, query: Query) -> tuple[Snapshot, Page]:
+            snapshot, found = await made(path, query)
+            return snapshot, replace(found, main=(*found.main, *found.main)) if path == "/drains" else found
+
+        site.page = twice  # type: ignore[method-assign]
+        shown = await page.text("/drains")
+        assert "This page cannot be shown" in shown
+        assert 'href="/nodes"' in shown
+        assert "This page cannot be shown" not in await page.text("/nodes")
+        async with page.stream("/nodes") as stream:
+            await page.admin.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+            await stream.until("/nodes/n")
+
+
 async def test_a_drain_that_is_stuck_says_on_what() -> None:
     async with web() as page:
         await drain(page.admin, BLOCKED)
@@ -288,6 +340,38 @@ async def test_the_page_of_a_pod_has_the_sentences_of_explain() -> None:
         assert "/pods/default/db" in await page.text("/nodes/node-1")
 
 
+async def test_the_page_of_a_pod_shows_when_its_own_request_was_refused() -> None:
+    """By the Events about that request: not by those about another of the same name."""
+    async with web() as page:
+        made = await page.admin.create(PODS, build_pod("db", node="node-1"))
+        request = await page.admin.create(EVICTIONREQUESTS, request_for(made))
+        blocked = {
+            "type": "Progressing", "status": "True", "reason": "Blocked", "message": "",
+            "lastTransitionTime": request["metadata"]["creationTimestamp"],
+        }  # fmt: skip
+        status = {"conditions": [blocked], "podEvictionStatus": {"failedAPIEvictionCounter": 3}}
+        controller = Peer(service_account_user("kube-system", "evictionrequest-controller"), (MASTERS,))
+        writing = Client(InProcessTransport(page.api, controller))
+        await writing.update(EVICTIONREQUESTS, {**request, "status": status}, subresource="status")
+        await page.enter()
+        assert "attempts refused" in await page.text_with("/pods/default/db", "cannot be evicted")
+        for number, uid in enumerate((request["metadata"]["uid"], "another")):
+            regarding = {"kind": "EvictionRequest", "name": request["metadata"]["name"], "uid": uid}
+            await page.admin.create(EVENTS, {
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": {"name": f"e{number}", "namespace": "default"},
+                "involvedObject": {**regarding, "namespace": "default"}, "reason": "EvictionRefused",
+                "type": "Warning", "count": 3, "message": f"the budget of {uid} allows none",
+                "firstTimestamp": "2026-01-01T10:00:00Z", "lastTimestamp": "2026-01-01T10:20:00Z",
+            })  # fmt: skip
+        shown = await page.text_with("/pods/default/db", "Refused 3 times from")
+        for moment in ("2026-01-01T10:00:00Z", "2026-01-01T10:20:00Z"):
+            assert f'datetime="{moment}"' in shown
+        assert shown.partition('"lane/eviction"')[2].partition("</li>")[0].count('class="no"') == 2
+        assert f"the budget of {request['metadata']['uid']} allows none" in shown.replace("<wbr>", "")
+        assert "the budget of another" not in shown
+
+
 def request_for(pod: Obj) -> Obj:
     meta = pod["metadata"]
     return {
@@ -322,6 +406,75 @@ async def test_a_tab_that_missed_something_gets_all_of_it() -> None:
         await page.enter()
         async with page.stream("/drains", **{"Last-Event-ID": "7"}) as stream:
             assert {"body", "main", "top"} <= set((await stream.next())["parts"])
+
+
+async def test_a_tab_that_begins_anew_gets_what_was_sent_and_never_arrived() -> None:
+    """The script makes a new connection where the browser gave up; it says what it has seen."""
+    async with web() as page:
+        await page.enter()
+        async with page.stream("/drains") as lost:
+            tab = lost.tab
+            await drain(page.admin, BLOCKED)
+            while not page.door.visitor.tab(tab).number:
+                await CLOCK.sleep(0.02)
+            async with page.browser.get("/events", params={"at": "/drains", "tab": tab}) as answer:
+                message = await Differences(answer, tab).next()
+                assert {"body", "main", "top"} <= set(message["parts"])
+        number = page.door.visitor.tab(tab).number
+        seen = {"at": "/drains", "tab": tab, "last": str(number)}
+        async with page.browser.get("/events", params=seen) as answer:
+            await page.admin.delete(NODEMAINTENANCES, "drain-a")
+            assert "body" not in (await Differences(answer, tab).next())["parts"]
+
+
+async def test_the_older_stream_of_a_tab_ends() -> None:
+    """What it would send reaches nobody, and would count as seen."""
+    async with web() as page:
+        await page.enter()
+        async with page.stream("/drains") as older:
+            params = {"at": "/drains", "tab": older.tab}
+            async with page.browser.get("/events", params=params) as newer:
+                with contextlib.suppress(ClientPayloadError):
+                    await older.answer.content.read()  # to its end
+                await drain(page.admin, BLOCKED)
+                await Differences(newer, older.tab).until("Stuck: 1 cause needs you")
+        assert page.door.visitor.tab(older.tab).number
+
+
+async def test_the_program_is_heard_while_a_page_takes_long() -> None:
+    async with web() as page:
+        await page.enter()
+        async with page.stream("/drains") as stream:
+
+            async def never(path: str, query: object) -> object:
+                return await asyncio.Event().wait()
+
+            page.door.visitor.site.page = never  # type: ignore[method-assign,assignment]
+            await drain(page.admin, BLOCKED)  # so that the page is made again
+            for _ in range(2):
+                while (await stream.answer.content.readline()) != b"event: alive\n":
+                    pass
+
+
+async def test_a_frozen_api_server_is_shown_with_the_age_and_so_is_its_return() -> None:
+    """It breaks no connection. What a page asks it for ends by that, too."""
+    async with web() as page:
+        one = build_pod("db", node="node-1", interceptors=["backup.example.com"])
+        made = await page.admin.create(PODS, one)
+        await page.enter()
+        await page.text_with("/pods/default/db", "No eviction of pod db is requested")
+        async with page.stream("/pods/default/db") as stream:
+            page.transport.freeze()
+            asked = asyncio.create_task(page.text("/health"))  # asks many things
+            await stream.until("The API server has not answered")
+            assert "The API server has not answered" in await asked
+            text = await page.text("/pods/default/db")
+            assert "No eviction of pod db is requested" in text  # what was known stays
+            assert "Not while the API server does not answer" in text
+            page.transport.thawed.set()
+            await page.admin.create(EVICTIONREQUESTS, request_for(made))
+            await stream.until('"Live"')
+            await page.text_with("/pods/default/db", "requested by me.example.com")
 
 
 async def test_a_tab_that_comes_back_gets_what_it_missed() -> None:
@@ -398,6 +551,32 @@ async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None
         assert "You may" in health or "you may not" in health
 
 
+async def test_who_may_read_one_namespace_only_has_the_pages_of_its_pods() -> None:
+    """The lists are of the whole cluster, and so not theirs. What decides about an action is unknown."""
+    async with web(Peer("dev", ())) as page:
+        anything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+        await page.admin.create(ROLES, rbac("Role", rules=anything), "default")
+        subject = {"apiGroup": ROLES.group, "kind": "User", "name": "dev"}
+        ref = {"apiGroup": ROLES.group, "kind": "Role", "name": "dev"}
+        await page.admin.create(ROLEBINDINGS, rbac("RoleBinding", roleRef=ref, subjects=[subject]), "default")
+        await page.admin.create(PODS, build_pod("db", interceptors=["backup.example.com"]))
+        await page.enter()
+        text = await page.text_with("/pods/default/db", "No eviction of pod db is requested")
+        assert "/act/evict?namespace=default&amp;pod=db" in text
+        assert "Whether you may is not known" in text
+        assert "You may not read evictionrequests" in text
+        assert "hidden from you" in await page.text("/requests")
+
+
+def rbac(kind: str, **more: Any) -> Obj:
+    return {
+        "apiVersion": ROLES.api_version,
+        "kind": kind,
+        "metadata": {"name": "dev", "namespace": "default"},
+        **more,
+    }
+
+
 class Slow(SystemClock):
     """A machine on which whatever is measured takes three seconds; what is waited for is written down."""
 
@@ -410,6 +589,9 @@ class Slow(SystemClock):
         return self.seconds
 
     async def sleep(self, seconds: float) -> None:
+        if seconds in (ALIVE_SECONDS, ASK_SECONDS):  # these do not wait for pages
+            await super().sleep(seconds)
+            return
         self.waited.append(seconds)
         await super().sleep(0)
 

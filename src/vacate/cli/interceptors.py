@@ -106,8 +106,9 @@ def interceptor_layout(
     if not width or max(map(columns_of, table)) <= width:
         return table
     lines: list[str] = []
-    for name, pods, active, turns, unanswered, answered, state, bound in rows:
-        counts = f"pods {pods}, active {active}, turns {turns}, unanswered {unanswered}"
+    for name, pods, active, turns, unanswered, timed_out, answered, state, bound in rows:
+        counts = f"pods {pods}, active {active}, turns {turns}, unanswered {unanswered}, "
+        counts += f"timed out {timed_out}"
         last = f"; last answer {answered}" if answered != NOTHING else ""
         account = f"bound to {bound}" if bound != NOTHING else "not bound to an account"
         lines += [

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
+from vacate.api.objectnames import WEB_PORT
 from vacate.api.objects import Obj
 from vacate.eviction.callers import UnverifiedCallers
 
 DEFAULT_IMAGE = f"vacate:{__version__}"
 """The name of the image without a registry: for a kustomization to replace, and no image that exists."""
 DEFAULT_NAMESPACE = "vacate-system"
+
+
+LOCAL_PAGES = f"http://127.0.0.1:{WEB_PORT}"
+"""Where the pages of a program, or of a port-forward, are on the reader's machine."""
 
 
 class Certificates(enum.StrEnum):
@@ -185,6 +190,10 @@ class Settings:
     # names under which proxies serve them.
     web: bool = False
     web_hosts: tuple[str, ...] = ()
+    # Where the pages link to the metrics over time, and where the dashboard links to the pages: by default
+    # those of a program, or a port-forward, on the reader's machine.
+    web_dashboard: str = ""
+    web_url: str = LOCAL_PAGES
     own_pods: OwnPods = field(default_factory=OwnPods)
     monitoring: Monitoring = field(default_factory=Monitoring)
 

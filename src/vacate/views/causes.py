@@ -32,6 +32,7 @@ SELF_EXPECTED = dt.timedelta(minutes=10)
 _BUDGET, _INTERCEPTORS = "DisruptionBudget", ("Interceptor", "Responder")
 _NAMESPACED = frozenset({_BUDGET, "RequestPinned"})
 _Labels = frozenset[tuple[str, str]]
+_Member = tuple[NodeMaintenance | None, Blocker]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +131,29 @@ def causes_of(
 ) -> tuple[Cause, ...]:
     """The causes, those that need a person first, each group from the longest.
 
-    `held` are blockers of requests outside the drains. Reported in a drain too, the drain's counts.
+    `held` are blockers of requests outside the drains. Reported in a drain too, the drain's counts. A pod
+    waits for one thing once in each drain, however many requests about it that thing holds.
     """
-    groups: dict[tuple[str, str, str], list[tuple[NodeMaintenance | None, Blocker]]] = {}
+    groups: dict[tuple[str, str, str], dict[tuple[str, str, str, str], _Member]] = {}
     seen: set[tuple[str, str]] = set()
+
+    def add(maintenance: NodeMaintenance | None, one: Blocker) -> None:
+        name = maintenance.metadata.name if maintenance is not None else ""
+        group, who = groups.setdefault(_key(one), {}), (name, one.node, one.namespace, one.pod)
+        known = group.get(who)
+        if known is None or (one.since or now) < (known[1].since or now):
+            group[who] = (maintenance, one)
+
     for maintenance in maintenances:
         if maintenance.metadata.deletion_timestamp is not None:
             continue
         for one in maintenance.status.blockers:
-            groups.setdefault(_key(one), []).append((maintenance, one))
+            add(maintenance, one)
             seen.add((one.namespace, one.pod))
     for one in held:
         if (one.namespace, one.pod) not in seen:
-            groups.setdefault(_key(one), []).append((None, one))
-    found = [_cause(key, members, now, ahead or Ahead()) for key, members in groups.items()]
+            add(None, one)
+    found = [_cause(key, tuple(members.values()), now, ahead or Ahead()) for key, members in groups.items()]
     latest = dt.datetime.max.replace(tzinfo=dt.UTC)
     return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or latest, one.key)))
 
@@ -171,7 +181,7 @@ def _key(one: Blocker) -> tuple[str, str, str]:
 
 def _cause(
     key: tuple[str, str, str],
-    members: Sequence[tuple[NodeMaintenance | None, Blocker]],
+    members: Sequence[_Member],
     now: dt.datetime,
     ahead: Ahead,
 ) -> Cause:
@@ -280,9 +290,7 @@ def _stays(pod: Pod) -> bool:
     return owner is not None and owner.kind == "DaemonSet"
 
 
-def _otherwise(
-    members: Sequence[tuple[NodeMaintenance | None, Blocker]], first: Blocker, *, person: bool
-) -> str:
+def _otherwise(members: Sequence[_Member], first: Blocker, *, person: bool) -> str:
     """What happens if nobody acts: a deadline that deletes comes before all else."""
     deadlines = sorted(
         row.deadline_time

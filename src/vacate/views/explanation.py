@@ -30,7 +30,7 @@ from vacate.eviction.model import (
 )
 from vacate.eviction.records.patches import superseded_because
 from vacate.views.budgets import covering
-from vacate.views.model import Explanation, ExplanationInput, Remedy, Section
+from vacate.views.model import Explanation, ExplanationInput, Refusals, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import reason_of
 from vacate.views.sections.completed import finishing, over, unadmitted
@@ -57,7 +57,7 @@ def explanation_of(
     budgets: Sequence[PodDisruptionBudget] = (),
     *,
     now: dt.datetime,
-    refused_at: dt.datetime | None = None,
+    refusals: Sequence[Refusals] = (),
     program: str = "vacate",
     maintenances: Sequence[NodeMaintenance] | None = None,
 ) -> Explanation:
@@ -68,7 +68,7 @@ def explanation_of(
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
     known = None if maintenances is None else tuple(maintenances)
-    last = refused_at or _first_refusal(request)
+    last = max((one.last for one in refusals), default=None) or _first_refusal(request)
     inputs = ExplanationInput(request, pod, around, last, now, program, known)
     section = with_shutdown(inputs, _section(inputs))
     made = Explanation(
@@ -80,6 +80,7 @@ def explanation_of(
         requested=_requested(inputs),
         turns=turn_views(request, now, idle=_idle(section)),
         happened=section.happened,
+        refusals=tuple(refusals),
         awaited=section.awaited,
         next=section.next,
         next_at=section.next_at,

@@ -18,7 +18,17 @@ from vacate.eviction.registration import resolve
 from vacate.eviction.requesternames import dotted
 from vacate.views.phrases import NOTHING
 
-HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE", "BOUND TO")
+HEADER = (
+    "INTERCEPTOR",
+    "PODS",
+    "ACTIVE",
+    "TURNS",
+    "UNANSWERED",
+    "TIMED OUT",
+    "LAST ANSWER",
+    "STATE",
+    "BOUND TO",
+)
 UNKNOWN = "unknown"
 Bindings = Mapping[str, Sequence[str]]
 """User names by interceptor, for those that are bound to accounts."""
@@ -33,8 +43,10 @@ class InterceptorSummary:
     active: int = 0  # open requests in which it has the turn
     turns: int = 0  # that have ended
     unanswered: int = 0  # of those: it never responded
+    timed_out: int = 0  # of those: it responded, and then missed its heartbeat deadline
     waiting: int = 0  # open turns in which it has not responded yet
-    last_answer: dt.datetime | None = field(default=None)
+    last_answer: dt.datetime | None = field(default=None)  # as far as it is recorded
+    last_silence: dt.datetime | None = None  # when a turn of it last ended by a deadline
     accounts: tuple[str, ...] | None = None  # that alone may report for it; None where that is not known
 
     @property
@@ -45,10 +57,18 @@ class InterceptorSummary:
         return ", ".join(map(_short, self.accounts)) or NOTHING
 
     @property
+    def silent(self) -> bool:
+        """Whether the last that is known of it is that it did not answer."""
+        return self.state in _SILENT
+
+    @property
     def state(self) -> str:
         """Whether anyone answers to the name."""
-        if self.last_answer is not None:
+        since, until = self.last_answer, self.last_silence
+        if since is not None and (until is None or since >= until):
             return "Answers"
+        if since is not None or self.timed_out:
+            return "FellSilent"
         if self.unanswered:
             return "NeverAnswered"
         if self.waiting:
@@ -59,7 +79,7 @@ class InterceptorSummary:
 def interceptor_summaries(
     pods: Iterable[Obj], requests: Iterable[EvictionRequest], bindings: Bindings | None = None
 ) -> list[InterceptorSummary]:
-    """One for each name that a pod registers or a request lists, those that never answered first."""
+    """One for each name that a pod registers or a request lists, those that do not answer first."""
     found: dict[str, InterceptorSummary] = {}
 
     def of(name: str) -> InterceptorSummary:
@@ -74,8 +94,11 @@ def interceptor_summaries(
         for turn in past_turns(request):
             summary = of(turn.interceptor)
             summary.turns += 1
-            if turn.result is TurnResult.NEVER_RESPONDED:
-                summary.unanswered += 1
+            if turn.result in _SILENCES:
+                # What it said before is in no record any more.
+                summary.unanswered += turn.result is TurnResult.NEVER_RESPONDED
+                summary.timed_out += turn.result is TurnResult.TIMED_OUT
+                summary.last_silence = max(summary.last_silence or turn.ended, turn.ended)
             elif turn.result in _ANSWERS:
                 _answered(summary, turn.ended)
         active = request.status.active_interceptor_name
@@ -88,7 +111,7 @@ def interceptor_summaries(
                 summary.waiting += 1
     for summary in found.values():
         summary.accounts = None if bindings is None else tuple(bindings.get(dotted(summary.name), ()))
-    return sorted(found.values(), key=lambda one: (one.state != "NeverAnswered", one.name))
+    return sorted(found.values(), key=lambda one: (not one.silent, one.name))
 
 
 def unbound_notice(summaries: Iterable[InterceptorSummary]) -> str:
@@ -109,7 +132,9 @@ def _short(user: str) -> str:
     return "/".join(account) if account else user
 
 
-_ANSWERS = (TurnResult.COMPLETED, TurnResult.DECLINED, TurnResult.FAILED, TurnResult.TIMED_OUT)
+_ANSWERS = (TurnResult.COMPLETED, TurnResult.DECLINED, TurnResult.FAILED)
+_SILENCES = (TurnResult.NEVER_RESPONDED, TurnResult.TIMED_OUT)
+_SILENT = ("NeverAnswered", "FellSilent")
 
 
 def _answered(summary: InterceptorSummary, at: dt.datetime | None) -> None:
@@ -121,7 +146,7 @@ def row(summary: InterceptorSummary, now: dt.datetime) -> tuple[str, ...]:
     """The summary as a row of the table."""
     last = summary.last_answer
     answered = f"{human_duration(max(now - last, dt.timedelta()))} ago" if last is not None else NOTHING
-    counts = (summary.pods, summary.active, summary.turns, summary.unanswered)
+    counts = (summary.pods, summary.active, summary.turns, summary.unanswered, summary.timed_out)
     return summary.name, *map(str, counts), answered, summary.state, summary.bound_to
 
 
@@ -133,6 +158,7 @@ def as_object(summary: InterceptorSummary) -> Obj:
         "active": summary.active,
         "turns": summary.turns,
         "unanswered": summary.unanswered,
+        "timedOut": summary.timed_out,
         "lastAnswer": summary.last_answer.isoformat() if summary.last_answer else None,
         "state": summary.state,
         "boundTo": None if summary.accounts is None else list(summary.accounts),

@@ -12,7 +12,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Process, Stage, Target
-from vacate.views.phrases import command_line
+from vacate.views.phrases import command_line, sentence
 from vacate.views.turns import TurnView
 
 
@@ -30,6 +30,26 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """Evictions that were refused for one reason, as an Event keeps them: the first, the last, how many."""
+
+    first: dt.datetime
+    last: dt.datetime
+    count: int
+    message: str
+
+    def __str__(self) -> str:
+        first, last = _utc(self.first), _utc(self.last)
+        return (
+            f"Refused at {last}" if self.count == 1 else f"Refused {self.count} times from {first} to {last}"
+        )
+
+
+def _utc(moment: dt.datetime) -> str:
+    return f"{moment.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The state of a pod's eviction. Every text is a sentence of its own."""
 
@@ -42,6 +62,7 @@ class Explanation:
     turns: tuple[TurnView, ...] = ()  # every interceptor, in the order of their turns
     turns_title: str = "Interceptors, in the order of turns:"
     happened: tuple[str, ...] = ()
+    refusals: tuple[Refusals, ...] = ()  # as far as Events can be read and are kept, the oldest first
     awaited: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     next_at: dt.datetime | None = None  # when `next` happens at the latest, where that is known
@@ -64,6 +85,16 @@ class Explanation:
             next=each(self.next),
             remedies=tuple(replace(one, text=phrase(one.text)) for one in self.remedies),
         )
+
+    @property
+    def all_happened(self) -> tuple[str, ...]:
+        """What has happened, with the refusals: their messages unless they have been said."""
+
+        def known(one: Refusals) -> bool:
+            return not one.message or any(one.message.rstrip(".") in text for text in self.happened)
+
+        times = (f"{one}." if known(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
+        return (*self.happened, *times)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ checked before they become words of a command, and no shell is involved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.errors import ConfigError
 from vacate.web.components import segment
@@ -45,13 +45,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A command: what it is called, which names it takes, and what it needs."""
+    """A command: what it is called, and which names it takes."""
 
     name: str
     title: str  # with the names in braces
     takes: tuple[str, ...]
     words: tuple[str, ...]
-    rights: Callable[[str], Sequence[Right]]  # by namespace
     effect: str  # what it does, in one sentence
     back: str  # the page that shows what became of it
     choices: tuple[Choice, ...] = ()
@@ -93,16 +92,11 @@ class Action:
         return self.back.format(**{key: segment(value) for key, value in self.names(given).items()})
 
 
-def _requests(verb: str) -> Callable[[str], Sequence[Right]]:
-    return lambda namespace: (Right(verb, EVICTIONREQUESTS, namespace), Right("delete", PODS, namespace))
-
-
 DRAIN = Action(
     "drain",
     "Drain {node}",
     ("node",),
     ("drain", "node/{node}", "--detach"),
-    lambda _: (Right("create", NODEMAINTENANCES),),
     "The node takes no more pods, and its pods are evicted through their interceptors and budgets.",
     "/nodes/{node}",
     (
@@ -117,7 +111,6 @@ CANCEL_DRAIN = Action(
     "Cancel drain {drain}",
     ("drain",),
     ("drain", "--cancel={drain}"),
-    lambda _: (Right("delete", NODEMAINTENANCES),),
     "Its requests are withdrawn, and the nodes that it cordoned take pods again. What is evicted stays so.",
     "/drains",
 )
@@ -126,7 +119,6 @@ UNCORDON = Action(
     "Uncordon {node}",
     ("node",),
     ("uncordon", "node/{node}"),
-    lambda _: (Right("patch", NODES), Right("patch", NODEMAINTENANCES)),
     "The node takes pods again. It is taken out of the drain that holds it; a drain of this node alone is "
     "deleted.",
     "/nodes/{node}",
@@ -136,7 +128,6 @@ RETRY_DRAIN = Action(
     "Try the blocked evictions of drain {drain} again",
     ("drain",),
     ("retry", "drain/{drain}"),
-    lambda _: (Right("patch", NODEMAINTENANCES), *_requests("patch")("")),
     "Each blocked eviction is attempted at once. Where it is refused again, interceptors get another turn.",
     "/drains/{drain}",
 )
@@ -145,7 +136,6 @@ RETRY = Action(
     "Try the eviction of {pod} again",
     ("namespace", "pod"),
     ("retry", "pod/{pod}", "--namespace={namespace}"),
-    _requests("patch"),
     "The eviction is attempted at once. If it is refused again, the pod's interceptors get another turn.",
     "/pods/{namespace}/{pod}",
 )
@@ -154,7 +144,6 @@ EVICT = Action(
     "Evict {pod}",
     ("namespace", "pod"),
     ("evict", "pod/{pod}", "--namespace={namespace}"),
-    _requests("create"),
     "Its interceptors prepare it one after the other; then it is evicted as soon as its budgets allow that.",
     "/pods/{namespace}/{pod}",
     reason=True,
@@ -164,7 +153,6 @@ CANCEL = Action(
     "Cancel the eviction of {pod}",
     ("namespace", "pod"),
     ("cancel", "pod/{pod}", "--namespace={namespace}"),
-    lambda namespace: (Right("patch", EVICTIONREQUESTS, namespace),),
     "You no longer request the eviction; it ends where you are the only requester. A request by a drain "
     "is cancelled with the drain.",
     "/pods/{namespace}/{pod}",

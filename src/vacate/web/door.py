@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,7 +13,7 @@ from aiohttp import web
 from yarl import URL
 
 from vacate.entropy import Entropy
-from vacate.web.access import HEADERS, Gate
+from vacate.web.access import Gate
 from vacate.web.pages.frame import refused_document
 from vacate.web.site import Site
 
@@ -35,7 +36,7 @@ class Visitor:
     def __init__(self, site: Site, form_token: str) -> None:
         self.site = site
         self.form_token = form_token
-        self.streams: set[asyncio.Task[object]] = set()
+        self.streams: dict[object, asyncio.Task[object]] = {}  # by the name of the tab, if it has one
         self._tabs: OrderedDict[str, Tab] = OrderedDict()
 
     def tab(self, name: str) -> Tab:
@@ -49,10 +50,26 @@ class Visitor:
         while len(self._tabs) > _MAX_TABS:
             self._tabs.popitem(last=False)
 
+    @contextlib.contextmanager
+    def following(self, name: str) -> Iterator[None]:
+        """The stream of a tab for as long as the block runs. An older one of that tab ends: what it sends
+        reaches nobody any more, and would count as seen."""
+        task = asyncio.current_task()
+        assert task is not None
+        key: object = name or task
+        if (old := self.streams.get(key)) is not None:
+            old.cancel()
+        self.streams[key] = task
+        try:
+            yield
+        finally:
+            if self.streams.get(key) is task:
+                del self.streams[key]
+
     def leave(self) -> None:
         """End what is open."""
         self.site.close()
-        for stream in self.streams:
+        for stream in self.streams.values():
             stream.cancel()
 
 
@@ -128,13 +145,13 @@ class OneBrowser:
 
 def answer(status: int, text: str) -> web.Response:
     """A document without a page."""
-    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8", headers=HEADERS)
+    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8")
 
 
 def redirect(address: URL) -> web.Response:
     """To an address of ours: a path that begins with two slashes would be another host's."""
     own = "/" + str(address.relative() if address.absolute else address).lstrip("/\\")
-    return web.Response(status=303, headers={**HEADERS, "Location": own})
+    return web.Response(status=303, headers={"Location": own})
 
 
 def secret(entropy: Entropy) -> str:

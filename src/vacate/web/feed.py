@@ -30,15 +30,21 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.controllers.projections import project_pod
 from vacate.entropy import Entropy
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import Forbidden, NotFound, TransportError, VacateError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
+from vacate.wire.message import Request
 
 _FIRST_LOOK_SECONDS = 10.0
 _MAX_TICKS = 40
 _SHARED_SECONDS = 0.5
 _STALL_AFTER = dt.timedelta(seconds=1)
+ASK_SECONDS, _ANSWER_SECONDS, _MISSED = 2.0, 2.0, 2
+"""How often the API server is asked whether it is there, how long that may take, and how many questions
+without an answer count: one alone may be this machine that is busy."""
 _TUNING = Tuning(first_pause=0.5, max_pause=2.0)
 """A person looks at it: an API server that answers again is noticed within seconds."""
 
@@ -59,13 +65,14 @@ class Feed:
         dashboard: str = "",
     ) -> None:
         self.clock = clock
+        self._client = client
         self._named = {
             "context": context, "program": program, "user": user, "leave": leave, "dashboard": dashboard
         }  # fmt: skip
         informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
         self._pods = informers.informer(PODS, Pod)
         self._nodes = informers.informer(NODES, Node)
-        self._requests = [informers.requests(one) for one in DIALECTS.values()]
+        self._requests = {one: informers.requests(one) for one in DIALECTS.values()}
         self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
         self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self._policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
@@ -75,12 +82,13 @@ class Feed:
         self._all: Sequence[Informer[Any]] = informers.all()
         self._changed = asyncio.Event()
         self._heartbeats: dict[str, deque[dt.datetime]] = {}
+        self._silent: Stall | None = None
         self.version = 0
         self._last: tuple[int, float, Snapshot] | None = None
         for one in self._all:
             if one is not self._leases:  # renewed every few seconds, which is no news
                 one.subscribe(self._note)
-        for requests in self._requests:
+        for requests in self._requests.values():
             requests.subscribe(self._note_heartbeat)
 
     @contextlib.asynccontextmanager
@@ -88,6 +96,7 @@ class Feed:
         """Follow the cluster for as long as the block runs."""
         tasks = [asyncio.create_task(one.run()) for one in self._all]
         tasks.append(asyncio.create_task(self._watch_connection()))
+        tasks.append(asyncio.create_task(self._ask_again()))
         try:
             yield
         finally:
@@ -120,13 +129,17 @@ class Feed:
         return made
 
     def _snapshot(self) -> Snapshot:
-        requests = [one for informer in self._requests for one in informer.reader.list()]
+        requests = [one for informer in self._requests.values() for one in informer.reader.list()]
+        apis = [api for api, one in self._requests.items() if one.reader.synced and not _refused(one)]
+        not_own = isinstance(self._requests[EVICTION_REQUEST].trouble, NotFound)
         return Snapshot(
             now=self.clock.now(),
             **self._named,
             pods=self._pods.reader.list(),
             nodes=self._nodes.reader.list(),
             requests=requests,
+            apis=apis,
+            preferred=LIFECYCLE if not_own and LIFECYCLE in apis else EVICTION_REQUEST,
             budgets=self._budgets.reader.list(),
             maintenances=self._maintenances.reader.list(),
             policies=self._policies.reader.list(),
@@ -150,7 +163,7 @@ class Feed:
         ]
         since, reason = min(found, default=(None, ""))
         if since is None or self.clock.now() - since < _STALL_AFTER:
-            return None
+            return self._silent
         return Stall(since, reason)
 
     def _unread(self) -> list[Unread]:
@@ -192,6 +205,29 @@ class Feed:
         ticks = self._heartbeats.setdefault(new.metadata.uid, deque(maxlen=_MAX_TICKS))
         if not ticks or ticks[-1] != seen:
             ticks.append(seen)
+
+    async def _ask_again(self) -> None:
+        """Ask for what everybody may read: a server that is frozen keeps its connections open, and sends
+        nothing. One that is gone breaks them, which the informers notice themselves."""
+        answered, missed = self.clock.now(), 0
+        while True:
+            heard = False
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await self._client.send(Request("GET", "/version"))
+                heard = True
+            except TimeoutError:
+                missed += 1
+                if missed >= _MISSED:
+                    self._silent = Stall(answered, "it keeps its connections open and sends nothing")
+                continue
+            except TransportError:
+                pass
+            except VacateError:  # also an answer
+                heard = True
+            if heard:
+                answered, missed, self._silent = self.clock.now(), 0, None
+            await self.clock.sleep(ASK_SECONDS)
 
     async def _watch_connection(self) -> None:
         """Make the loss of the connection, and its return, a change like any other."""

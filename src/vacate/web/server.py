@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from importlib import resources
@@ -21,13 +22,18 @@ from vacate.web.access import HEADERS, same
 from vacate.web.actions import ACTIONS
 from vacate.web.components import Page
 from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer
-from vacate.web.markup import difference, parts_of
+from vacate.web.markup import Element, difference, parts_of
 from vacate.web.pages.frame import body_of, document, refused_document, title_of
-from vacate.web.site import Site
+from vacate.web.site import DEFECT, Query, Site, trouble
 from vacate.web.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
 
 _STATIC = {"style.css": "text/css", "page.js": "text/javascript", "parts.js": "text/javascript"}
 _COALESCE_SECONDS = 0.2
+ALIVE_SECONDS = 1.0
+"""A tab hears from the program so often: one that is frozen breaks no connection."""
+
 _LOOK_AGAIN_SECONDS = 10.0
 _SHARE_OF_TIME, _MAX_PAUSE_SECONDS = 4.0, 0.6
 """A page that takes long to make is made less often, so that bursts of changes leave time for others, and yet
@@ -60,6 +66,7 @@ class WebServer:
     def application(self) -> web.Application:
         """The application, for a server or for a test."""
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
+        app.on_response_prepare.append(_add_headers)
         app.router.add_get("/events", self._events)
         app.router.add_get("/static/{name}", self._static_file)
         app.router.add_get("/plan.svg", self._picture)
@@ -79,7 +86,7 @@ class WebServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Every answer has the headers, and every request passes the gate."""
+        """Every request passes the gate."""
         if why := self._door.refusal(request.method, request.headers):
             return answer(403, refused_document("This page cannot be asked for so", why))
         if not request.path.startswith("/static/"):
@@ -87,20 +94,22 @@ class WebServer:
             if not isinstance(found, Visitor):
                 return found
             _VISITOR.set(found)
-        response = await handler(request)
-        if not response.prepared:
-            response.headers.update({name: HEADERS[name] for name in HEADERS if name not in response.headers})
-        return response
+        try:
+            return await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            return answer(500, refused_document("This page cannot be shown", DEFECT, "/drains"))
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         if request.path == "/":
             return web.Response(status=303, headers={"Location": "/drains"})
         visitor = _VISITOR.get()
         await visitor.site.feed.wait_first()
-        snapshot, page = await visitor.site.page(request.path, request.query)
-        body = body_of(snapshot, page)
+        snapshot, page, body, parts = await _made(visitor.site, request.path, request.query)
         tab = self._entropy.uid()
-        visitor.remember(tab, Tab(0, title_of(snapshot, page), parts_of(body)))
+        visitor.remember(tab, Tab(0, title_of(snapshot, page), parts))
         status = 404 if page.title == "Not found" else 200
         return web.Response(
             text=document(snapshot, page, tab, body), content_type="text/html", charset="utf-8", status=status
@@ -111,17 +120,16 @@ class WebServer:
         visitor = _VISITOR.get()
         found = visitor.site.picture(request.query)
         if not found:
-            raise web.HTTPNotFound(headers=HEADERS)
+            raise web.HTTPNotFound
         policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-        answer = web.Response(text=found, content_type="image/svg+xml", charset="utf-8", headers=HEADERS)
-        answer.headers["Content-Security-Policy"] = policy
-        return answer
+        headers = {"Content-Security-Policy": policy}
+        return web.Response(text=found, content_type="image/svg+xml", charset="utf-8", headers=headers)
 
     async def _preview(self, request: web.Request) -> web.StreamResponse:
         """An action before it is done."""
         action = ACTIONS.get(request.match_info["action"])
         if action is None:
-            raise web.HTTPNotFound(headers=HEADERS)
+            raise web.HTTPNotFound
         visitor = _VISITOR.get()
         return _shown(await visitor.site.preview(action, request.query, visitor.form_token))
 
@@ -138,7 +146,7 @@ class WebServer:
     async def _static_file(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         if name not in self._static:
-            raise web.HTTPNotFound(headers=HEADERS)
+            raise web.HTTPNotFound
         return web.Response(body=self._static[name], content_type=_STATIC[name], charset="utf-8")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -146,38 +154,62 @@ class WebServer:
         name, at = request.query.get("tab", ""), urlsplit(request.query.get("at", "/drains"))
         visitor = _VISITOR.get()
         tab = visitor.tab(name)
-        if request.headers.get("Last-Event-ID", str(tab.number)) != str(tab.number):
+        # A browser that connects again by itself sends the header; the script, which begins anew, the other.
+        seen = request.headers.get("Last-Event-ID") or request.query.get("last", "0")
+        if seen != str(tab.number):
             tab = Tab(tab.number)  # something was lost on the way: all of it again
         visitor.remember(name, tab)
-        headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
-        out = web.StreamResponse(headers=headers)
+        out = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await out.prepare(request)
-        task = asyncio.current_task()
-        assert task is not None
-        visitor.streams.add(task)
-        try:
-            await out.write(b"retry: 1000\n\n")
-            await _follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
-        except ConnectionError:
-            pass  # the tab was closed
-        finally:
-            visitor.streams.discard(task)
+        with visitor.following(name):
+            alive = asyncio.create_task(_say_alive(out, visitor.site))
+            try:
+                await out.write(b"retry: 1000\n\n")
+                await _follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
+            except ConnectionError:
+                pass  # the tab was closed
+            finally:
+                alive.cancel()
         return out
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """To every answer, also to those that the library makes."""
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
+async def _made(site: Site, path: str, query: Query) -> tuple[Snapshot, Page, Element, dict[str, bytes]]:
+    """The page of an address with all that surrounds it, and its parts."""
+    snapshot, page = await site.page(path, query)
+    try:
+        body = body_of(snapshot, page)
+        return snapshot, page, body, parts_of(body)
+    except ValueError:  # a tree that is none, such as one with a key twice
+        log.exception("%s cannot be shown", path)
+        page = trouble("This page cannot be shown", DEFECT)
+        body = body_of(snapshot, page)
+        return snapshot, page, body, parts_of(body)
+
+
+async def _say_alive(out: web.StreamResponse, site: Site) -> None:
+    """Say that the program is there, also while a page takes long; the script listens for it."""
+    with contextlib.suppress(ConnectionError):
+        while True:
+            await site.feed.clock.sleep(ALIVE_SECONDS)
+            await out.write(b"event: alive\ndata: 1\n\n")
 
 
 async def _follow(out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> None:
     feed, clock = site.feed, site.feed.clock
     while True:
         version, began = feed.version, clock.monotonic()
-        snapshot, page = await site.page(at.path, at.query)
-        parts, title = parts_of(body_of(snapshot, page)), title_of(snapshot, page)
-        changed = difference(tab.parts, parts)
+        snapshot, page, _, parts = await _made(site, at.path, at.query)
+        title, changed = title_of(snapshot, page), difference(tab.parts, parts)
         if changed or title != tab.title:
             message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
             tab.number, tab.parts, tab.title = tab.number + 1, parts, title
             await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
-        else:
-            await out.write(b": still here\n\n")
         pause = min(_SHARE_OF_TIME * (clock.monotonic() - began), _MAX_PAUSE_SECONDS)
         await clock.sleep(max(_COALESCE_SECONDS, pause))
         await feed.wait_change(version, _LOOK_AGAIN_SECONDS)

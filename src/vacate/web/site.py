@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from vacate.api.kinds import EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, NODES, PODS
-from vacate.errors import ConfigError, NotFound, VacateError
+from vacate.errors import ConfigError, NotFound, TransportError, VacateError
 from vacate.eviction.model import Stage
 from vacate.install.check.findings import Finding
 from vacate.views.interceptors import Bindings
@@ -29,7 +31,7 @@ from vacate.web.actions import (
 from vacate.web.components import OVER, STUCK, Page, crumb, segment, verdict
 from vacate.web.feed import Feed
 from vacate.web.markup import Element, el
-from vacate.web.pages.act import action_button, done_page, preview_page
+from vacate.web.pages.act import Answer, action_button, done_page, preview_page
 from vacate.web.pages.blockers import blockers_page
 from vacate.web.pages.drains import drain_page, drains_page
 from vacate.web.pages.fencing import fencing_page
@@ -39,14 +41,19 @@ from vacate.web.pages.node import node_page, nodes_page
 from vacate.web.pages.plan import PlanRun, plan_command, plan_page, planned_nodes
 from vacate.web.pages.pod import of_drains, pod_page
 from vacate.web.pages.requests import requests_page
+from vacate.web.rights import needs
 from vacate.web.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
 Query = Mapping[str, str]
+T = TypeVar("T")
+_NOT_NOW = "Not while the API server does not answer."
+DEFECT = "The program has a defect; its terminal says more."
 _STALE_SECONDS = 5.0
 _CHECK_SECONDS = 30.0  # a check of the installation asks dozens of questions
 _MAX_KEPT = 200
+_STALL_LOOK_SECONDS = 0.5
 _PLAN_SECONDS, _MAX_PLANS = 300.0, 2  # how long a plan is shown again, and how many are made at once
 
 
@@ -90,14 +97,17 @@ class Site:
         """The page, and the state of the cluster that it shows."""
         snapshot = self.feed.snapshot()
         if hidden := snapshot.hidden(_SHOWN.get(path.strip("/").partition("/")[0], "")):
-            return snapshot, _trouble("What happens here is hidden from you", hidden)
+            return snapshot, trouble("What happens here is hidden from you", hidden)
         try:
             found = await self._find(snapshot, path, query)
         except VacateError as error:
-            found = _trouble("This page cannot be shown", str(error))
+            found = trouble("This page cannot be shown", str(error))
         except Exception:  # a page that cannot be made is no reason to lose the others
             log.exception("%s cannot be shown", path)
-            found = _trouble("This page cannot be shown", "The program has a defect; its terminal says more.")
+            found = trouble("This page cannot be shown", DEFECT)
+        # It may have fallen silent while it was asked for what is on the page.
+        if (stall := self.feed.stall()) != snapshot.stall:
+            snapshot = replace(snapshot, stall=stall)
         return snapshot, found or _absent(path)
 
     async def still_accepted(self) -> None:
@@ -108,13 +118,13 @@ class Site:
         """What an action would do: its dry run, where the user may do it at all."""
         snapshot = self.feed.snapshot()
         try:
-            refused = await self._refusal(action, action.names(given).get("namespace", ""))
+            refused = (await self._may_do(snapshot, action, action.names(given))).refused
             outcome = None
             if not refused:
                 outcome = await self._reads.run(action.command(given, dry_run=True))
             return snapshot, preview_page(snapshot, action, given, outcome, refused, token)
         except VacateError as error:
-            return snapshot, _trouble("This cannot be done", str(error))
+            return snapshot, trouble("This cannot be done", str(error), still=True)
 
     async def act(self, action: Action, given: Query) -> tuple[Snapshot, Page]:
         """Do it, as the user, and show what became of it."""
@@ -122,39 +132,58 @@ class Site:
             words = action.command(given)
             outcome = await self._reads.run(words)
         except VacateError as error:
-            return self.feed.snapshot(), _trouble("This cannot be done", str(error))
+            return self.feed.snapshot(), trouble("This cannot be done", str(error), still=True)
         snapshot = self.feed.snapshot()
         return snapshot, done_page(snapshot, action, given, outcome)
 
-    async def _refusal(self, action: Action, namespace: str = "") -> str:
-        """Why the user may not, as the API server decides it; asked again after some seconds."""
+    async def _may_do(self, snapshot: Snapshot, action: Action, names: Mapping[str, str]) -> Answer:
+        """Whether the user may, as the API server decides it."""
+        needed = needs(action, names, snapshot)
+        for right in needed.rights:
+            if why := await self._refusal(right):
+                return Answer(why)
+        return Answer(unknown=needed.unknown)
+
+    async def _refusal(self, right: Right) -> str:
+        """Why the user has the right not; asked again after some seconds."""
         if self.feed.stall() is not None:
-            return "Not while the API server does not answer."
-        for right in action.rights(namespace):
-            now = self.feed.clock.monotonic()
-            known = self._may.get(right)
-            if known is None or now - known[0] > _CHECK_SECONDS:
-                try:
-                    known = (now, await self._reads.may(right))
-                except VacateError as error:
-                    known = (now, str(error))
-                while len(self._may) >= _MAX_KEPT:
-                    del self._may[next(iter(self._may))]
-                self._may[right] = known
-            if known[1]:
-                return known[1]
-        return ""
+            return _NOT_NOW
+        now = self.feed.clock.monotonic()
+        known = self._may.get(right)
+        if known is None or now - known[0] > _CHECK_SECONDS:
+            try:
+                known = (now, await self._ask(self._reads.may(right)))
+            except TransportError:
+                return _NOT_NOW
+            except VacateError as error:
+                known = (now, str(error))
+            while len(self._may) >= _MAX_KEPT:
+                del self._may[next(iter(self._may))]
+            self._may[right] = known
+        return known[1]
+
+    async def _ask(self, question: Awaitable[T]) -> T:
+        """What the API server answers; TransportError as soon as it is known that it does not."""
+        task = asyncio.ensure_future(question)
+        try:
+            while not task.done():
+                if self.feed.stall() is not None:
+                    raise TransportError("the API server does not answer")
+                await asyncio.wait({task}, timeout=_STALL_LOOK_SECONDS)
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _find(self, snapshot: Snapshot, path: str, query: Query) -> Page | None:
         wanted = query.get("q", "")[:200]
         match path.strip("/").split("/"):
             case ["drains"] | [""]:
-                refused = await self._refusal(CANCEL_DRAIN)
-                cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", refused)
+                may = await self._may_do(snapshot, CANCEL_DRAIN, {})
+                cancel = partial(action_button, CANCEL_DRAIN, "Cancel drain", may)
                 return drains_page(snapshot, lambda name: cancel(drain=name), wanted)
             case ["drains", name]:
                 acts = await self._acts(
-                    (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
+                    snapshot, (CANCEL_DRAIN, "Cancel drain"), (RETRY_DRAIN, "Try again"), drain=name
                 )
                 return drain_page(snapshot, name, acts)
             case ["blockers"]:
@@ -164,7 +193,9 @@ class Site:
             case ["nodes", name]:
                 node = snapshot.node(name)
                 closed = node is not None and node.spec.unschedulable
-                acts = await self._acts((UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name)
+                acts = await self._acts(
+                    snapshot, (UNCORDON, "Uncordon") if closed else (DRAIN, "Drain"), node=name
+                )
                 acts.append(el("a", "btn", "Plan", href=f"/plan?nodes={segment(name)}"))
                 return node_page(snapshot, name, acts)
             case ["requests"]:
@@ -193,18 +224,18 @@ class Site:
             wanted = [(RETRY, "Try now"), *wanted] if explanation.stage is Stage.BLOCKED else wanted
         elif explanation.stage is Stage.TERMINATING:
             wanted = []
-        acts = await self._acts(*wanted, namespace=namespace, pod=name)
+        acts = await self._acts(snapshot, *wanted, namespace=namespace, pod=name)
         if (CANCEL, "Cancel request") in wanted and (why := of_drains(snapshot, namespace, name)):
-            acts = await self._acts(*wanted[:-1], namespace=namespace, pod=name)
-            acts += action_button(CANCEL, "Cancel request", why, namespace=namespace, pod=name)
+            acts = await self._acts(snapshot, *wanted[:-1], namespace=namespace, pod=name)
+            acts += action_button(CANCEL, "Cancel request", Answer(why), namespace=namespace, pod=name)
         return pod_page(snapshot, namespace, name, explanation, acts)
 
-    async def _acts(self, *wanted: tuple[Action, str], **names: str) -> list[Element]:
+    async def _acts(self, snapshot: Snapshot, *wanted: tuple[Action, str], **names: str) -> list[Element]:
         """Links to actions, greyed with the reason where the user may not."""
         made: list[Element] = []
         for action, word in wanted:
-            refused = await self._refusal(action, names.get("namespace", ""))
-            made += action_button(action, word, refused, **names)
+            may = await self._may_do(snapshot, action, names)
+            made += action_button(action, word, may, **names)
         return made
 
     async def _explain(self, snapshot: Snapshot, namespace: str, name: str) -> Explanation:
@@ -224,7 +255,7 @@ class Site:
         if known is not None and known[0] == stamp and now - known[1] < _STALE_SECONDS:
             return known[2]
         try:
-            found = await self._reads.explain(namespace, name)
+            found = await self._ask(self._reads.explain(namespace, name))
         except NotFound:
             self._explained.pop(key, None)
             raise
@@ -276,14 +307,19 @@ class Site:
     async def _findings(self) -> Sequence[Finding]:
         now = self.feed.clock.monotonic()
         if self._found is None or now - self._found[0] > _CHECK_SECONDS:
-            self._found = (now, await self._reads.findings())
+            try:
+                self._found = (now, await self._ask(self._reads.findings()))
+            except TransportError:
+                if self._found is None:
+                    raise
         return self._found[1]
 
     async def _bindings(self) -> Bindings | None:
         now = self.feed.clock.monotonic()
         if self._bound is None or now - self._bound[0] > _STALE_SECONDS:
-            self._bound = (now, await self._reads.bindings())
-        return self._bound[1]
+            with contextlib.suppress(TransportError):
+                self._bound = (now, await self._ask(self._reads.bindings()))
+        return self._bound[1] if self._bound is not None else None
 
 
 def _absent(path: str) -> Page:
@@ -292,5 +328,6 @@ def _absent(path: str) -> Page:
     return Page("Not found", "", (home, verdict(OVER, "There is nothing here", text)))
 
 
-def _trouble(headline: str, text: str) -> Page:
-    return Page("Not shown", "", (verdict(STUCK, headline, text),))
+def trouble(headline: str, text: str, *, still: bool = False) -> Page:
+    """In place of a page: why it is not there."""
+    return Page("Not shown", "", (verdict(STUCK, headline, text),), still=still)

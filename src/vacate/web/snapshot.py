@@ -12,6 +12,8 @@ from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBu
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.blockers import blocking
 from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes
 
@@ -46,6 +48,8 @@ class Snapshot:
     pods: Sequence[Pod] = ()
     nodes: Sequence[Node] = ()
     requests: Sequence[EvictionRequest] = ()
+    apis: Sequence[Dialect] = (EVICTION_REQUEST,)  # in which the user may read requests
+    preferred: Dialect = EVICTION_REQUEST  # in which a request is made unless the pod decides otherwise
     budgets: Sequence[PodDisruptionBudget] = ()
     maintenances: Sequence[NodeMaintenance] = ()
     policies: Sequence[FencingPolicy] = ()

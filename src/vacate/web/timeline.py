@@ -166,6 +166,12 @@ def _cross(scale: _Scale, classes: str, moment: dt.datetime) -> Element:
     return el("svg", "", cross, x=scale.at(moment), y="50%", width="1", height="1", overflow="visible")
 
 
+def _refused(scale: _Scale, explanation: Explanation, classes: str) -> list[Element]:
+    """The first and the last refusal for each reason: Events keep no others."""
+    moments = {moment for one in explanation.refusals for moment in (one.first, one.last)}
+    return [_cross(scale, classes, one) for one in sorted(moments)]
+
+
 def _turn_lane(
     scale: _Scale, place: int, turn: TurnView, heartbeats: Sequence[dt.datetime], now: dt.datetime
 ) -> Element:
@@ -214,10 +220,12 @@ def _eviction_lane(
     kind = "Eviction" if budgets else "through the API"
     stage, progress = shown_stage(request), condition(request.status.conditions, PROGRESSING)
     since = progress.last_transition_time if progress else None
+    before = _refused(scale, explanation, "x")
     begun = [turn.ended for turn in explanation.turns if turn.ended]
     begin = max(begun, default=request.metadata.creation_timestamp)
     if stage is Stage.BLOCKED and since is not None:
-        marks: list[Content] = [_block(scale, "wait-b", since, now), _cross(scale, "no", since)]
+        marks: list[Content] = [_block(scale, "wait-b", since, now)]
+        marks += _refused(scale, explanation, "no") or [_cross(scale, "no", since)]
         if explanation.next_at is not None and explanation.next_at > now:
             marks.append(_block(scale, "soon", now, explanation.next_at))
         words = f"{counted(refusals, 'attempt')} refused"
@@ -232,7 +240,7 @@ def _eviction_lane(
             (el("b", "is-stuck", age(since, now)), el("span", "dim", words)),
         )
     if stage is Stage.EVICTING and not request.complete:
-        marks = [_block(scale, "turn", since or now, now)]
+        marks = [*before, _block(scale, "turn", since or now, now)]
         return _lane(
             scale, "lane/eviction", who, kind, "under way", marks, (el("b"), el("span", "dim", "Under way"))
         )
@@ -244,7 +252,7 @@ def _eviction_lane(
             who,
             kind,
             "has not begun",
-            _later(scale, note),
+            [*before, _later(scale, note)],
             (el("b"), el("span", "dim", "Not yet")),
         )
     gone = pod.metadata.deletion_timestamp if pod is not None else None
@@ -254,6 +262,7 @@ def _eviction_lane(
         word = f"{word} after {counted(refusals, 'refusal')}"
     moment = (since if stage is Stage.TERMINATING else None) or (ended if gone is None else None) or begin
     marks = [_block(scale, "turn", begin, moment)] if happened and refusals and begin and moment else []
+    marks += before
     return _lane(scale, "lane/eviction", who, kind, word, marks, (el("b"), el("span", "dim", word)))
 
 
@@ -318,7 +327,7 @@ _KEY = el(
         "heartbeat that this page has seen",
     ),
     el("li", "", _mark(el("rect", "turn silent", x="1", y="2", width="16", height="10")), "no answer"),
-    el("li", "", _mark(el("path", "no", d="M5 3l8 8M13 3l-8 8")), "first attempt refused"),
+    el("li", "", _mark(el("path", "no", d="M5 3l8 8M13 3l-8 8")), "attempt refused: the first and the last"),
     el(
         "li",
         "",

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import IO
 
@@ -190,3 +191,23 @@ def read_terminal(handle: int) -> str:
     finally:
         os.close(handle)
     return shown.decode()
+
+
+def test_the_demo_shows_its_cluster_in_a_browser_until_it_is_interrupted(tmp_path: Path) -> None:
+    demo = start(tmp_path / "demo", subprocess.PIPE, "--web")
+    try:
+        assert demo.stdout is not None
+        lines = iter(demo.stdout.readline, b"")
+        address = next(line for line in lines if line.startswith(b"Open http://")).split()[1].decode()
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(address, timeout=60) as answer:
+            assert "Vacate" in answer.read().decode()
+        assert any(b"stay until Ctrl-C" in line for line in lines)
+        with opener.open(address.partition("?")[0] + "drains", timeout=60) as answer:
+            assert "<h1" in answer.read().decode(), "after the drain of the demo"
+        demo.send_signal(signal.SIGINT)
+        demo.communicate(timeout=60)
+    finally:
+        if demo.poll() is None:
+            demo.kill()
+            demo.communicate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from support.https import Https
 from support.realcluster.evictions import real_cluster
 from support.realcluster.users import until_granted
-from support.webscene import Scene, broken_cluster, new_context, scene, violations
+from support.webscene import Scene, broken_cluster, new_context, scene, take, violations
 from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.workloads import OPT_IN
@@ -79,7 +80,7 @@ def test_a_page_of_another_site_gets_nothing(entered: BrowserContext, broken: Sc
 
 
 def test_a_lost_program_is_shown_at_once_and_the_page_comes_back_by_itself(
-    browser: Browser, pictures: Path
+    browser: Browser, axe: str, pictures: Path
 ) -> None:
     with scene() as one:
         one.run(broken_cluster(one))
@@ -92,12 +93,56 @@ def test_a_lost_program_is_shown_at_once_and_the_page_comes_back_by_itself(
         lost = page.locator("#lost")
         lost.wait_for()
         assert re.search(r"has not answered for \d+s", lost.inner_text())
-        page.locator("#live").filter(has_text=re.compile(r"\d+s old")).wait_for()
-        page.screenshot(path=pictures / "drains-lost-1280-light.png", full_page=True)
+        page.locator("#live-old").filter(has_text=re.compile(r"\d+s old")).wait_for()
+        found = take(page, pictures, "lost", axe)
+        assert not found, "\n".join(found)
         one.run(one.admin.delete(NODEMAINTENANCES, "kernel-6-12"))
         one.listen()
         page.get_by_text("Kernel 6.12").wait_for(state="detached")
         lost.wait_for(state="hidden")
+        page.locator("#live").filter(has_text="Live").wait_for()
+        assert page.evaluate("window.here"), "without another load of the page"
+        context.close()
+
+
+def test_what_is_frozen_is_shown_although_no_connection_breaks(
+    browser: Browser, axe: str, pictures: Path
+) -> None:
+    """First the API server, which the program says; then the program, which the script notices."""
+    with scene() as one:
+        one.run(broken_cluster(one))
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(one.address)
+        _verdict(page, "^Stuck: 2 causes")
+        one.freeze(frozen=True)
+        page.get_by_text("The API server has not answered for").wait_for()
+        page.locator("#live").filter(has_text=re.compile(r"\d+s old")).wait_for()
+        found = take(page, pictures, "offline", axe)
+        assert not found, "\n".join(found)
+        one.freeze(frozen=False)
+        page.get_by_text("The API server has not answered for").wait_for(state="detached")
+        page.locator("#live").filter(has_text="Live").wait_for()
+        context.close()
+
+
+def test_a_frozen_program_is_shown_and_its_return_too(browser: Browser, tmp_path: Path) -> None:
+    with (
+        running_cluster(tmp_path / "cluster") as cluster,
+        web_program(cluster.kubeconfig) as (address, program),
+    ):
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(address)
+        _verdict(page, "^Nothing is stuck")
+        page.evaluate("window.here = true")
+        program.send_signal(signal.SIGSTOP)
+        try:
+            page.locator("#live-old").filter(has_text=re.compile(r"\d+s old")).wait_for()
+            assert re.search(r"has not answered for \d+s", page.locator("#lost").inner_text())
+        finally:
+            program.send_signal(signal.SIGCONT)
+        page.locator("#lost").wait_for(state="hidden")
         page.locator("#live").filter(has_text="Live").wait_for()
         assert page.evaluate("window.here"), "without another load of the page"
         context.close()
@@ -119,15 +164,15 @@ def _verdict(page: Page, pattern: str) -> None:
 
 
 @contextmanager
-def web_program(kubeconfig: Path, *options: str) -> Iterator[str]:
-    """`vacate web` as a user starts it, and the address that it prints."""
+def web_program(kubeconfig: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`vacate web` as a user starts it: the address that it prints, and the process."""
     command = [sys.executable, "-m", "vacate", "web", "--no-browser", "--port", "0", "--kubeconfig"]
     with subprocess.Popen(
         [*command, str(kubeconfig), *options], stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None
         try:
-            yield program.stdout.readline().removeprefix("Open ").strip()
+            yield program.stdout.readline().removeprefix("Open ").strip(), program
         finally:
             program.terminate()
             program.wait(60)
@@ -151,7 +196,7 @@ def test_a_drain_is_watched_from_begin_to_end(
     """Started by the page, which first shows what would happen. The command of the page frees the pod."""
     with (
         live_cluster(sort, tmp_path / "cluster") as cluster,
-        web_program(cluster.kubeconfig) as address,
+        web_program(cluster.kubeconfig) as (address, _),
         ThreadPoolExecutor(1) as elsewhere,  # the driver of the browser has the event loop of this thread
     ):
         elsewhere.submit(cluster.create, *_held_workload()).result(240)
@@ -164,8 +209,8 @@ def test_a_drain_is_watched_from_begin_to_end(
         page.goto(f"{site}/nodes/{node}")
         page.get_by_role("link", name="Drain…").click()
         _verdict(page, f"^Drain {node}")
-        page.screenshot(path=pictures / f"{sort}-preview-1280-light.png", full_page=True)
-        assert not violations(page, axe)
+        if sort == "embedded":  # the pages are the same on both
+            assert not (found := take(page, pictures, "preview", axe)), "\n".join(found)
         assert (
             not elsewhere.submit(cluster._call, lambda client: client.list(NODEMAINTENANCES))
             .result(240)
@@ -173,6 +218,8 @@ def test_a_drain_is_watched_from_begin_to_end(
         )
         page.locator("form.confirm button").click()
         _verdict(page, "^Done:")
+        if sort == "embedded":
+            assert not (found := take(page, pictures, "done", axe)), "\n".join(found)
         page.get_by_role("link", name="Drains", exact=True).click()
         _verdict(page, "^Stuck: 1 cause")
         cause = page.get_by_role("article").filter(has_text="default/db never allows an eviction")
@@ -193,9 +240,22 @@ def test_a_drain_is_watched_from_begin_to_end(
         _verdict(page, "^Nothing is stuck")
         page.get_by_text("Finished drains").wait_for()
         page.screenshot(path=pictures / f"{sort}-drained-1280-light.png", full_page=True)
+        if sort == "embedded":
+            _a_plan(page, f"{site}/plan?nodes={node}", pictures, axe)
         _the_other_actions(page, site, node, cluster, elsewhere)
         context.close()
         _one_who_may_only_look(browser, cluster.kubeconfig, node, pictures, axe)
+
+
+def _a_plan(page: Page, address: str, pictures: Path, axe: str) -> None:
+    """It is made while the page is open: first the text, then the picture."""
+    page.goto(address)
+    page.locator("pre.out").wait_for()
+    page.locator("main img").wait_for()
+    assert (
+        page.locator("main img").evaluate("async one => { await one.decode(); return one.naturalWidth }") > 0
+    )
+    assert not (found := take(page, pictures, "plan-result", axe)), "\n".join(found)
 
 
 def _the_other_actions(
@@ -240,7 +300,7 @@ def _one_who_may_only_look(browser: Browser, kubeconfig: Path, node: str, pictur
     admin.create(f"{RBAC}/clusterrolebindings", binding)
     until_granted(admin, "system:serviceaccount:default:looker", rules)
     token = admin.create(f"{accounts}/looker/token", {"spec": {}})["status"]["token"]
-    with web_program(kubeconfig, "--sign-in", "--metrics-port", "0") as address:
+    with web_program(kubeconfig, "--sign-in", "--metrics-port", "0") as (address, _):
         context = new_context(browser, viewport={"width": 1280, "height": 800})
         page = context.new_page()
         page.goto(f"{address}nodes/{node}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.webscene import HOSTILE, Scene, busy_cluster, new_context, scene, violations
+from support.webscene import HOSTILE, Scene, busy_cluster, new_context, scene, take, violations
+from vacate.api.kinds import NODEMAINTENANCES, NODES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -30,8 +31,10 @@ PAGES = {
     "plan": "/plan",
     "health": "/health",
 }
-WIDTHS = {360: 780, 1280: 800, 1920: 1080}
-THEMES = ("light", "dark")
+LISTS = ("drains", "blockers", "nodes", "requests", "interceptors", "fencing", "plan", "health")
+BUSY = {**{name: PAGES[name] for name in LISTS}, "drain": PAGES["drain"], "node": PAGES["node"],
+        "pod": "/pods/media/thumbs-0"}  # fmt: skip
+EMPTY = {name: PAGES[name] for name in LISTS}
 
 
 def _unfold(page: Page) -> None:
@@ -45,22 +48,9 @@ def test_a_page_has_no_barriers(name: str, entered: BrowserContext, axe: str, pi
     page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.goto(PAGES[name])
-    found = []
-    for width, height in WIDTHS.items():
-        page.set_viewport_size({"width": width, "height": height})
-        for theme in THEMES:
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
+    found = take(page, pictures, f"broken-{name}")
     _unfold(page)
-    for width, height in WIDTHS.items():
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            found.append(f"{width} px: has to be scrolled sideways by {wide} px")
-        found += [f"{width} px, dark: {one}" for one in violations(page, axe)]
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        found += [f"{width} px, light: {one}" for one in violations(page, axe, "color-contrast")]
+    found += take(page, None, name, axe)
     assert not found, "\n".join(found)
     assert not troubles, troubles
 
@@ -81,35 +71,92 @@ def test_where_one_is_can_be_seen_on_a_narrow_screen(entered: BrowserContext) ->
 def test_a_busy_cluster_says_when_it_is_done(browser: Browser, axe: str, pictures: Path) -> None:
     with scene() as busy:
         busy.run(busy_cluster(busy))
-        context = new_context(browser)
-        page = context.new_page()
-        page.goto(busy.address)
+        page = _within(browser, busy)
         headline = page.get_by_role("heading", level=1)
         headline.filter(has_text="is draining, and nothing is stuck").wait_for()
-        for name, path in (("drains", "/drains"), ("node", "/nodes/worker-41"), ("requests", "/requests")):
+        found = []
+        for name, path in BUSY.items():
             page.goto(f"http://127.0.0.1:{busy.port}{path}")
-            for width, height in WIDTHS.items():
-                page.set_viewport_size({"width": width, "height": height})
-                for theme in THEMES:
-                    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-                    page.screenshot(path=pictures / f"busy-{name}-{width}-{theme}.png", full_page=True)
-            assert not violations(page, axe)
-        context.close()
+            found += take(page, pictures, f"busy-{name}")
+            found += violations(page, axe)
+        page.context.close()
+    assert not found, "\n".join(found)
 
 
 def test_an_empty_cluster_says_that_it_is_good_and_what_to_do_next(
     browser: Browser, axe: str, pictures: Path
 ) -> None:
     with scene() as empty:
-        context = new_context(browser)
-        page = context.new_page()
-        page.goto(empty.address)
-        assert page.locator("h1").count() == 1
+        page = _within(browser, empty)
         assert page.locator("code").count() >= 1, "the next command"
-        for width, height in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            page.screenshot(path=pictures / f"empty-{width}-light.png", full_page=True)
-            assert not violations(page, axe)
+        found = []
+        for name, path in EMPTY.items():
+            page.goto(f"http://127.0.0.1:{empty.port}{path}")
+            assert page.locator("h1").count() == 1
+            found += take(page, pictures, f"empty-{name}")
+            found += violations(page, axe)
+        page.context.close()
+    assert not found, "\n".join(found)
+
+
+def _within(browser: Browser, one: Scene) -> Page:
+    page: Page = new_context(browser).new_page()
+    page.goto(one.address)
+    return page
+
+
+def test_what_is_refused_has_no_barriers(entered: BrowserContext, axe: str, pictures: Path) -> None:
+    """The commands of this program find no cluster, so that every dry run is refused."""
+    page = entered.new_page()
+    page.goto("/act/drain?node=worker-41")
+    page.get_by_role("heading", level=1).filter(has_text="Not possible: Drain worker-41").wait_for()
+    assert page.locator("form.confirm").count() == 0
+    found = take(page, pictures, "refused", axe)
+    assert not found, "\n".join(found)
+
+
+def test_the_way_back_leads_to_where_one_was(entered: BrowserContext, broken: Scene) -> None:
+    """To the filter and the folds, and what was kept by the browser is live again."""
+    page = entered.new_page()
+    page.goto("/requests")
+    page.get_by_role("searchbox").fill("ledger")
+    page.get_by_role("searchbox").press("Enter")
+    page.wait_for_url("**/requests?q=ledger")
+    page.get_by_role("link", name="payments/ledger-2").click()
+    page.get_by_role("heading", level=1).filter(has_text="ledger-2").wait_for()
+    page.go_back()
+    page.wait_for_url("**/requests?q=ledger")
+    assert page.get_by_role("searchbox").input_value() == "ledger"
+    page.go_forward()
+    page.get_by_role("heading", level=1).filter(has_text="ledger-2").wait_for()
+    page.goto("/drains")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    spec = {"nodes": ["worker-44"], "reason": "Seen after the way back"}
+    made = {"apiVersion": "vacate.dev/v1alpha1", "kind": "NodeMaintenance", "metadata": {"name": "later"}}
+    broken.run(broken.admin.create(NODEMAINTENANCES, {**made, "spec": spec}))
+    try:
+        page.get_by_text("Seen after the way back").first.wait_for()
+    finally:
+        broken.run(broken.admin.delete(NODEMAINTENANCES, "later"))
+
+
+def test_without_scripts_pages_are_whole_and_load_again_by_themselves(browser: Browser) -> None:
+    with scene() as one:
+        context = new_context(browser, java_script_enabled=False)
+        page = context.new_page()
+        page.goto(one.address)
+        assert page.locator("h1").inner_text()
+        page.get_by_role("link", name="Nodes").click()
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-1"}}
+        one.run(one.admin.create(NODES, node))
+        page.get_by_role("link", name="worker-1").wait_for()  # without a click
+        page.get_by_role("searchbox").fill("other")
+        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("link", name="worker-1").wait_for(state="detached")
+        page.goto(f"http://127.0.0.1:{one.port}/act/drain?node=worker-1")
+        assert page.locator("h1").inner_text()
+        assert page.locator("noscript").count() == 0, "to load it again would run its command again"
         context.close()
 
 

@@ -242,5 +242,6 @@ class Event(Projection, frozen=True):
     message: str = ""
     type: str = ""
     count: int = 0
+    first_timestamp: dt.datetime | None = None
     last_timestamp: dt.datetime | None = None
     event_time: dt.datetime | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS
+from vacate.views.model import Refusals
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
@@ -196,17 +196,22 @@ async def list_budgets(cluster: Cluster, namespace: str) -> list[PodDisruptionBu
     return list(found.items)
 
 
-async def last_refusal(cluster: Cluster, request: EvictionRequest) -> dt.datetime | None:
-    """When an eviction was last refused, where the events are readable and still kept."""
+async def refusals(cluster: Cluster, request: EvictionRequest) -> tuple[Refusals, ...]:
+    """The refused evictions of a request, where its Events are readable and still kept, the oldest first."""
     meta = request.metadata
-    selector = f"involvedObject.name={meta.name},reason={REFUSED}"
+    selector = f"involvedObject.uid={meta.uid},reason={REFUSED}"
     try:
         found = await cluster.client.list(
             EVENTS, meta.namespace, ListOptions(field_selector=selector), into=Event
         )
     except Forbidden:
-        return None
-    return max((one.last_timestamp for one in found.items if one.last_timestamp), default=None)
+        return ()
+    made = [
+        Refusals(one.first_timestamp or last, last, max(one.count, 1), one.message)
+        for one in found.items
+        if (last := one.last_timestamp or one.event_time) is not None
+    ]
+    return tuple(sorted(made, key=lambda one: (one.first, one.last)))
 
 
 async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None]:

@@ -20,7 +20,7 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import PodAndRequest, find, last_refusal, list_budgets, list_maintenances
+from vacate.cli.common.queries import PodAndRequest, find, list_budgets, list_maintenances, refusals
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_explained
 from vacate.cli.explain.several import Explained, explain_several, explained
@@ -105,13 +105,13 @@ async def _explanation(
         explanation = with_drains(explanation, drains, found.typed_pod, program_name())
         health = await read_manager_health(cluster, unattended_maintenance(*drains))
         return explanation, budgets is not None, health
-    refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
+    refused = await refusals(cluster, request) if request.status.pod_eviction_status else ()
     explanation = explanation_of(
         request,
         found.typed_pod,
         budgets or [],
         now=now,
-        refused_at=refused_at,
+        refusals=refused,
         program=program_name(),
         maintenances=await _maintenances(cluster, request),
     )

@@ -9,6 +9,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.cli.common.text import safe
 from vacate.views.explanation import Explanation, TurnView
+from vacate.views.model import Refusals
 
 
 def as_text(explanation: Explanation, width: int = 0) -> str:
@@ -21,7 +22,7 @@ def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
     parts = [
         ("", [explanation.headline, *explanation.requested]),
         (explanation.turns_title, _numbered(explanation.turns)),
-        ("What has happened:", explanation.happened),
+        ("What has happened:", explanation.all_happened),
         ("What it waits for:", explanation.awaited),
         ("What happens next:", explanation.next),
     ]
@@ -42,6 +43,7 @@ def as_object(explanation: Explanation) -> Obj:
         "requested": list(explanation.requested),
         "interceptors": [_turn(turn) for turn in explanation.turns],
         "happened": list(explanation.happened),
+        "refusals": [_refusals(one) for one in explanation.refusals],
         "awaited": list(explanation.awaited),
         "next": list(explanation.next),
         "nextAt": format_exact_time(explanation.next_at) if explanation.next_at else None,
@@ -57,6 +59,11 @@ def _turn(turn: TurnView) -> Obj:
         "began": format_exact_time(turn.began) if turn.began else None,
         "ended": format_exact_time(turn.ended) if turn.ended else None,
     }
+
+
+def _refusals(one: Refusals) -> Obj:
+    times = {"first": format_exact_time(one.first), "last": format_exact_time(one.last)}
+    return {**times, "count": one.count, "message": one.message}
 
 
 def _numbered(turns: Iterable[TurnView]) -> list[str]:

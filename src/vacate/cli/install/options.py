@@ -16,6 +16,7 @@ from vacate.cli.common.serveroptions import (
     host_name,
     interceptor_accounts_option,
     lifecycle_controller_option,
+    site_address,
     unverified_callers_option,
 )
 from vacate.errors import ApiError
@@ -202,6 +203,11 @@ _OPTIONS = (
                       "users who sign in with their own token. The pod itself has no rights."),
     click.option("--web-host", "web_hosts", multiple=True, type=host_name, metavar="NAME[:PORT]",
                  help="Name under which a proxy serves these pages. Can be repeated."),
+    click.option("--web-dashboard", type=site_address, metavar="URL",
+                 help="Where Vacate's Grafana dashboard is; each of these pages links to it."),
+    click.option("--web-url", type=site_address, metavar="URL",
+                 help="Where the pages are, for the links of the Grafana dashboard; by default on the "
+                      "reader's machine, http://127.0.0.1:7411."),
     click.option("--monitoring", is_flag=True,
                  help="Install ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus "
                       "operator."),

@@ -22,6 +22,7 @@ from vacate.install import objects
 from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.settings import (
     DEFAULT_HOOKS,
+    LOCAL_PAGES,
     Certificates,
     Confinement,
     FailurePolicy,
@@ -85,6 +86,8 @@ def settings_of(
     hooks: Path | None,
     web: bool,
     web_hosts: tuple[str, ...],
+    web_dashboard: str | None,
+    web_url: str | None,
     monitoring: bool,
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
@@ -104,6 +107,10 @@ def settings_of(
         )
     if web_hosts and not web:
         raise click.UsageError("--web-host: names the pages of --web; give it as well")
+    if web_dashboard and not web:
+        raise click.UsageError("--web-dashboard: is what the pages of --web link to; give it as well")
+    if web_url and not monitoring:
+        raise click.UsageError("--web-url: is where the dashboard of --monitoring links to; give it as well")
     if (webhook_sources or metrics_sources) and not network_policy:
         raise click.UsageError(
             "--webhook-from and --metrics-from configure network policies; omit --no-network-policy"
@@ -154,6 +161,8 @@ def settings_of(
         hooks=_hooks(hooks),
         web=web,
         web_hosts=web_hosts,
+        web_dashboard=web_dashboard or "",
+        web_url=web_url.rstrip("/") if web_url else LOCAL_PAGES,
         own_pods=_own_pods(own_pods),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )

@@ -331,10 +331,12 @@ def clocks(offset: dt.timedelta, nodes: Sequence[tuple[Node, Lease | None]], now
 
 def interceptors(summaries: Sequence[InterceptorSummary], program: str) -> Finding:
     """Who intercepts evictions, whether they answer, and whether each is bound to an account."""
-    silent = [one.name for one in summaries if one.state == "NeverAnswered"]
+    silent = [one for one in summaries if one.silent]
     look = Remedy("See them", command_line(program, "interceptors", "-A"))
     if silent:
-        text = f"{some(silent)} never answered: each eviction waits until its turn times out"
+        never = all(one.state == "NeverAnswered" for one in silent)
+        how = "never answered" if never else "did not answer until the deadline of the last turn"
+        text = f"{some([one.name for one in silent])} {how}: each eviction waits until its turn times out"
         return Finding("interceptors", State.WARNING, text, (look,))
     if notice := unbound_notice(summaries):
         what, _, bind = notice.partition(". Bind ")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from vacate.api.objectnames import WEB_PORT, labels
+from vacate.api.objectnames import labels
 from vacate.api.objects import Obj
-from vacate.install.settings import Settings
+from vacate.install.settings import LOCAL_PAGES, Settings
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _QUEUE = 'name="evictionrequests"'
 _WIDTH, _HEIGHT = 12, 8
 _OF_DRAIN = "{{maintenance}}"
-_WEB = f"http://127.0.0.1:{WEB_PORT}"
 
 
 def _quantile(share: float, metric: str, by: str, which: str, over: str = "5m") -> str:
@@ -80,8 +79,8 @@ _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
 )  # fmt: skip
 
 
-def dashboard() -> Obj:
-    """The dashboard as Grafana imports it."""
+def dashboard(pages: str = LOCAL_PAGES) -> Obj:
+    """The dashboard as Grafana imports it, with links to the pages at this address."""
     variable = {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
     return {
         "title": "Vacate",
@@ -91,8 +90,8 @@ def dashboard() -> Obj:
         "refresh": "30s",
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": [variable]},
-        "links": [_pages()],
-        "panels": [_panel(number, *one) for number, one in enumerate(_PANELS)],
+        "links": [_pages(pages)],
+        "panels": [_panel(pages, number, *one) for number, one in enumerate(_PANELS)],
     }
 
 
@@ -103,21 +102,23 @@ def dashboard_config_map(settings: Settings) -> Obj:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "vacate-dashboard", "namespace": settings.namespace, "labels": marks},
-        "data": {"vacate.json": json.dumps(dashboard(), indent=1) + "\n"},
+        "data": {"vacate.json": json.dumps(dashboard(settings.web_url), indent=1) + "\n"},
     }
 
 
-def _pages() -> Obj:
-    """The pages of `vacate web`, whose program runs on the reader's machine or is forwarded there."""
-    hint = "Start `vacate web` first, or forward the pages of the cluster to the same port."
+def _pages(address: str) -> Obj:
+    """The pages of `vacate web`."""
+    hint = "On your own machine, start `vacate web` first, or forward the pages of the cluster there."
     return {
-        "type": "link", "title": "What holds drains: vacate web", "url": f"{_WEB}/drains", "tooltip": hint,
+        "type": "link", "title": "What holds drains: vacate web", "url": f"{address}/drains", "tooltip": hint,
         "targetBlank": True, "icon": "external link", "asDropdown": False, "includeVars": False,
         "keepTime": False, "tags": [],
     }  # fmt: skip
 
 
-def _panel(number: int, sort: str, title: str, unit: str, queries: Sequence[tuple[str, str]]) -> Obj:
+def _panel(
+    pages: str, number: int, sort: str, title: str, unit: str, queries: Sequence[tuple[str, str]]
+) -> Obj:
     place = {"x": number % 2 * _WIDTH, "y": number // 2 * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}
     return {
         "id": number + 1,
@@ -125,16 +126,16 @@ def _panel(number: int, sort: str, title: str, unit: str, queries: Sequence[tupl
         "title": title,
         "datasource": _SOURCE,
         "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": unit, "min": 0, **_links(queries)}, "overrides": []},
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0, **_links(pages, queries)}, "overrides": []},
         "targets": [_target(chr(ord("A") + index), *query) for index, query in enumerate(queries)],
     }
 
 
-def _links(queries: Sequence[tuple[str, str]]) -> Obj:
+def _links(pages: str, queries: Sequence[tuple[str, str]]) -> Obj:
     """A series of one drain leads to the page of the drain."""
     if all(legend != _OF_DRAIN for _, legend in queries):
         return {}
-    url = f"{_WEB}/drains/${{__field.labels.maintenance}}"
+    url = f"{pages}/drains/${{__field.labels.maintenance}}"
     return {"links": [{"title": "What holds it, and what helps", "url": url, "targetBlank": True}]}
 
 

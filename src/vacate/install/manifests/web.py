@@ -35,6 +35,7 @@ def _deployment(settings: Settings) -> Obj:
         "--sign-in",
         f"--port={WEB_PORT}",
         *(f"--host={one}" for one in settings.web_hosts),
+        *([f"--dashboard={settings.web_dashboard}"] if settings.web_dashboard else []),
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vacate.views.phrases import command_line
 from vacate.web.actions import Action, Given, Outcome
 from vacate.web.components import (
@@ -27,11 +29,23 @@ _DRY_RUNS = {
 _REFUSED = (STUCK, "The dry run was refused.")
 
 
-def action_button(action: Action, word: str, refused: str, **names: str) -> list[Element]:
-    """A link to the action; where the user may not, the reason stands beside it."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether the user may do something: why not, or why that is not known; both empty where the user may."""
+
+    refused: str = ""
+    unknown: str = ""
+
+
+def action_button(action: Action, word: str, answer: Answer, **names: str) -> list[Element]:
+    """A link to the action; where the user may not, or that is not known, the reason stands beside it."""
+    identity, refused = "-".join(("why-not", action.name, *names.values())), answer.refused
     if not refused:
-        return [el("a", "btn", f"{word}…", href=action.address(**names))]
-    identity = "-".join(("why-not", action.name, *names.values()))
+        link = el("a", "btn", f"{word}…", href=action.address(**names))
+        if not answer.unknown:
+            return [link]
+        hint = f"Whether you may is not known, and the dry run tells: {answer.unknown}"
+        return [link, el("p", "hint", hint)]
     return [
         el("span", "btn", f"{word}…", role="link", aria_disabled="true", aria_describedby=identity),
         el("p", "hint", refused, id=identity),
@@ -59,7 +73,7 @@ def preview_page(
             "section",
             "",
             heading("would", "What would happen"),
-            el("p", "", action.effect),
+            el("p", "", action.effect) if code in _DRY_RUNS else None,
             el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
             aria_labelledby="would",
         ),
@@ -93,7 +107,7 @@ def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome
                 command(command_line(snapshot.program, *action.command(given))),
                 aria_labelledby="output",
             ),
-            el("p", "line", el("a", "btn", "See what becomes of it", href=action.page(given))),
+            el("p", "confirm", el("a", "btn", "See what becomes of it", href=action.page(given))),
         ),
         still=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.views.causes import Cause
-from vacate.views.phrases import counted
+from vacate.views.phrases import command_line, counted
 from vacate.web.components import (
     DONE,
     SELF,
@@ -15,6 +15,7 @@ from vacate.web.components import (
     age,
     cell,
     chip,
+    command,
     filter_box,
     heading,
     matching,
@@ -55,17 +56,30 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
             f"{counted(waiting, 'pod is', 'pods are')} held for now, and go by themselves.",
         )
     else:
-        head = verdict(DONE, "Nothing is blocked")
+        lead = "What holds a drain or an eviction stands here, with what helps."
+        head = verdict(DONE, "Nothing is blocked" if not query else "Nothing that is blocked matches", lead)
     main = [
         head,
         filter_box("/blockers", query, "Filter by budget, interceptor, pod or node")
         if found or query
         else None,
         causes_section(snapshot, found),
-        _who_waits(snapshot, found) if found else None,
+        _who_waits(snapshot, found) if found else _what_would(snapshot),
     ]
     title = f"▲ {len(stuck)} need you: Blockers" if stuck else "Blockers"
     return Page(title, "blockers", tuple(one for one in main if one is not None))
+
+
+def _what_would(snapshot: Snapshot) -> Element:
+    """The next command where nothing is blocked."""
+    return el(
+        "section",
+        "",
+        heading("would", "What would hold the drain of any node"),
+        command(command_line(snapshot.program, "plan", "--cluster")),
+        aria_labelledby="would",
+        key="would",
+    )
 
 
 def _who_waits(snapshot: Snapshot, found: Sequence[Cause]) -> Element:

@@ -71,7 +71,10 @@ def document(snapshot: Snapshot, page: Page, tab: str, body: Element) -> str:
         el("meta", name="color-scheme", content="light dark"),
         el("title", "", title_of(snapshot, page)),
         el("link", rel="stylesheet", href="/static/style.css"),
-        el("noscript", "", el("meta", http_equiv="refresh", content=str(_RESCAN_SECONDS))),
+        # The page of an action is not made again: that would run its command again.
+        None
+        if page.still
+        else el("noscript", "", el("meta", http_equiv="refresh", content=str(_RESCAN_SECONDS))),
         el("script", type="module", src="/static/page.js"),
     )
     lost = el(
@@ -116,7 +119,8 @@ def _live(snapshot: Snapshot, *, still: bool) -> Element:
         word = ["As of ", clock(snapshot.now, seconds=True)]
     else:
         word = ["Live"]
-    return el("div", "live", icon("dot"), el("span", "", word, id="live"), key="live")
+    old = el("span", "", id="live-old", hidden="")  # in its place while the program does not answer
+    return el("div", "live", icon("dot"), el("span", "", word, id="live"), old, key="live")
 
 
 def _offline(snapshot: Snapshot) -> Element | None:

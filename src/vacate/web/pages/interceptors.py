@@ -32,8 +32,13 @@ from vacate.web.markup import Element, el
 from vacate.web.pages.cards import causes_section
 from vacate.web.snapshot import Snapshot
 
-_SHAPES = {"NeverAnswered": STUCK, "Waiting": WAIT, "Answers": DONE}
-_WORDS = {"NeverAnswered": "Never answered", "Waiting": "No answer yet", "NoTurnYet": "No turn yet"}
+_SHAPES = {"NeverAnswered": STUCK, "FellSilent": STUCK, "Waiting": WAIT, "Answers": DONE}
+_WORDS = {
+    "NeverAnswered": "Never answered",
+    "FellSilent": "Fell silent",
+    "Waiting": "No answer yet",
+    "NoTurnYet": "No turn yet",
+}
 
 
 def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | None = None) -> Page:
@@ -41,7 +46,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     parts = map(registering_part, snapshot.pods)
     found = interceptor_summaries(parts, snapshot.requests, bindings)
     shown = [one for one in found if matching(query, one.name.lower(), one.state.lower())]
-    silent = [one for one in found if one.state == "NeverAnswered"]
+    silent = [one for one in found if one.silent]
     causes = [one for one in snapshot.causes if one.needs_person and one.kind in ("Interceptor", "Responder")]
     if causes:
         words = str(causes[0].heading) if len(causes) == 1 else f"{len(causes)} interceptors hold evictions"
@@ -49,7 +54,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     elif silent:
         head = verdict(
             STUCK,
-            f"{counted(len(silent), 'interceptor has', 'interceptors have')} never answered",
+            f"{counted(len(silent), 'interceptor does', 'interceptors do')} not answer",
             "Their turns end by their heartbeat deadline, and what they would do is not done.",
         )
     elif found:
@@ -72,7 +77,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         _table(snapshot, shown, {one.name for one in causes}) if shown else None,
         _turns(snapshot, query),
     ]
-    title = f"▲ {len(silent)} never answered: Interceptors" if silent else "Interceptors"
+    title = f"▲ {len(silent)} silent: Interceptors" if silent else "Interceptors"
     return Page(title, "interceptors", tuple(one for one in main if one is not None))
 
 
@@ -87,6 +92,7 @@ def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str])
                 "num", str(one.active), el("span", "unit", " turns now" if one.active != 1 else " turn now")
             ),
             cell("num", f"{one.unanswered} / {one.turns}", el("span", "unit", " turns unanswered")),
+            cell("num", str(one.timed_out), el("span", "unit", " timed out")),
             cell("num", *ago(one.last_answer, snapshot.now), unit="answered"),
             cell("wide", "" if one.bound_to in (NOTHING, UNKNOWN) else one.bound_to, unit="bound to"),
         )
@@ -98,10 +104,11 @@ def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str])
         Column("Pods", "num"),
         Column("Turns now", "num"),
         Column("Unanswered", "num"),
+        Column("Timed out", "num"),
         Column("Last answer", "num"),
         Column("Bound to"),
     )
-    return table("Interceptors", columns, rows, key="interceptors/table")
+    return table("Interceptors", columns, rows, key="interceptors/table", classes="counts")
 
 
 def _state(one: InterceptorSummary, stuck: set[str]) -> Element:

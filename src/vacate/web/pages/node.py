@@ -86,8 +86,8 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     )
     main = (
         head,
-        filter_box("/nodes", query, "Filter by name or state"),
-        table("Nodes", columns, body, key="nodes/table"),
+        filter_box("/nodes", query, "Filter by name or state") if snapshot.nodes or query else None,
+        table("Nodes", columns, body, key="nodes/table") if snapshot.nodes else None,
         more(len(found), "nodes"),
     )
     return Page(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", tuple(one for one in main if one))

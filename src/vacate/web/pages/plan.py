@@ -53,23 +53,18 @@ def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> 
     title, words = "The same as a command", plan_command(nodes)
     if not nodes:
         title, words = "What would hold the drain of any node", ["plan", "--cluster"]
-    main.append(
-        el(
-            "section",
-            "",
-            heading("same", title),
-            command(command_line(snapshot.program, *words)),
-            aria_labelledby="same",
-            key="plan/command",
-        )
+    same = el(
+        "section",
+        "",
+        heading("same", title),
+        command(command_line(snapshot.program, *words)),
+        aria_labelledby="same",
+        key="plan/command",
     )
     if run is not None and run.picture:
-        picture = el(
-            "img",
-            "plan",
-            src=f"/plan.svg?nodes={segment(text)}",
-            alt="The nodes over time, as the text says",
-        )
+        address = f"/plan.svg?nodes={segment(text)}"
+        picture = el("img", "plan", src=address, alt="The nodes over time, as the text says; in full size")
+        picture = el("a", "", picture, href=address)  # on a narrow screen it is too small to be read
         main.append(
             el("section", "", heading("pic", "Over time"), picture, aria_labelledby="pic", key="plan/picture")
         )
@@ -78,6 +73,7 @@ def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> 
         main.append(
             el("section", "", heading("plan", "The plan"), output, aria_labelledby="plan", key="plan/text")
         )
+    main.append(same)
     return Page(f"Plan: {text}" if text else "Plan", "plan", tuple(one for one in main if one is not None))
 
 

@@ -155,7 +155,7 @@ def _turns(snapshot: Snapshot, request: EvictionRequest | None, explanation: Exp
 def _last_columns(
     snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation
 ) -> Element | None:
-    sentences = [*explanation.requested, *map(str, explanation.turns), *explanation.happened]
+    sentences = [*explanation.requested, *map(str, explanation.turns), *explanation.all_happened]
     happened = el(
         "section",
         "",

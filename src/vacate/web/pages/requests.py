@@ -47,7 +47,9 @@ def requests_page(snapshot: Snapshot, query: str = "") -> Page:
     stuck = sum(shape == STUCK for _, shape in going)
     main: list[Element | None] = [
         _verdict(len(going), stuck, len(over), query),
-        filter_box("/requests", query, "Filter by pod, namespace, node, stage or requester"),
+        filter_box("/requests", query, "Filter by pod, namespace, node, stage or requester")
+        if snapshot.requests or query
+        else None,
         _table(snapshot, going[:LIMIT], "requests") if going else None,
         more(len(going), "requests"),
         _over(snapshot, over),

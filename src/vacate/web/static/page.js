@@ -68,6 +68,8 @@ function announce() {
 
 let waiting = null;   // parts that came in since the last frame
 function receive(event) {
+  heard();
+  last = event.lastEventId;
   const message = JSON.parse(event.data);
   clock.offset = Date.parse(message.now) - Date.now();
   document.title = message.title;
@@ -80,13 +82,16 @@ function receive(event) {
     restoreFolds();
     tick();
     announce();
-    setLive(true);
   });
 }
 
 // ---------- the connection to the program ----------
 
+const SILENT = 4000, HOPELESS = 15000;   // the program says every second that it is there
+let stream = null, last = "0";   // the number of the last message
+let heardAt = Date.now(), triedAt = 0;
 let lostAt = 0;
+
 function setLive(live) {
   if (live) { clock.live = true; clock.seen = Date.now(); lostAt = 0; }
   else if (clock.live) { clock.live = false; lostAt = clock.seen; }
@@ -95,14 +100,20 @@ function setLive(live) {
   sayAge();
 }
 
+function heard() {
+  heardAt = Date.now();
+  if (!clock.live) setLive(true);
+}
+
 function sayAge() {
+  const word = document.getElementById("live"), old = document.getElementById("live-old");
+  if (word && old) [word.hidden, old.hidden] = [!clock.live, clock.live];
   if (clock.live) return;
   const age = duration(Date.now() - lostAt);
   document.getElementById("lost-text").textContent =
     `The program vacate web has not answered for ${age}; this is the state of ${long.format(lostAt + clock.offset)}. ` +
     "Drains go on without this page. If the program was ended, start it again.";
-  const word = document.getElementById("live");
-  if (word) word.textContent = `${age} old`;
+  if (old) old.textContent = `${age} old`;
 }
 
 // A token that has expired is no lost connection: the page to sign in says more.
@@ -112,22 +123,33 @@ async function comeBack() {
 }
 
 function connect() {
+  stream?.close();
+  triedAt = Date.now();
   const address = new URL("/events", location.href);
   address.searchParams.set("tab", body.dataset.tab);
+  address.searchParams.set("last", last);
   address.searchParams.set("at", location.pathname + location.search);
-  const stream = new EventSource(address);
-  stream.onmessage = receive;
-  stream.onopen = () => {
-    const word = document.getElementById("live");
-    if (!clock.live && word && word.textContent.endsWith("old")) word.textContent = "Live";
-    setLive(true);
-  };
-  stream.onerror = () => {
+  const mine = stream = new EventSource(address);
+  mine.onmessage = receive;
+  mine.onopen = heard;
+  mine.addEventListener("alive", heard);
+  mine.onerror = () => {
+    if (mine !== stream) return;
     setLive(false);
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { stream.close(); comeBack(); }, 2000);
+    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === stream) comeBack(); }, 2000);
   };
-  addEventListener("pagehide", () => stream.close());
 }
+
+// A program that is frozen, or a way to it that is cut, breaks no connection: nothing is heard any more.
+function listen() {
+  if (!stream) return;
+  if (Date.now() - heardAt > SILENT) setLive(false);
+  if (Date.now() - Math.max(heardAt, triedAt) > HOPELESS) connect();
+}
+
+// A page that the browser has kept and shows again begins where it ended.
+addEventListener("pagehide", () => { stream?.close(); });
+addEventListener("pageshow", (event) => { if (event.persisted && body.dataset.tab) connect(); });
 
 // ---------- copy ----------
 
@@ -185,5 +207,5 @@ function showHere() {
 }
 showHere();
 addEventListener("resize", showHere);
-setInterval(() => { if (clock.live) clock.seen = Date.now(); tick(); sayAge(); }, 1000);
+setInterval(() => { listen(); if (clock.live) clock.seen = heardAt; tick(); sayAge(); }, 1000);
 if (body.dataset.tab) connect();   // the page of an action is not made again: that would run its command
