@@ -33,11 +33,13 @@ from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.features import FeatureGates
 from vacate.plan.snapshot import WEBHOOKS, Snapshot
+from vacate.plan.timings import is_overdue
 
 OWNER_LABEL = "plan.vacate.dev/re-creates"
 """On pods of controllers that are not simulated: what stands for their controller selects them by it."""
 _NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
 _TERMINAL = ("Succeeded", "Failed")
+_FOR_EVER_SECONDS = 200 * 365 * 86400
 
 
 ADDED = "plan.vacate.dev/added"
@@ -91,7 +93,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
     workloads = {uid: _workload(kind, one, known) for uid, (kind, one) in known.items()}
     recreated: dict[str, int] = {}
     pods, stands_in = [], []
-    for pod in snapshot.of(PODS):
+    for pod in (_held_for_good(one) if is_overdue(one, snapshot.taken) else one for one in snapshot.of(PODS)):
         owner = controller_of(pod)
         if not owner or owner["uid"] in known or owner["kind"] in _NEVER_RECREATED:
             pods.append(pod)
@@ -209,6 +211,11 @@ def _recreated(pod: Obj, owner: Obj) -> tuple[Obj, Obj]:
         "status": {"replicas": 1, "observedGeneration": 1},
     }
     return made, controller
+
+
+def _held_for_good(pod: Obj) -> Obj:
+    """Its node would kill it a grace period after the beginning, and has not done so in reality."""
+    return {**pod, "metadata": {**pod["metadata"], "deletionGracePeriodSeconds": _FOR_EVER_SECONDS}}
 
 
 def _never_rolled_out(workload: Obj) -> Obj:

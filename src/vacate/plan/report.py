@@ -114,7 +114,7 @@ def outcome_of(runs: Sequence[Run]) -> Outcome:
 
 def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     """What the plan takes for granted, in sentences."""
-    observed, loaded = observe(snapshot.of(PODS)), load_objects(snapshot)
+    observed, loaded = observe(snapshot.of(PODS), snapshot.taken), load_objects(snapshot)
     if options.start is not None:
         start = f"pods are ready {options.start:g} s after they have a node"
     elif observed.pods:
