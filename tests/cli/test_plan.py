@@ -9,11 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from vacate.api.kinds import NODES, PODS
 from vacate.cli.main import cli
 from vacate.plan import report
-from vacate.plan.forecast import Run
+from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot, reduced, save
 from vacate.plan.timings import Pace
@@ -197,3 +198,31 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
     assert "WOULD BLOCK after 0s" in shown.output
     shown = plan("node-1", "--from", str(saved))  # interrupted in its first run
     assert (shown.exit_code, "WOULD" in shown.output) == (130, False)
+
+
+def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_told(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocked after four minutes at the slowest and finished after twelve at the fastest is no range."""
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        made = run_plan(snapshot, options, Pace.SLOW, progress)
+        if pace is Pace.SLOW:
+            return replace(made, seconds=240)
+        rows = tuple(replace(one, phase="Drained", begins=0, ends=720) for one in made.nodes)
+        return replace(made, verdict=Verdict.FINISHES, seconds=720, nodes=rows, blockers=())
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    words = ("node-1", "--from", str(saved), "--no-remedies")
+    shown = plan(*words)
+    assert shown.exit_code == 5
+    text = " ".join(shown.output.split())
+    assert "WOULD BLOCK after 4m: 0 of 1 node drained, not node-1; in 1 of 2 runs it finishes in 12m" in text
+    found = json.loads(plan(*words, "-o", "json").output)["outcome"]
+    assert (found["fastest"], found["slowest"], found["runs"]) == (240, 240, 2)
+    assert found["otherwise"] == [
+        {"verdict": "Finishes", "runs": 1, "fastest": 720, "slowest": 720, "drained": 1, "withoutRoom": 0}
+    ]
+    assert "12m" not in ElementTree.tostring(
+        ElementTree.fromstring(plan(*words, "-o", "svg").output), "unicode"
+    ).replace("it finishes in 12m", "")

@@ -22,8 +22,19 @@ from vacate.views.phrases import counted, listed
 _TRIED = 3  # remedies: each costs a run
 
 
+class Otherwise(msgspec.Struct, frozen=True, rename="camel"):
+    """What runs come to that end better than those that decide."""
+
+    verdict: Verdict
+    runs: int
+    fastest: float  # seconds
+    slowest: float
+    drained: int
+    without_room: int
+
+
 class Outcome(msgspec.Struct, frozen=True, rename="camel"):
-    """What a drain comes to, in short."""
+    """What a drain comes to, in short. Times are those of the runs with this verdict only."""
 
     verdict: Verdict
     fastest: float  # seconds
@@ -32,6 +43,8 @@ class Outcome(msgspec.Struct, frozen=True, rename="camel"):
     drained: int
     total: int
     without_room: int
+    runs: int = 1  # of all verdicts
+    otherwise: tuple[Otherwise, ...] = ()
 
 
 class Remedied(msgspec.Struct, frozen=True, rename="camel"):
@@ -58,6 +71,11 @@ class Plan(msgspec.Struct, frozen=True, rename="camel"):
     compared: tuple[Compared, ...] = ()
     assumptions: tuple[str, ...] = ()
     unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def alike(self) -> list[Run]:
+        """The runs that end as the one that decides: only their times make a range."""
+        return [one for one in self.runs if one.verdict is self.decisive.verdict]
 
 
 def make_plans(
@@ -101,14 +119,34 @@ def check_nodes(snapshot: Snapshot, nodes: Sequence[str]) -> None:
 def outcome_of(runs: Sequence[Run]) -> Outcome:
     """The runs in short."""
     decisive = worst(runs)
+    by_verdict: dict[Verdict, list[Run]] = {}
+    for one in runs:
+        by_verdict.setdefault(one.verdict, []).append(one)
+    seconds = [one.seconds for one in by_verdict.pop(decisive.verdict)]
+    drawn = [one.seconds for one in runs[2:] if one.verdict is decisive.verdict]
     return Outcome(
         decisive.verdict,
-        min(one.seconds for one in runs),
-        max(one.seconds for one in runs),
-        median(one.seconds for one in runs[2:]) if len(runs) > 2 else None,
+        min(seconds),
+        max(seconds),
+        median(drawn) if drawn else None,
         decisive.drained,
         len(decisive.nodes),
         len(decisive.pods_without_room),
+        len(runs),
+        tuple(_otherwise(same) for same in by_verdict.values()),
+    )
+
+
+def _otherwise(same: Sequence[Run]) -> Otherwise:
+    seconds = [one.seconds for one in same]
+    longest = worst(same)
+    return Otherwise(
+        longest.verdict,
+        len(same),
+        min(seconds),
+        max(seconds),
+        longest.drained,
+        len(longest.pods_without_room),
     )
 
 

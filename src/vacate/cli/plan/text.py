@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import DRAINED, Blocker, BlockerRemedy
 from vacate.cli.common.output import aligned, json_text
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.health import Finding, Harm, Health
-from vacate.plan.report import Outcome, Plan
+from vacate.plan.report import Otherwise, Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
 from vacate.views.phrases import NOTHING, counted, listed, span
@@ -123,27 +123,35 @@ def _unknown(unknown: Mapping[str, str], width: int) -> list[str]:
 
 
 def verdict_line(outcome: Outcome, run: Run) -> str:
-    """What would happen, in one line."""
+    """What would happen, in one line; and what runs come to that end otherwise."""
     drained = f"{outcome.drained} of {counted(outcome.total, 'node')} drained"
     took = _between(outcome.fastest, outcome.slowest)
     if outcome.median is not None:
         took += f", in the median {span_text(outcome.median)}"
+    rest = "".join(
+        f"; in {one.runs} of {outcome.runs} runs it {_end(one, outcome.total)}" for one in outcome.otherwise
+    )
     match outcome.verdict:
         case Verdict.FINISHES:
-            return f"WOULD FINISH in {took}: {drained}"
+            return f"WOULD FINISH in {took}: {drained}{rest}"
         case Verdict.LACKS_ROOM:
-            return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}"
+            return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}{rest}"
         case Verdict.RUNS_ON:
-            return f"WOULD NOT FINISH in {span_text(outcome.slowest)}, and is still moving then: {drained}"
+            until = span_text(outcome.slowest)
+            return f"WOULD NOT FINISH in {until}, and is still moving then: {drained}{rest}"
         case Verdict.BLOCKS:
             left = [one.name for one in run.nodes if one.phase != DRAINED]
             more = f", {_needs(run.pods_without_room)}" if run.pods_without_room else ""
             named = listed([*left[:3], *([f"{len(left) - 3} more"] if len(left) > 3 else [])])
-            return f"WOULD BLOCK after {took}: {drained}, not {named}{more}"
+            return f"WOULD BLOCK after {took}: {drained}, not {named}{more}{rest}"
 
 
 def short(outcome: Outcome) -> str:
     """The same within a line about something else."""
+    return _end(outcome, outcome.total)
+
+
+def _end(outcome: Outcome | Otherwise, total: int) -> str:
     match outcome.verdict:
         case Verdict.FINISHES:
             return f"finishes in {_between(outcome.fastest, outcome.slowest)}"
@@ -152,7 +160,7 @@ def short(outcome: Outcome) -> str:
         case Verdict.RUNS_ON:
             return f"does not finish in {span_text(outcome.slowest)}"
         case Verdict.BLOCKS:
-            return f"blocks, {outcome.drained} of {counted(outcome.total, 'node')} drained"
+            return f"blocks, {outcome.drained} of {counted(total, 'node')} drained"
 
 
 def _needs(pods_without_room: Sequence[PodWithoutRoom]) -> str:
@@ -235,7 +243,7 @@ def _room(run: Run) -> list[str]:
 
 
 def _nodes(plan: Plan, limit: int | None) -> list[str]:
-    by_run = [{one.name: one for one in run.nodes} for run in plan.runs]
+    by_run = [{one.name: one for one in run.nodes} for run in plan.alike]
     rows = [("NODE", "BEGINS", "ENDS", "PODS", "LAST POD")]
     for node in plan.decisive.nodes[:limit]:
         same = [found[node.name] for found in by_run if node.name in found]
