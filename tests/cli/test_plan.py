@@ -96,6 +96,7 @@ def test_the_horizon_ends_a_drain_that_still_moves(saved: Path) -> None:
         (("node-1", "--max-nodes", "1,none"), 2, "neither a number"),
         (("node-1", "--interceptor", "backup"), 2, "write NAME=SPAN"),
         (("node-1", "--cluster"), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
+        (("node-1", "--keep-images"), 2, "--keep-images is about what --save keeps"),
         (("--cluster", "-o", "svg"), 2, "-o svg draws a drain"),
         (("node-1", "--add-nodes", "two"), 2, "write a number, or a number and a node"),
         (("node-1", "--ignore-daemonsets", "--evict-daemonsets"), 2, "not both"),

@@ -5,22 +5,33 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    Kind,
+)
 from vacate.api.objects import Obj
 from vacate.client.codec import Listing
 from vacate.clock import SystemClock
+from vacate.embedded.schema.table import Shape, table
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
 from vacate.plan.loading import load_objects
 from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
 from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod
+from vacate.webhook.kinds import MUTATING, VALIDATING
 
 pytestmark = pytest.mark.unit
 
@@ -113,6 +124,117 @@ def test_nothing_of_the_containers_is_kept_but_what_a_drain_depends_on() -> None
     template = {"metadata": {"labels": {"app": "web"}}, "spec": WEB["spec"]}
     workload = deployment("web", template=template, metadata={"uid": "d1"})
     assert SECRET not in str(reduced(DEPLOYMENTS, workload))
+
+
+def _filled(kind: Kind) -> Obj:
+    """An object of the kind with a secret in every text, wherever the schema of Kubernetes has one."""
+    struct = table().struct_of(kind)
+    obj: Obj = _of_struct(struct.name, ()) if struct else _PLANTED[kind]
+    meta = {**obj["metadata"], "annotations": {"example.com/token": SECRET, "vacate.dev/reason": "kernel"}}
+    # A name is kept, and is no free text; a namespace and a uid as well.
+    return {**obj, "metadata": {**meta, "name": "name", "namespace": "space", "uid": "uid", **_TIMES}}
+
+
+_TIMES = {"creationTimestamp": "2026-03-01T11:00:00Z", "deletionTimestamp": "2026-03-01T12:30:00Z"}
+_TEXTS = {"time": "2026-03-01T11:00:00Z", "microtime": "2026-03-01T11:00:00.000000Z", "quantity": "1"}
+
+
+def _of_struct(name: str, seen: tuple[str, ...]) -> Obj:
+    if seen.count(name) > 1:  # a schema within a schema, without end
+        return {}
+    fields = table().structs[name].fields.values()
+    return {one.name: _of_shape(one.shape, (*seen, name)) for one in fields}
+
+
+def _of_shape(shape: Shape, seen: tuple[str, ...]) -> Any:
+    match shape.form:
+        case "struct":
+            return _of_struct(shape.type_name, seen)
+        case "list" if shape.inner:
+            return [_of_shape(shape.inner, seen)]
+        case "map" if shape.inner:
+            return {"key": _of_shape(shape.inner, seen)}
+        case "bool":
+            return True
+        case "int32" | "int64" | "intorstring":
+            return 1
+        case other:
+            return _TEXTS.get(other, SECRET)
+
+
+_WORDS = """
+accessModes action apiVersion claimName completedIndexes completionMode container containerName
+currentRevision effect failed failedIndexes finalizers hostIP key kind managedBy matchLabelKeys
+medium mismatchLabelKeys name namespace namespaces nodeAffinityPolicy nodeName nodeTaintsPolicy
+nominatedNodeName operator persistentVolumeReclaimPolicy phase podManagementPolicy
+podReplacementPolicy preemptionPolicy priorityClassName protocol provisioner qosClass reason
+reclaimPolicy request restartPolicy schedulerName selectPolicy serviceName status storageClassName
+succeeded succeededIndexes topologyKey type uid unhealthyPodEvictionPolicy updateRevision value
+values volumeBindingMode volumeMode volumeName volumesInUse whenDeleted whenScaled whenUnsatisfiable
+"""
+_NAMES = frozenset(_WORDS.split())
+"""Names, labels and their values, and words that Kubernetes or a controller chooses."""
+_WEBHOOKS: Obj = {
+    "metadata": {},
+    "webhooks": [{"name": "a", "clientConfig": {"url": SECRET, "caBundle": SECRET}}],
+}
+_CONDITION = {"type": "Complete", "status": "False", "reason": "Waits", "message": SECRET}
+_PLANTED: dict[Kind, Any] = {
+    VALIDATING: _WEBHOOKS,
+    MUTATING: _WEBHOOKS,
+    EVICTIONREQUESTS: {
+        "metadata": {},
+        "spec": {
+            "target": {"podRef": {"name": "a", "uid": "b"}},
+            "requesters": [{"name": "a", "why": SECRET}],
+        },
+        "status": {"message": SECRET, "conditions": [_CONDITION], "podEvictionStatus": {"message": SECRET}},
+    },
+    NODEMAINTENANCES: {
+        "metadata": {},
+        "spec": {"nodes": ["node-1"], "reason": SECRET},
+        "status": {
+            "message": SECRET,
+            "conditions": [_CONDITION],
+            "nodes": [{"name": "node-1", "phase": "Draining", "message": SECRET}],
+            "blockers": [{"kind": "DisruptionBudget", "message": SECRET, "remedies": [{"text": SECRET}]}],
+        },
+    },
+}
+
+
+def _places(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths at which the secret is."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _places(inner, path)
+    elif value == SECRET:
+        yield path
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource)
+def test_no_free_text_of_any_kind_is_kept(kind: Kind) -> None:
+    """A secret stands in every text of an object. It is kept only where Kubernetes allows no free text."""
+    planted = _filled(kind)
+    assert SECRET in str(planted)
+    kept = reduced(kind, planted)
+    assert {path[-1] for path in _places(kept)} <= _NAMES, kept
+    assert not any({"annotations", "env", "image"} & {*path} for path in _places(kept))
+    assert kept["metadata"]["annotations"] == {"vacate.dev/reason": "kernel"}
+
+
+def test_images_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    image = WEB["spec"]["containers"][0]["image"]
+    kept = reduced(PODS, WEB, images=True)
+    assert [one["image"] for one in kept["spec"]["containers"]] == [image]
+    path = tmp_path / "a.snapshot"
+    for images in (True, False):
+        save(Snapshot(TAKEN, {PODS: [kept]}, images=images), path)
+        (found,) = load(path).of(PODS)
+        assert (image in str(found), load(path).images) == (images, images)
 
 
 def saved(tmp_path: Path) -> Path:

@@ -1,8 +1,8 @@
 """What a plan reads of a cluster: one list of each kind, reduced to the fields that a drain depends on.
 
-Everything else is dropped when it is read: values of environment variables, commands, images, annotations
-of others. So a saved snapshot holds no more than what the plan saw, and a file that others wrote is reduced
-to the same fields.
+Everything else is dropped when it is read: values of environment variables, commands, messages, annotations
+of others, and images but where they are asked for. So a saved snapshot holds no more than what the plan saw,
+and a file that others wrote is reduced to the same fields.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ MAX_BYTES = 256 * 1024 * 1024
 """A snapshot is read up to this size, unpacked."""
 MAX_OBJECTS = 200_000
 IMAGE = "not-kept"
-"""What stands for every image."""
+"""What stands for every image, unless images are asked for."""
 
 _KEPT_ANNOTATIONS = (
     "vacate.dev/", "sim.vacate.dev/", "interceptor.evictionrequest.coordination.k8s.io/",
@@ -86,11 +86,49 @@ _POD_SPEC = (
     "nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority",
     "priorityClassName", "preemptionPolicy", "schedulerName", "schedulingGates", "restartPolicy",
     "terminationGracePeriodSeconds", "hostNetwork", "overhead", "resources", "evictionInterceptors",
+    "evictionResponders",
 )  # fmt: skip
-_VOLUMES = ("name", "emptyDir", "persistentVolumeClaim", "ephemeral")
 _CONTAINER = ("name", "resources", "ports", "restartPolicy")
 _CONDITION = ("type", "status", "reason", "lastTransitionTime", "observedGeneration")
 _STATE = ("startedAt", "finishedAt", "exitCode", "reason")
+_CLAIM_SPEC = ("accessModes", "resources", "storageClassName", "volumeMode", "volumeName", "selector")
+_WORKLOAD_SPEC = (
+    "replicas", "selector", "strategy", "minReadySeconds", "progressDeadlineSeconds", "paused",
+    "revisionHistoryLimit", "serviceName", "podManagementPolicy", "updateStrategy",
+    "persistentVolumeClaimRetentionPolicy", "ordinals", "parallelism", "completions", "backoffLimit",
+    "backoffLimitPerIndex", "maxFailedIndexes", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
+    "completionMode", "suspend", "podFailurePolicy", "podReplacementPolicy", "successPolicy", "managedBy",
+    "manualSelector",
+)  # fmt: skip
+_WORKLOAD_STATUS = (
+    "observedGeneration", "replicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
+    "updatedReplicas", "fullyLabeledReplicas", "terminatingReplicas", "currentReplicas", "currentRevision",
+    "updateRevision", "collisionCount", "currentNumberScheduled", "numberMisscheduled", "numberReady",
+    "desiredNumberScheduled", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "active",
+    "succeeded", "failed", "ready", "terminating", "startTime", "completionTime", "completedIndexes",
+    "failedIndexes", "uncountedTerminatedPods",
+)  # fmt: skip
+_BUDGET_SPEC = ("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy")
+_BUDGET_STATUS = (
+    "observedGeneration", "disruptedPods", "disruptionsAllowed", "currentHealthy", "desiredHealthy",
+    "expectedPods",
+)  # fmt: skip
+_SCALER_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior")
+_SCALER_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_REQUEST_SPEC = ("type", "target", "requesters", "interceptors", "heartbeatDeadlineSeconds")
+_REQUEST_STATUS = (
+    "observedGeneration", "activeInterceptorName", "activeInterceptorCompleted", "heartbeatTime",
+    "expectedInterceptorFinishTime", "evictionRequestCancellationPolicy",
+)  # fmt: skip
+_DRAIN_SPEC = (
+    "nodes", "nodeSelector", "stage", "pods", "order", "maxNodes", "topologyKey", "cordon", "deadlineSeconds",
+    "onDeadline", "requestKind", "heartbeatDeadlineSeconds",
+)  # fmt: skip
+_DRAIN_STATUS = ("observedGeneration", "phase", "nodesTotal", "nodesDrained", "podsTotal", "podsEvicted")
+_NODE_ROW = (
+    "name", "uid", "phase", "podsTotal", "podsEvicted", "podsIgnored", "podsForced", "forcedPods", "percent",
+    "startTime", "deadlineTime", "drainedTime",
+)  # fmt: skip
 _WEBHOOK = ("name", "failurePolicy", "timeoutSeconds", "rules")
 _VOLUME_SPEC = (
     "capacity", "accessModes", "claimRef", "nodeAffinity", "storageClassName", "volumeMode",
@@ -116,7 +154,8 @@ def _meta(meta: Any, *, of_template: bool = False) -> Obj:
 
 
 def _container(container: Any) -> Obj:
-    kept = {**_only(container, _CONTAINER), "image": IMAGE}
+    image = container.get("image")
+    kept = {**_only(container, _CONTAINER), "image": image if isinstance(image, str) else IMAGE}
     if isinstance(sleep := _dig(container, "lifecycle", "preStop", "sleep"), dict):
         kept["lifecycle"] = {"preStop": {"sleep": _only(sleep, ("seconds",))}}
     return kept
@@ -133,10 +172,26 @@ def _pod_spec(spec: Any) -> Obj:
     for name in ("containers", "initContainers"):
         if isinstance(spec, dict) and spec.get(name):
             kept[name] = _each(spec[name], _container)
-    volumes = _each(spec.get("volumes"), lambda one: _only(one, _VOLUMES)) if isinstance(spec, dict) else []
+    volumes = _each(spec.get("volumes"), _pod_volume) if isinstance(spec, dict) else []
     if kept_volumes := [one for one in volumes if len(one) > 1]:
         kept["volumes"] = kept_volumes
     return kept
+
+
+def _pod_volume(volume: Any) -> Obj:
+    kept = _only(volume, ("name",))
+    for name, fields in (("emptyDir", ("medium", "sizeLimit")), ("persistentVolumeClaim", ("claimName",))):
+        if isinstance(source := volume.get(name), dict):
+            kept[name] = _only(source, fields)
+    if isinstance(made := _dig(volume, "ephemeral", "volumeClaimTemplate"), dict):
+        kept["ephemeral"] = {"volumeClaimTemplate": _claim_template(made)}
+    return kept
+
+
+def _claim_template(template: Any) -> Obj:
+    meta = template.get("metadata")
+    named = _only(meta, ("name",)) | _meta(meta, of_template=True)
+    return {"metadata": named, "spec": _only(template.get("spec"), _CLAIM_SPEC)}
 
 
 def _container_status(status: Any) -> Obj:
@@ -175,28 +230,50 @@ def _node(obj: Obj) -> Obj:
 
 
 def _workload(obj: Obj) -> Obj:
-    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    template = spec.get("template")
+    spec, template = _only(obj.get("spec"), _WORKLOAD_SPEC), _dig(obj, "spec", "template")
     spec["template"] = {
         "metadata": _meta(_dig(template, "metadata"), of_template=True),
         "spec": _pod_spec(_dig(template, "spec")),
     }
-    if "conditions" in status:
-        status["conditions"] = _conditions(status)
-    return {"spec": spec, "status": status}
+    if claims := _dig(obj, "spec", "volumeClaimTemplates"):
+        spec["volumeClaimTemplates"] = _each(claims, _claim_template)
+    return {"spec": spec, "status": _status(obj, _WORKLOAD_STATUS)}
+
+
+def _status(obj: Obj, names: Sequence[str]) -> Obj:
+    """These fields of a status, and its conditions."""
+    kept, conditions = _only(obj.get("status"), names), _conditions(obj.get("status"))
+    return kept | ({"conditions": conditions} if conditions else {})
+
+
+def _fields(spec: Sequence[str], status: Sequence[str]) -> Callable[[Obj], Obj]:
+    """What keeps these fields, and the conditions of the status."""
+    return lambda obj: {"spec": _only(obj.get("spec"), spec), "status": _status(obj, status)}
+
+
+def _request(obj: Obj) -> Obj:
+    kept = _fields(_REQUEST_SPEC, _REQUEST_STATUS)(obj)
+    kept["spec"]["requesters"] = _each(_dig(obj, "spec", "requesters"), lambda one: _only(one, ("name",)))
+    if (refused := _dig(obj, "status", "podEvictionStatus")) is not None:
+        kept["status"]["podEvictionStatus"] = _only(refused, ("failedAPIEvictionCounter",))
+    return kept
+
+
+def _drain(obj: Obj) -> Obj:
+    kept = _fields(_DRAIN_SPEC, _DRAIN_STATUS)(obj)
+    kept["status"]["nodes"] = _each(_dig(obj, "status", "nodes"), lambda one: _only(one, _NODE_ROW))
+    return kept
 
 
 def _volume(obj: Obj) -> Obj:
     spec = {**_only(obj.get("spec"), _VOLUME_SPEC), "hostPath": {"path": "/not-kept"}}
+    if "claimRef" in spec:
+        spec["claimRef"] = _only(spec["claimRef"], ("kind", "apiVersion", "namespace", "name", "uid"))
     return {"spec": spec, "status": _only(obj.get("status"), ("phase",))}
 
 
 def _webhooks(obj: Obj) -> Obj:
     return {"webhooks": _each(obj.get("webhooks"), lambda one: _only(one, _WEBHOOK))}
-
-
-def _whole(obj: Obj) -> Obj:
-    return _only(obj, ("spec", "status"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +290,7 @@ _READS: Mapping[Kind, _Read] = {
     PODS: _Read(Pod, _pod),
     PODDISRUPTIONBUDGETS: _Read(
         PodDisruptionBudget,
-        _whole,
+        _fields(_BUDGET_SPEC, _BUDGET_STATUS),
         "which budgets would hold evictions: the drain may block where this says not",
     ),
     DEPLOYMENTS: _Read(Deployment, _workload, "Deployments: which are moved before eviction"),
@@ -222,11 +299,19 @@ _READS: Mapping[Kind, _Read] = {
     DAEMONSETS: _Read(DaemonSet, _workload, "DaemonSets: their pods do not come back"),
     JOBS: _Read(Job, _workload, "Jobs: their pods are re-created one by one"),
     HORIZONTALPODAUTOSCALERS: _Read(
-        HorizontalPodAutoscaler, _whole, "which workloads are scaled: counts stay as they are"
+        HorizontalPodAutoscaler,
+        _fields(_SCALER_SPEC, _SCALER_STATUS),
+        "which workloads are scaled: counts stay as they are",
     ),
-    NAMESPACES: _Read(Namespace, _whole, "labels of namespaces: opt-ins and affinities by namespace"),
+    NAMESPACES: _Read(
+        Namespace,
+        _fields(("finalizers",), ("phase",)),
+        "labels of namespaces: opt-ins and affinities by namespace",
+    ),
     PERSISTENTVOLUMECLAIMS: _Read(
-        PersistentVolumeClaim, _whole, "volumes: where pods can run that have some"
+        PersistentVolumeClaim,
+        _fields(_CLAIM_SPEC, ("phase", "accessModes", "capacity")),
+        "volumes: where pods can run that have some",
     ),
     PERSISTENTVOLUMES: _Read(PersistentVolume, _volume, "volumes: where pods can run that have some"),
     STORAGECLASSES: _Read(
@@ -239,8 +324,8 @@ _READS: Mapping[Kind, _Read] = {
         lambda obj: _only(obj, ("value", "globalDefault", "preemptionPolicy")),
         "priorities of new pods: they are those of the pods before them",
     ),
-    EVICTIONREQUESTS: _Read(EvictionRequest, _whole, "evictions that are requested already"),
-    NODEMAINTENANCES: _Read(NodeMaintenance, _whole, "other drains, which take turns with this one"),
+    EVICTIONREQUESTS: _Read(EvictionRequest, _request, "evictions that are requested already"),
+    NODEMAINTENANCES: _Read(NodeMaintenance, _drain, "other drains, which take turns with this one"),
     VALIDATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
     MUTATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
 }
@@ -259,6 +344,7 @@ class Snapshot:
     objects: Mapping[Kind, Sequence[Obj]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # by resource that was not read: what is unknown
     changed: int = 0  # objects of later lists that are newer than the first list
+    images: bool = False  # whether it has the images of containers
 
     def of(self, kind: Kind) -> Sequence[Obj]:
         """The objects of a kind."""
@@ -269,11 +355,13 @@ class Snapshot:
         return replace(self, objects={**self.objects, kind: objects})
 
 
-def reduced(kind: Kind, obj: Obj) -> Obj:
+def reduced(kind: Kind, obj: Obj, *, images: bool = False) -> Obj:
     """The object with what a plan needs, and nothing else; a VacateError where it is no such object."""
     read = _READS[kind]
     kept = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": _meta(obj.get("metadata"))}
     kept |= read.reduce(obj)
+    if not images:
+        _drop_images(kept)
     typed = codec_for(read.typed).convert(kept)
     meta = typed.metadata
     names = (meta.name, meta.namespace) if kind.namespaced else (meta.name,)
@@ -282,7 +370,14 @@ def reduced(kind: Kind, obj: Obj) -> Obj:
     return kept
 
 
-async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
+def _drop_images(kept: Obj) -> None:
+    for spec in (kept.get("spec"), _dig(kept, "spec", "template", "spec")):
+        for name in ("containers", "initContainers"):
+            for one in _dig(spec, name) or ():
+                one["image"] = IMAGE
+
+
+async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -> Snapshot:
     """List what a plan needs. Kinds that may not be listed are left out and named, but nodes and pods."""
     taken = clock.now()
     objects: dict[Kind, Sequence[Obj]] = {}
@@ -300,7 +395,7 @@ async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
         found, broken = [], 0
         for one in listing.items:
             try:
-                found.append(reduced(kind, one))
+                found.append(reduced(kind, one, images=images))
             except VacateError:
                 broken += 1
         if broken:
@@ -310,7 +405,7 @@ async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
         objects[kind] = found
         first = first or _number(listing.resource_version)
         changed += sum(_number(_dig(one, "metadata", "resourceVersion")) > first > 0 for one in listing.items)
-    return Snapshot(taken, objects, missing, changed)
+    return Snapshot(taken, objects, missing, changed, images)
 
 
 def _number(version: Any) -> int:
@@ -325,6 +420,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "version": VERSION,
         "taken": format_time(snapshot.taken),
         "changed": snapshot.changed,
+        "images": snapshot.images,
         "missing": dict(snapshot.missing),
         "objects": {kind.resource: list(found) for kind, found in snapshot.objects.items()},
     }
@@ -352,13 +448,15 @@ def load(path: Path) -> Snapshot:
     try:
         taken = parse_time(document["taken"])
         missing = {str(key): str(value) for key, value in document.get("missing", {}).items()}
-        objects = _objects(document["objects"], path)
+        images = document.get("images") is True
+        objects = _objects(document["objects"], path, images=images)
     except ConfigError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ConfigError(f"{path} is damaged: {error}") from error
     changed = document.get("changed")
-    return Snapshot(taken, objects, missing, changed if isinstance(changed, int) and changed > 0 else 0)
+    newer = changed if isinstance(changed, int) and changed > 0 else 0
+    return Snapshot(taken, objects, missing, newer, images)
 
 
 def _content(path: Path) -> bytes:
@@ -378,7 +476,7 @@ def _content(path: Path) -> bytes:
     return body
 
 
-def _objects(given: Any, path: Path) -> dict[Kind, Sequence[Obj]]:
+def _objects(given: Any, path: Path, *, images: bool) -> dict[Kind, Sequence[Obj]]:
     by_resource = {kind.resource: kind for kind in KINDS}
     if sum(len(found) for found in given.values()) > MAX_OBJECTS:
         raise ConfigError(f"{path} has more than {MAX_OBJECTS:,} objects")
@@ -390,7 +488,7 @@ def _objects(given: Any, path: Path) -> dict[Kind, Sequence[Obj]]:
         kept = []
         for number, one in enumerate(found):
             try:
-                kept.append(reduced(kind, one))
+                kept.append(reduced(kind, one, images=images))
             except (VacateError, TypeError, AttributeError, ValueError) as error:
                 raise ConfigError(f"{path} is damaged: {resource}[{number}]: {error}") from error
         if len({(one["metadata"].get("namespace"), one["metadata"]["name"]) for one in kept}) < len(kept):

@@ -102,8 +102,9 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
     "--save",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Save the snapshot: without environment, commands, images and annotations of others.",
+    help="Save the snapshot: without environment, commands, messages, images and annotations of others.",
 )
+@click.option("--keep-images", is_flag=True, help="With --save: keep the names of images.")
 @click.option(
     "--horizon",
     type=span_between(60.0, 7 * 86400.0),
@@ -143,6 +144,7 @@ def plan(
     add_nodes: tuple[int, str],
     source: Path | None,
     save: Path | None,
+    keep_images: bool,
     horizon: dt.timedelta,
     runs: int,
     seed: int,
@@ -162,13 +164,15 @@ def plan(
         raise click.UsageError("name nodes, or use one of -l, --all-nodes and --cluster")
     if cluster and output == SVG:
         raise click.UsageError("-o svg draws a drain; with --cluster there is none")
+    if keep_images and save is None:
+        raise click.UsageError("--keep-images is about what --save keeps")
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
     from vacate.plan.snapshot import load  # noqa: PLC0415
     from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
 
-    snapshot = read_cluster(reach) if source is None else load(source)
+    snapshot = read_cluster(reach, images=keep_images) if source is None else load(source)
     if save is not None:
         save_snapshot(snapshot, save)
     if cluster:

@@ -33,7 +33,7 @@ def exit_code(verdict: Verdict) -> int:
     return {"Finishes": 0, "LacksRoom": LACKS_ROOM}.get(verdict.value, BLOCKS)
 
 
-def read_cluster(reach: Connection) -> Snapshot:
+def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:
     """The cluster as it is now."""
     from vacate.plan.snapshot import read_snapshot  # noqa: PLC0415
 
@@ -41,7 +41,7 @@ def read_cluster(reach: Connection) -> Snapshot:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            found.append(await read_snapshot(cluster.client, cluster.clock))
+            found.append(await read_snapshot(cluster.client, cluster.clock, images=images))
 
     if run_until_signalled(work):
         interrupted()
