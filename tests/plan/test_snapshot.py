@@ -13,24 +13,30 @@ import orjson
 import pytest
 
 from vacate.api.kinds import (
+    DAEMONSETS,
     DEPLOYMENTS,
     EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    JOBS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
+    REPLICASETS,
+    STATEFULSETS,
     Kind,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.client.codec import Listing
 from vacate.clock import SystemClock
 from vacate.embedded.schema.table import Shape, table
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
-from vacate.plan.loading import load_objects
+from vacate.plan.loading import check_wanted, load_objects
 from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
 from vacate.plan.timings import Range, observe
-from vacate.testing.builders import deployment, node, pod
+from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
 from vacate.webhook.kinds import MUTATING, VALIDATING
 
 pytestmark = pytest.mark.unit
@@ -66,11 +72,15 @@ class Lists:
         self.objects, self.refused = objects, refused
         self.asked: list[Kind] = []
 
-    async def list(self, kind: Kind) -> Listing[Obj]:
-        self.asked.append(kind)
+    async def list(self, kind: Kind, *, options: ListOptions) -> Listing[Obj]:
+        at = int(options.continue_token or 0)
+        if not at:
+            self.asked.append(kind)
         if kind in self.refused:
             raise self.refused[kind]("no")
-        return Listing(self.objects.get(kind, []), "1")
+        objects = self.objects.get(kind, [])
+        end = at + options.limit
+        return Listing(objects[at:end], "1", str(end) if end < len(objects) else "")
 
 
 def read(objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> tuple[Snapshot, Lists]:
@@ -293,6 +303,65 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(snapshots, "MAX_BYTES", 100)
     with pytest.raises(ConfigError, match="larger than"):
         load(path)
+
+
+def test_a_cluster_is_read_in_pages_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "PAGE", 2)
+    pods = [{**WEB, "metadata": {**WEB["metadata"], "name": f"web-{n}"}} for n in range(5)]
+    assert len(read({PODS: pods}, {})[0].of(PODS)) == 5
+    monkeypatch.setattr(snapshots, "MAX_OBJECTS", 4)
+    with pytest.raises(ConfigError, match="the cluster has more than 4 objects"):
+        read({PODS: pods}, {})
+
+
+def test_values_are_counted_before_they_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "hostile.snapshot"
+    path.write_bytes(gzip.compress(document(objects={"pods": [{}] * 1000})))
+    monkeypatch.setattr(snapshots, "MAX_VALUES", 999)
+    monkeypatch.setattr(snapshots.orjson, "loads", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(ConfigError, match="more than 999 values"):
+        load(path)
+
+
+MANY = 1_000_000
+_JOB = {"metadata": {"uid": "j", "name": "batch", "namespace": "default"}}
+_DONE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        (
+            {DEPLOYMENTS: [deployment("web", replicas=MANY, metadata={"uid": "d"})]},
+            "Deployment/web alone 1,000,000",
+        ),
+        ({REPLICASETS: [replicaset("web", replicas=MANY, metadata={"uid": "r"})]}, "ReplicaSet/web alone"),
+        ({STATEFULSETS: [statefulset("db", replicas=MANY, metadata={"uid": "s"})]}, "StatefulSet/db alone"),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "completions": MANY}}]}, "Job/batch alone"),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "completions": 5}}]}, ""),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "suspend": True}}]}, ""),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY}, "status": _DONE}]}, ""),
+    ],
+)
+def test_workloads_that_want_more_pods_than_a_plan_can_make(objects: dict[Kind, list[Obj]], why: str) -> None:
+    snapshot = Snapshot(TAKEN, objects)
+    if not why:
+        check_wanted(snapshot)
+        return
+    with pytest.raises(ConfigError, match=why):
+        check_wanted(snapshot)
+
+
+def test_the_floor_of_an_autoscaler_and_daemonsets_are_counted_too() -> None:
+    web = [deployment("web", replicas=1, metadata={"uid": "d"})]
+    scaler = {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"scaleTargetRef": {"name": "web"}, "minReplicas": MANY},
+    }
+    with pytest.raises(ConfigError, match="Deployment/web alone"):
+        check_wanted(Snapshot(TAKEN, {DEPLOYMENTS: web, HORIZONTALPODAUTOSCALERS: [scaler]}))
+    with pytest.raises(ConfigError, match="2,000 DaemonSets on 1,001 nodes"):
+        check_wanted(Snapshot(TAKEN, {DAEMONSETS: [{}] * 2000, NODES: [{}] * 1001}))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

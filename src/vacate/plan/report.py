@@ -12,7 +12,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import dig
 from vacate.errors import ConfigError
 from vacate.plan.forecast import Run, Verdict, worst
-from vacate.plan.loading import ADDED, has_vacate, load_objects
+from vacate.plan.loading import ADDED, check_wanted, has_vacate, load_objects
 from vacate.plan.remedies import commands_of
 from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
 from vacate.plan.snapshot import Snapshot
@@ -92,6 +92,7 @@ def make_plans(
     After each run comes the plan with what is known by then; the last has all of it.
     """
     check_nodes(snapshot, options.nodes)
+    check_wanted(snapshot)
     chosen = [_with_max(options, one) for one in max_nodes] or [options]
     granted, made, compared = tuple(assumptions(snapshot, options)), list[Run](), list[Compared]()
     for run in _runs(snapshot, chosen[0], runs, progress("the drain")):

@@ -40,6 +40,7 @@ from vacate.api.kinds import (
 )
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.times import format_time, parse_time
 from vacate.api.types import (
     DaemonSet,
@@ -68,7 +69,11 @@ from vacate.webhook.kinds import MUTATING, VALIDATING
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
 """A snapshot is read up to this size, unpacked."""
+PAGE = 500
+"""So many objects are held as they were listed; of the others only what is kept."""
 MAX_OBJECTS = 200_000
+MAX_VALUES = 8_000_000
+"""Parsed, a value takes up to two hundred bytes, whatever it takes in the file. An object has about sixty."""
 IMAGE = "not-kept"
 """What stands for every image, unless images are asked for."""
 
@@ -383,28 +388,34 @@ async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -
     objects: dict[Kind, Sequence[Obj]] = {}
     missing: dict[str, str] = {}
     first, changed = 0, 0
+    total = 0
     for kind, read in _READS.items():
+        found, broken, token = list[Obj](), 0, ""
         try:
-            listing = await client.list(kind)
+            while True:
+                page = await client.list(kind, options=ListOptions(limit=PAGE, continue_token=token))
+                first = first or _number(page.resource_version)
+                for one in page.items:
+                    changed += _number(_dig(one, "metadata", "resourceVersion")) > first > 0
+                    try:
+                        found.append(reduced(kind, one, images=images))
+                    except VacateError:
+                        broken += 1
+                total += len(page.items)
+                if total > MAX_OBJECTS:
+                    raise ConfigError(f"the cluster has more than {MAX_OBJECTS:,} objects: too many to plan")
+                if not (token := page.continue_token):
+                    break
         except (Forbidden, NotFound, MethodNotAllowed) as error:
             if not read.unknown:
                 raise
             if kind not in _NOT_EVERYWHERE or isinstance(error, Forbidden):
                 missing[kind.resource] = read.unknown
             continue
-        found, broken = [], 0
-        for one in listing.items:
-            try:
-                found.append(reduced(kind, one, images=images))
-            except VacateError:
-                broken += 1
         if broken:
-            missing[f"{broken} of {len(listing.items)} {kind.resource}"] = (
-                "these objects: they cannot be read"
-            )
+            of = len(found) + broken
+            missing[f"{broken} of {of} {kind.resource}"] = "these objects: they cannot be read"
         objects[kind] = found
-        first = first or _number(listing.resource_version)
-        changed += sum(_number(_dig(one, "metadata", "resourceVersion")) > first > 0 for one in listing.items)
     return Snapshot(taken, objects, missing, changed, images)
 
 
@@ -435,9 +446,12 @@ def save(snapshot: Snapshot, path: Path) -> None:
 def load(path: Path) -> Snapshot:
     """Read a snapshot that was saved; a ConfigError where it is damaged, or of another version."""
     body = _content(path)
+    if sum(map(body.count, (b"{", b"[", b","))) > MAX_VALUES:
+        raise ConfigError(f"{path} has more than {MAX_VALUES:,} values: too many to read")
     document: Any = None
     with contextlib.suppress(orjson.JSONDecodeError, RecursionError):
         document = orjson.loads(body)
+    del body
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ConfigError(f"{path} is no snapshot of `vacate plan --save`")
     if document.get("version") != VERSION:
@@ -487,6 +501,7 @@ def _objects(given: Any, path: Path, *, images: bool) -> dict[Kind, Sequence[Obj
             raise ConfigError(f"{path} has objects of another kind: {resource!r:.80}")
         kept = []
         for number, one in enumerate(found):
+            found[number] = None  # what is reduced is held once
             try:
                 kept.append(reduced(kind, one, images=images))
             except (VacateError, TypeError, AttributeError, ValueError) as error:
