@@ -33,11 +33,12 @@ from vacate.clock import SystemClock
 from vacate.embedded.schema.table import Shape, table
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
-from vacate.plan.loading import check_wanted, load_objects
+from vacate.plan.loading import check_wanted, has_vacate, load_objects
 from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
 from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
 from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.wire.message import Request
 
 pytestmark = pytest.mark.unit
 
@@ -71,6 +72,12 @@ class Lists:
     def __init__(self, objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> None:
         self.objects, self.refused = objects, refused
         self.asked: list[Kind] = []
+        self.served: tuple[str, ...] = ()
+
+    async def send(self, request: Request) -> bytes:
+        if request.path not in self.served:
+            raise NotFound("no")
+        return b"{}"
 
     async def list(self, kind: Kind, *, options: ListOptions) -> Listing[Obj]:
         at = int(options.continue_token or 0)
@@ -99,6 +106,18 @@ def test_a_missing_right_leaves_the_kind_out_and_says_what_is_unknown() -> None:
     found, _ = read({NODES: [node("node-1", metadata={"uid": "n1"})]}, {PODDISRUPTIONBUDGETS: Forbidden})
     assert "which budgets" in found.missing["poddisruptionbudgets.policy"]
     assert len(found.of(NODES)) == 1
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_cluster_without_vacate_is_known_although_its_kinds_may_not_be_listed(installed: bool) -> None:
+    """Who may not list a kind gets the same answer whether it is there or not."""
+    lists = Lists({}, {EVICTIONREQUESTS: Forbidden, NODEMAINTENANCES: Forbidden})
+    lists.served = (f"/apis/{EVICTIONREQUESTS.api_version}",) if installed else ()
+    client: Any = lists
+    found = asyncio.run(read_snapshot(client, SystemClock()))
+    assert found.apis == (("evictionrequest",) if installed else ())
+    assert has_vacate(found) == installed
+    assert (NODEMAINTENANCES.resource in found.missing) == installed
 
 
 def test_nodes_and_pods_must_be_readable_and_vacate_need_not_be_installed() -> None:
@@ -249,14 +268,22 @@ def test_images_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
 
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "a.snapshot"
-    pods = [reduced(PODS, WEB)]
-    save(Snapshot(TAKEN, {PODS: pods}, {"jobs.batch": "Jobs"}, changed=3), path)
+    save(SAVED, path)
     return path
+
+
+SAVED = Snapshot(
+    TAKEN,
+    {PODS: [reduced(PODS, WEB)]},
+    {"jobs.batch": "Jobs"},
+    changed=3,
+    apis=("evictionrequest", "lifecycle"),
+)
 
 
 def test_a_snapshot_is_read_as_it_was_saved(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    assert load(path) == Snapshot(TAKEN, {PODS: [reduced(PODS, WEB)]}, {"jobs.batch": "Jobs"}, changed=3)
+    assert load(path) == SAVED
     assert path.stat().st_mode & 0o077 == 0
 
 

@@ -35,6 +35,7 @@ from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
 from vacate.plan.snapshot import WEBHOOKS, Snapshot
 from vacate.plan.timings import is_overdue
@@ -327,4 +328,6 @@ def _reports(node: Obj) -> bool:
 
 def has_vacate(snapshot: Snapshot) -> bool:
     """Whether the cluster serves Vacate's kinds, as far as it said so."""
+    if snapshot.apis is not None:
+        return EVICTION_REQUEST.name in snapshot.apis
     return NODEMAINTENANCES in snapshot.objects or NODEMAINTENANCES.resource in snapshot.missing

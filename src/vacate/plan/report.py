@@ -11,12 +11,14 @@ import msgspec
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import dig
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.plan.forecast import Run, Verdict, worst
 from vacate.plan.loading import ADDED, check_wanted, has_vacate, load_objects
 from vacate.plan.remedies import commands_of
-from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
+from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace, observe
+from vacate.plan.turns import foreign_interceptors, requested_by, turn_of, unheard_responders
 from vacate.views.phrases import counted, listed
 
 _TRIED = 3  # remedies: each costs a run
@@ -164,12 +166,16 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     lines = [f"{start}; stop {stop}"]
     if not has_vacate(snapshot):
         lines.append("Vacate drains, although it is not installed in this cluster")
-    for name in foreign_interceptors(snapshot, options.nodes):
-        seconds = options.interceptors.get(name, ASSUMED_TURN)
-        known = name in options.interceptors
+    for name, apis in foreign_interceptors(snapshot, options.nodes, options.spec).items():
+        seconds, known = turn_of(name, options.interceptors)
         how = "never answers" if seconds is None else f"takes {seconds:g} s"
         hint = "" if known else f": nothing is known about it (--interceptor {name}=2m)"
-        lines.append(f"interceptor {name} {how}{hint}")
+        lines.append(f"{'responder' if LIFECYCLE.name in apis else 'interceptor'} {name} {how}{hint}")
+    if unheard := unheard_responders(snapshot, options.nodes, options.spec):
+        lines.append(
+            f"responders of {counted(unheard, 'pod')} have no turn: this drain requests evictions by "
+            f"{requested_by(options.spec).kind.kind}s ({requested_by(options.spec).kind.api_version})"
+        )
     if loaded.recreated:
         kinds = listed(
             [f"{counted(count, 'pod')} of {kind}" for kind, count in sorted(loaded.recreated.items())]

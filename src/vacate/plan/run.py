@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -13,12 +12,6 @@ from vacate.api.kinds import DEPLOYMENTS, JOBS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.times import after
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
-from vacate.api.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-    STATEFULSET_INTERCEPTOR,
-)
 from vacate.client.codec import codec_for
 from vacate.client.transport import Transport
 from vacate.embedded.bootstrap.identities import ADMIN
@@ -28,14 +21,13 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.log import Record
-from vacate.errors import ApiError, ConfigError
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.plan.forecast import Run, Verdict, describe, unplaced, without_room
 from vacate.plan.loading import Loaded, load_objects, records_of, workload_of
 from vacate.plan.observer import Observer
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Observed, Pace, observe
+from vacate.plan.turns import foreign_interceptors, gates_for, turn_of
 from vacate.plan.waiting import MARGIN, last_moment, surge_seconds
 from vacate.runtime.manager import Manager
 from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
@@ -44,14 +36,9 @@ from vacate.sim.run import Sim, run_sim, stream_of
 from vacate.wiring.components import Environment, component_dependencies
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
-ASSUMED_TURN = 300.0
-"""Seconds that an interceptor is assumed to take of which nothing is known."""
 MAX_BACKOFF_SECONDS = 1200.0
 """No eviction that was refused is tried again later than that, with jitter."""
 _STEP, _LONG_STEP = 5.0, 30.0
-_OWN_INTERCEPTORS = {
-    DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR, AUTOSCALER_INTERCEPTOR,
-}  # fmt: skip
 _LEFT_OUT = {
     # Owners that were not read would look deleted, and nodes that send no heartbeats lost.
     "garbage-collector-controller", "node-controller", "pod-garbage-collector", "namespace-controller",
@@ -76,16 +63,6 @@ class PlanOptions:
 
 Progress = Callable[[float, int], None]
 """Called now and then with the virtual seconds and the pods that are gone."""
-
-
-def foreign_interceptors(snapshot: Snapshot, nodes: Sequence[str]) -> list[str]:
-    """The interceptors of pods of these nodes that are not Vacate's own."""
-    names = set[str]()
-    for pod in snapshot.of(PODS):
-        if dig(pod, "spec", "nodeName") in nodes:
-            with contextlib.suppress(ApiError, ConfigError, ValueError):
-                names.update(EVICTION_REQUEST.registration(pod).interceptors)
-    return sorted(names - _OWN_INTERCEPTORS)
 
 
 def run_plan(
@@ -131,6 +108,7 @@ class _Drain:
             latency=(0.0, 0.0),
             disk=(0.0, 0.0),
             event_buffer=0,
+            gates=gates_for(snapshot, options.spec),
         )
         self._world = World(sim, settings)
         for record in records_of(loaded.objects, snapshot.taken):
@@ -139,8 +117,8 @@ class _Drain:
         self._observer.begin(loaded.objects)
         self._world.server.written = self._written
         self._began = sim.clock.now()
-        names = foreign_interceptors(snapshot, options.nodes)
-        self._turns = {name: options.interceptors.get(name, ASSUMED_TURN) for name in names}
+        self._apis = foreign_interceptors(snapshot, options.nodes, options.spec)
+        self._turns = {name: turn_of(name, options.interceptors)[0] for name in self._apis}
         self._surge_seconds = surge_seconds(snapshot.of(DEPLOYMENTS))
 
     def _timings_of(self, pod: SimulatedPod) -> PodTimings:
@@ -250,4 +228,11 @@ class _Drain:
         async def take_turn(_context: EvictionContext) -> None:
             await self._sim.clock.sleep(seconds)
 
-        return Interceptor(name, take_turn, concurrency=10_000, progress_within=None, allowed_names=(name,))
+        return Interceptor(
+            name,
+            take_turn,
+            concurrency=10_000,
+            progress_within=None,
+            allowed_names=(name,),
+            apis=self._apis[name],
+        )

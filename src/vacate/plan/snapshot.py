@@ -64,7 +64,10 @@ from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.wire.message import Request
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
@@ -350,6 +353,7 @@ class Snapshot:
     missing: Mapping[str, str] = field(default_factory=dict)  # by resource that was not read: what is unknown
     changed: int = 0  # objects of later lists that are newer than the first list
     images: bool = False  # whether it has the images of containers
+    apis: tuple[str, ...] | None = None  # for evictions, by which the cluster serves; None where unknown
 
     def of(self, kind: Kind) -> Sequence[Obj]:
         """The objects of a kind."""
@@ -385,6 +389,7 @@ def _drop_images(kept: Obj) -> None:
 async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -> Snapshot:
     """List what a plan needs. Kinds that may not be listed are left out and named, but nodes and pods."""
     taken = clock.now()
+    apis = await _served(client)
     objects: dict[Kind, Sequence[Obj]] = {}
     missing: dict[str, str] = {}
     first, changed = 0, 0
@@ -409,14 +414,30 @@ async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -
         except (Forbidden, NotFound, MethodNotAllowed) as error:
             if not read.unknown:
                 raise
-            if kind not in _NOT_EVERYWHERE or isinstance(error, Forbidden):
+            own = kind in (EVICTIONREQUESTS, NODEMAINTENANCES)
+            absent = own and apis is not None and EVICTION_REQUEST.name not in apis
+            if kind not in _NOT_EVERYWHERE or (isinstance(error, Forbidden) and not absent):
                 missing[kind.resource] = read.unknown
             continue
         if broken:
             of = len(found) + broken
             missing[f"{broken} of {of} {kind.resource}"] = "these objects: they cannot be read"
         objects[kind] = found
-    return Snapshot(taken, objects, missing, changed, images)
+    return Snapshot(taken, objects, missing, changed, images, apis)
+
+
+async def _served(client: Client) -> tuple[str, ...] | None:
+    """The APIs for evictions that the cluster serves; None for those who may not ask."""
+    found = []
+    for dialect in DIALECTS.values():
+        try:
+            await client.send(Request("GET", f"/apis/{dialect.kind.api_version}"))
+        except NotFound:
+            continue
+        except Forbidden:
+            return None
+        found.append(dialect.name)
+    return tuple(found)
 
 
 def _number(version: Any) -> int:
@@ -432,6 +453,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "taken": format_time(snapshot.taken),
         "changed": snapshot.changed,
         "images": snapshot.images,
+        "apis": snapshot.apis,
         "missing": dict(snapshot.missing),
         "objects": {kind.resource: list(found) for kind, found in snapshot.objects.items()},
     }
@@ -470,7 +492,9 @@ def load(path: Path) -> Snapshot:
         raise ConfigError(f"{path} is damaged: {error}") from error
     changed = document.get("changed")
     newer = changed if isinstance(changed, int) and changed > 0 else 0
-    return Snapshot(taken, objects, missing, newer, images)
+    served = document.get("apis")
+    apis = tuple(one for one in DIALECT_NAMES if one in served) if isinstance(served, list) else None
+    return Snapshot(taken, objects, missing, newer, images, apis)
 
 
 def _content(path: Path) -> bytes:

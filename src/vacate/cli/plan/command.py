@@ -13,6 +13,7 @@ import msgspec
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import PodRules
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options
 from vacate.cli.common.exitcodes import INTERRUPTED
 from vacate.cli.common.output import JSON
@@ -22,6 +23,8 @@ from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 if TYPE_CHECKING:
     from vacate.plan.snapshot import Snapshot
@@ -43,7 +46,9 @@ def _interceptors(
         name, equals, span = value.partition("=")
         if not equals:
             raise click.BadParameter(f"{value!r:.80}: write NAME=SPAN, such as backup.example.com=5m")
-        found[subdomain(name)] = None if span == "never" else read(span).total_seconds()
+        found[name if "/" in name else subdomain(name)] = (
+            None if span == "never" else read(span).total_seconds()
+        )
     return found
 
 
@@ -62,6 +67,7 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
     "--cluster", is_flag=True, help="Show what would hamper drains anywhere, worst first; nothing is run."
 )
 @drain_rule_options
+@api_option("The API in which evictions are requested.", EVICTION_REQUEST.name)
 @click.option(
     "--max-nodes",
     default="",
@@ -137,6 +143,7 @@ def plan(
     all_nodes: bool,
     cluster: bool,
     rules: Obj,
+    dialect: Dialect | None,
     max_nodes: tuple[int | str, ...],
     interceptors: dict[str, float | None],
     start_time: dt.timedelta | None,
@@ -166,6 +173,8 @@ def plan(
         raise click.UsageError("-o svg draws a drain; with --cluster there is none")
     if keep_images and save is None:
         raise click.UsageError("--keep-images is about what --save keeps")
+    if dialect is not None and dialect is not EVICTION_REQUEST:
+        rules["requestKind"] = dialect.request_kind
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415

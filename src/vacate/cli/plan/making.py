@@ -13,7 +13,7 @@ from vacate.api.text import plain
 from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Connection, connected
+from vacate.cli.common.connection import Connection, connected, not_served
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, UNPREPARED, interrupted
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import ConfigError
@@ -58,7 +58,10 @@ def make(
 ) -> tuple[Plan | None, bool]:
     """The plan, as far as it was known when Ctrl-C was pressed; and whether it is whole."""
     from vacate.plan.report import make_plans  # noqa: PLC0415
+    from vacate.plan.turns import is_served, requested_by  # noqa: PLC0415
 
+    if not is_served(snapshot, api := requested_by(options.spec)):
+        raise not_served(api.kind, api.kind.gate)
     made: Plan | None = None
     far = "it had not begun"
     with terminal.console(err=True).status("") as status:
