@@ -157,7 +157,11 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> None:
     words = ("node-1", "--from", str(crowded), "--runs", "1", "-o", "json")
-    assert plan(*words).exit_code == 6
+    crowd = plan(*words[:-2])
+    assert crowd.exit_code == 6
+    said = " ".join(crowd.output.split())
+    assert "WOULD LACK ROOM: 1 pod has no room: needs 1 CPU more in zone zone-a; 1 of 1" in said
+    assert "last there: default/p-node-1, which waits for the end of its containers" in said
     assert plan("--cluster", "--from", str(crowded)).exit_code == 6
     found = plan(*words, "--add-nodes", "1", "--start-time", "90s", "--stop-time", "7s")
     assert found.exit_code == 0, found.output

@@ -121,6 +121,22 @@ def test_a_turn_that_lasts_for_hours_is_waited_for() -> None:
     assert (run.verdict, 10800 <= run.seconds <= 10900) == (Verdict.FINISHES, True)
 
 
+@pytest.mark.thorough
+def test_what_the_last_pod_took_its_time_for_is_named() -> None:
+    """An interceptor, then a budget until the deadline of the drain, then its grace period."""
+    budget = (PODDISRUPTIONBUDGETS, pdb("lone", min_available=1, metadata={"uid": "b"}))
+    run = planned(
+        lone(interceptors=[FIRST]),
+        budget,
+        interceptors={FIRST: 60.0},
+        spec={"deadlineSeconds": 600, "onDeadline": "Delete"},
+    )
+    (row,) = run.nodes
+    names = [step.what for step in row.last_pod_steps]
+    assert names == [f"interceptor {FIRST}", "budget default/lone", "the end of its containers"]
+    assert [round(step.seconds, -1) for step in row.last_pod_steps] == [60, 540, 30]
+
+
 def test_what_is_due_by_itself() -> None:
     began = TAKEN
     assert last_moment(began) == began

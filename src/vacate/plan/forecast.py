@@ -14,7 +14,8 @@ from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
 from vacate.client.codec import codec_for
 from vacate.kube.scheduling.requests import pod_requests
 from vacate.plan.capacity import Room
-from vacate.plan.observer import Observer
+from vacate.plan.observer import Observer, Step
+from vacate.plan.shortfall import Shortfall
 
 
 class Verdict(Enum):
@@ -38,6 +39,7 @@ class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
     begins: float | None = None
     ends: float | None = None
     last_pod: str = ""  # the one that went last
+    last_pod_steps: tuple[Step, ...] = ()  # what that took its time for, the first first
     message: str = ""
 
 
@@ -82,6 +84,7 @@ class Run(msgspec.Struct, frozen=True, rename="camel"):
     workloads: tuple[WorkloadHealth, ...]
     budgets: tuple[BudgetAtZero, ...]
     room: tuple[Room, ...]
+    shortfalls: tuple[Shortfall, ...] = ()
     message: str = ""  # of the NodeMaintenance
 
     @property
@@ -100,6 +103,7 @@ def describe(
     observer: Observer,
     verdict: Verdict,
     pods_without_room: tuple[PodWithoutRoom, ...],
+    missing: tuple[Shortfall, ...],
     started: dt.datetime,
     pace: str,
 ) -> Run:
@@ -109,6 +113,7 @@ def describe(
     def since(moment: dt.datetime | None) -> float | None:
         return None if moment is None else max(round((moment - started).total_seconds()), 0)
 
+    last = {node: name for node, (_, name) in observer.last_pods.items()}
     nodes = tuple(
         NodePlan(
             row.name,
@@ -116,7 +121,8 @@ def describe(
             row.pods_total,
             since(row.start_time),
             since(row.drained_time),
-            observer.last_pods.get(row.name, (0.0, ""))[1],
+            last.get(row.name, ""),
+            tuple(observer.steps_of(last.get(row.name, ""))),
             row.message,
         )
         for row in status.nodes
@@ -145,6 +151,7 @@ def describe(
         tuple(sorted(workloads, key=lambda one: (one.lowest, -one.below_seconds, one.workload))),
         tuple(sorted(zero, key=lambda one: (-one.seconds, one.budget))),
         observer.capacity.rooms(),
+        missing,
         status.message,
     )
 

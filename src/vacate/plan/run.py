@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from vacate.api.kinds import DEPLOYMENTS, JOBS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    JOBS,
+    NODEMAINTENANCES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+)
 from vacate.api.objects import Obj, dig
 from vacate.api.times import after
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
@@ -25,6 +33,7 @@ from vacate.eviction.dialects.registry import DIALECTS
 from vacate.plan.forecast import Run, Verdict, describe, unplaced, without_room
 from vacate.plan.loading import Loaded, load_objects, records_of, workload_of
 from vacate.plan.observer import Observer
+from vacate.plan.shortfall import shortfalls
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Observed, Pace, observe
 from vacate.plan.turns import foreign_interceptors, gates_for, turn_of
@@ -153,8 +162,15 @@ class _Drain:
             )
             if verdict is Verdict.FINISHES and pods_without_room:
                 verdict = Verdict.LACKS_ROOM
+            refused = {one.pod: one.message for one in pods_without_room}
+            missing = shortfalls(
+                [(one, refused[name]) for one in pods if (name := _name_of(one)) in refused],
+                self._world.objects(NODES),
+                self._world.objects(PERSISTENTVOLUMECLAIMS),
+                self._world.objects(PERSISTENTVOLUMES),
+            )
             return describe(
-                maintenance, self._observer, verdict, pods_without_room, started, self._pace.value
+                maintenance, self._observer, verdict, pods_without_room, missing, started, self._pace.value
             )
 
     async def _follow(self) -> Verdict:
@@ -236,3 +252,7 @@ class _Drain:
             allowed_names=(name,),
             apis=self._apis[name],
         )
+
+
+def _name_of(pod: Obj) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

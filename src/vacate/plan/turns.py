@@ -7,13 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig
-from vacate.api.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    OWN_RESPONDERS,
-    REPLICASET_INTERCEPTOR,
-    STATEFULSET_INTERCEPTOR,
-)
 from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -22,14 +15,11 @@ from vacate.eviction.dialects.registry import dialect_for, dialect_of_kind, serv
 from vacate.eviction.requesternames import keyed
 from vacate.features import FeatureGates
 from vacate.plan.loading import has_vacate
+from vacate.plan.observer import OWN_NAMES
 from vacate.plan.snapshot import Snapshot
 
 ASSUMED_TURN = 300.0
 """Seconds that an interceptor is assumed to take of which nothing is known."""
-_OWN = {
-    DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR, AUTOSCALER_INTERCEPTOR,
-    *OWN_RESPONDERS.values(),
-}  # fmt: skip
 
 
 def requested_by(spec: Obj) -> Dialect:
@@ -63,7 +53,7 @@ def foreign_interceptors(snapshot: Snapshot, nodes: Collection[str], spec: Obj) 
         with contextlib.suppress(ApiError, ConfigError, ValueError):
             dialect = dialect_for(pod, served, preferred)
             for name in dialect.registration(pod).interceptors:
-                if name not in _OWN:
+                if name not in OWN_NAMES:
                     found.setdefault(name, {})[dialect.name] = None
     return {name: tuple(apis) for name, apis in sorted(found.items())}
 
@@ -80,7 +70,7 @@ def unheard_responders(snapshot: Snapshot, nodes: Collection[str], spec: Obj) ->
 
 def _responders(pod: Obj) -> Sequence[str]:
     listed = dig(pod, "spec", "evictionResponders") or ()
-    return [one["name"] for one in listed if one.get("name") not in {None, *_OWN}]
+    return [one["name"] for one in listed if one.get("name") not in {None, *OWN_NAMES}]
 
 
 def turn_of(name: str, given: Mapping[str, float | None]) -> tuple[float | None, bool]:

@@ -15,7 +15,8 @@ from vacate.api.types import Deployment
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DELETE
 from vacate.client.codec import codec_for
-from vacate.eviction.records.reader import assigned
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import assigned, shown_stage
 from vacate.interceptors.deployment.decision import limit_of
 
 MARGIN = dt.timedelta(minutes=1)
@@ -40,7 +41,7 @@ def last_moment(
     """
     moments = [began, *_ends(pods, began, tainted), *_deletions(maintenances), *_deadlines_of(jobs)]
     for one in requests:
-        if one.status.active_interceptor_name and not one.complete:
+        if shown_stage(one) is Stage.INTERCEPTING:
             turn = assigned(one)
             since = max(began, (turn and turn.last_transition_time) or began)
             moments.append(after(since, max(turn_seconds, one.spec.heartbeat_deadline.total_seconds())))

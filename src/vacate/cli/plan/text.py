@@ -61,7 +61,7 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
         *_workloads(run, limit),
         *_budgets(run, limit),
         *_room(run),
-        *_nodes(plan, limit),
+        *_nodes(plan, width, limit),
         "",
     ]
     for line in plan.assumptions:
@@ -135,13 +135,13 @@ def verdict_line(outcome: Outcome, run: Run) -> str:
         case Verdict.FINISHES:
             return f"WOULD FINISH in {took}: {drained}{rest}"
         case Verdict.LACKS_ROOM:
-            return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}{rest}"
+            return f"WOULD LACK ROOM: {_needs(run)}; {drained} in {took}{rest}"
         case Verdict.RUNS_ON:
             until = span_text(outcome.slowest)
             return f"WOULD NOT FINISH in {until}, and is still moving then: {drained}{rest}"
         case Verdict.BLOCKS:
             left = [one.name for one in run.nodes if one.phase != DRAINED]
-            more = f", {_needs(run.pods_without_room)}" if run.pods_without_room else ""
+            more = f", {_needs(run)}" if run.pods_without_room else ""
             named = listed([*left[:3], *([f"{len(left) - 3} more"] if len(left) > 3 else [])])
             return f"WOULD BLOCK after {took}: {drained}, not {named}{more}{rest}"
 
@@ -163,12 +163,21 @@ def _end(outcome: Outcome | Otherwise, total: int) -> str:
             return f"blocks, {outcome.drained} of {counted(total, 'node')} drained"
 
 
-def _needs(pods_without_room: Sequence[PodWithoutRoom]) -> str:
-    cpu, memory = sum(one.cpu for one in pods_without_room), sum(one.memory for one in pods_without_room)
-    return (
-        f"{counted(len(pods_without_room), 'pod has', 'pods have')} no room ({cpu:g} CPU and "
-        f"{memory / 2**30:.3g} GiB requested)"
-    )
+def _needs(run: Run) -> str:
+    """How many pods have no room, and what that takes."""
+    pods = counted(len(run.pods_without_room), "pod has", "pods have")
+    wanted = [
+        f"{listed([_amount(name, count) for name, count in one.resources.items()])} more"
+        + (f" in zone {one.zone}" if one.zone else "")
+        for one in run.shortfalls
+    ]
+    return f"{pods} no room" + (f": needs {', and '.join(wanted)}" if wanted else "")
+
+
+def _amount(resource: str, count: float) -> str:
+    if resource == "cpu":
+        return f"{count:g} CPU"
+    return f"{count / 2**30:.3g} GiB" if resource == "memory" else f"{count:g} {resource}"
 
 
 def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
@@ -242,7 +251,7 @@ def _room(run: Run) -> list[str]:
     return ["", *aligned(rows)] if any(one.cpu.fullest or one.memory.fullest for one in run.room) else []
 
 
-def _nodes(plan: Plan, limit: int | None) -> list[str]:
+def _nodes(plan: Plan, width: int, limit: int | None) -> list[str]:
     by_run = [{one.name: one for one in run.nodes} for run in plan.alike]
     rows = [("NODE", "BEGINS", "ENDS", "PODS", "LAST POD")]
     for node in plan.decisive.nodes[:limit]:
@@ -252,10 +261,11 @@ def _nodes(plan: Plan, limit: int | None) -> list[str]:
         rows.append((node.name, begins, ends, str(node.pods), node.last_pod or NOTHING))
     lines = ["", *aligned(rows), *_more(len(plan.decisive.nodes), limit)]
     timed = [one for one in plan.decisive.nodes if one.begins is not None and one.ends is not None]
-    if len(timed) > 1:
+    if timed:
         longest = max(timed, key=_length)
-        last = f"last there: {longest.last_pod or NOTHING}"
-        lines.append(f"longest: {longest.name}, {span_text(_length(longest))}; {last}")
+        took = listed([f"{step.what} ({span_text(step.seconds)})" for step in longest.last_pod_steps])
+        last = f"last there: {longest.last_pod or NOTHING}" + (f", which waits for {took}" if took else "")
+        lines += wrapped(f"longest: {longest.name}, {span_text(_length(longest))}; {last}", width, 0)
     return lines
 
 
