@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import signal
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -203,6 +204,45 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
     assert "WOULD BLOCK after 0s" in shown.output
     shown = plan("node-1", "--from", str(saved))  # interrupted in its first run
     assert (shown.exit_code, "WOULD" in shown.output) == (130, False)
+
+
+@pytest.mark.parametrize("word", [None, "-ojson", "-osvg"])
+def test_ctrl_c_in_the_first_run_shows_how_far_it_came(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, word: str | None
+) -> None:
+    seen = []
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        def report_and_interrupt(seconds: float, pods: int) -> None:
+            seen.append(seconds)
+            if len(seen) == 3:
+                signal.raise_signal(signal.SIGINT)
+            progress(seconds, pods)
+
+        return run_plan(snapshot, options, pace, report_and_interrupt)
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    before = signal.getsignal(signal.SIGINT)
+    shown = plan("node-1", "--from", str(saved), *([word] if word else []))
+    assert shown.exit_code == 130
+    assert len(seen) == 3
+    assert "what follows was known by then; nothing was changed." in shown.output
+    assert signal.getsignal(signal.SIGINT) is before
+    if word is None:
+        assert "NOT KNOWN: stopped when 15s were planned: 0 of 1 node drained by then" in shown.output
+        assert "pod default/lone, node-1: no controller manages the pod" in " ".join(shown.output.split())
+
+
+def test_a_second_ctrl_c_does_not_wait(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_once(*_: object) -> Run:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    shown = plan("node-1", "--from", str(saved))
+    assert (shown.exit_code, "NOT KNOWN" in shown.output) == (130, False)
+    assert "Interrupted (it had not begun); nothing was changed." in shown.output
 
 
 def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_told(

@@ -25,9 +25,10 @@ class Verdict(Enum):
     LACKS_ROOM = "LacksRoom"  # it finishes, and pods have nowhere to go
     RUNS_ON = "RunsOn"  # not finished at the horizon, and still moving
     BLOCKS = "Blocks"
+    STOPPED = "Stopped"  # the run was, before anything could be said
 
 
-_FROM_BEST = (Verdict.FINISHES, Verdict.LACKS_ROOM, Verdict.RUNS_ON, Verdict.BLOCKS)
+_FROM_BEST = (Verdict.STOPPED, Verdict.FINISHES, Verdict.LACKS_ROOM, Verdict.RUNS_ON, Verdict.BLOCKS)
 
 
 class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
@@ -127,7 +128,7 @@ def describe(
         )
         for row in status.nodes
     )
-    end = observer.time() if verdict is Verdict.RUNS_ON else observer.changed
+    end = observer.time() if verdict in (Verdict.RUNS_ON, Verdict.STOPPED) else observer.changed
     ends = [one.ends for one in nodes if one.ends is not None]
     finished = verdict in (Verdict.FINISHES, Verdict.LACKS_ROOM)
     workloads = [

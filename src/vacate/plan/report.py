@@ -98,16 +98,25 @@ def make_plans(
     chosen = [_with_max(options, one) for one in max_nodes] or [options]
     granted, made, compared = tuple(assumptions(snapshot, options)), list[Run](), list[Compared]()
     for run in _runs(snapshot, chosen[0], runs, progress("the drain")):
+        if made and run.verdict is Verdict.STOPPED:
+            return
         made.append(run)
         plan = Plan(outcome_of(made), worst(made), tuple(made), assumptions=granted, unknown=snapshot.missing)
         yield plan
+        if run.verdict is Verdict.STOPPED:
+            return
     if remedies and plan.outcome.verdict is Verdict.BLOCKS:
         for one in _remedied(snapshot, chosen[0], plan.decisive, progress):
+            if one.outcome.verdict is Verdict.STOPPED:
+                return
             plan = msgspec.structs.replace(plan, remedies=(*plan.remedies, one))
             yield plan
     for count, other in zip(max_nodes, chosen, strict=False) if len(chosen) > 1 else ():
         report = progress(f"the drain with --max-nodes {count}")
-        outcome = plan.outcome if other is chosen[0] else outcome_of([*_runs(snapshot, other, runs, report)])
+        others = plan.runs if other is chosen[0] else [*_runs(snapshot, other, runs, report)]
+        if any(one.verdict is Verdict.STOPPED for one in others):
+            return
+        outcome = outcome_of(others)
         compared.append(Compared(count, outcome))
         yield msgspec.structs.replace(plan, compared=tuple(compared))
 

@@ -70,6 +70,10 @@ class PlanOptions:
     stop: float | None = None  # seconds that a pod takes to stop, at most its grace period
 
 
+class StopPlan(Exception):
+    """Raised by a progress: the run ends with what is known by then."""
+
+
 Progress = Callable[[float, int], None]
 """Called now and then with the virtual seconds and the pods that are gone."""
 
@@ -153,7 +157,10 @@ class _Drain:
             await self._world.client.create(NODEMAINTENANCES, body)
             self._observer.changed = self._observer.began = self._sim.loop.time()
             started = self._began = self._sim.clock.now()
-            verdict = await self._follow()
+            try:
+                verdict = await self._follow()
+            except StopPlan:
+                verdict = Verdict.STOPPED
             maintenance = self._maintenance()
             pods = self._world.objects(PODS)
             there = unplaced(self._snapshot.of(PODS))

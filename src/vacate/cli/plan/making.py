@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vacate.api.kinds import NODES
@@ -58,19 +61,29 @@ def make(
 ) -> tuple[Plan | None, bool]:
     """The plan, as far as it was known when Ctrl-C was pressed; and whether it is whole."""
     from vacate.plan.report import make_plans  # noqa: PLC0415
+    from vacate.plan.run import StopPlan  # noqa: PLC0415
     from vacate.plan.turns import is_served, requested_by  # noqa: PLC0415
 
     if not is_served(snapshot, api := requested_by(options.spec)):
         raise not_served(api.kind, api.kind.gate)
     made: Plan | None = None
-    far = "it had not begun"
-    with terminal.console(err=True).status("") as status:
+    far, stopping = "it had not begun", False
+
+    def stop(_signal: int, _frame: object) -> None:
+        nonlocal stopping
+        if stopping:  # whoever does not want to wait for the next moment at which a run can be left
+            raise KeyboardInterrupt
+        stopping = True
+
+    with _handling_interrupts(stop), terminal.console(err=True).status("") as status:
 
         def progress(what: str) -> Progress:
             def report(seconds: float, pods: int) -> None:
                 nonlocal far
                 far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
                 status.update(far)
+                if stopping:
+                    raise StopPlan
 
             return report
 
@@ -79,12 +92,26 @@ def make(
                 snapshot, options, max_nodes, runs=runs, remedies=remedies, progress=progress
             ):
                 pass
-            return made, True
+            if not stopping:
+                return made, True
         except KeyboardInterrupt:
             pass
     known = "; what follows was known by then" if made else ""
     terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
     return made, False
+
+
+@contextlib.contextmanager
+def _handling_interrupts(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Have Ctrl-C call this meanwhile; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connection, *, ask: bool) -> str:

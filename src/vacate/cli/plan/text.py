@@ -136,6 +136,8 @@ def verdict_line(outcome: Outcome, run: Run) -> str:
             return f"WOULD FINISH in {took}: {drained}{rest}"
         case Verdict.LACKS_ROOM:
             return f"WOULD LACK ROOM: {_needs(run)}; {drained} in {took}{rest}"
+        case Verdict.STOPPED:
+            return f"NOT KNOWN: stopped when {span_text(outcome.slowest)} were planned: {drained} by then"
         case Verdict.RUNS_ON:
             until = span_text(outcome.slowest)
             return f"WOULD NOT FINISH in {until}, and is still moving then: {drained}{rest}"
@@ -157,6 +159,8 @@ def _end(outcome: Outcome | Otherwise, total: int) -> str:
             return f"finishes in {_between(outcome.fastest, outcome.slowest)}"
         case Verdict.LACKS_ROOM:
             return f"finishes, and {counted(outcome.without_room, 'pod has', 'pods have')} no room"
+        case Verdict.STOPPED:
+            return "is not known"
         case Verdict.RUNS_ON:
             return f"does not finish in {span_text(outcome.slowest)}"
         case Verdict.BLOCKS:
