@@ -58,6 +58,8 @@ def test_a_drain_that_blocks_is_exit_code_5_with_the_blocker_and_its_remedy(save
     assert "--force" in shown.output
     assert "assumed   Vacate drains, although it is not installed in this cluster" in shown.output
     assert "not read  jobs.batch: the plan does not know Jobs" in shown.output
+    assert "assumed   the cluster is as it was " in shown.output
+    assert "lands" not in shown.output
 
 
 def test_a_drain_that_finishes_is_exit_code_0(saved: Path) -> None:

@@ -22,6 +22,7 @@ from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
+from vacate.clock import SystemClock
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -202,7 +203,8 @@ def plan(
     elif output == JSON:
         terminal.echo_document(plan_object(made, snapshot))
     else:
-        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))
+        now = SystemClock().now()
+        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything, now=now))
     sys.exit(exit_code(made.outcome.verdict) if whole else INTERRUPTED)
 
 

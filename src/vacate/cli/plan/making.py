@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from vacate.api.kinds import NODES
-from vacate.api.objects import Obj
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import Obj, dig
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.text import plain
 from vacate.api.times import format_time
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other co
 
 BLOCKS, LACKS_ROOM = UNPREPARED, 6
 _MAX_NODES = 1000
+_BAR = 20  # characters
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -66,6 +67,7 @@ def make(
 
     if not is_served(snapshot, api := requested_by(options.spec)):
         raise not_served(api.kind, api.kind.gate)
+    total = sum(dig(one, "spec", "nodeName") in options.nodes for one in snapshot.of(PODS))
     made: Plan | None = None
     far, stopping = "it had not begun", False
 
@@ -81,7 +83,7 @@ def make(
             def report(seconds: float, pods: int) -> None:
                 nonlocal far
                 far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
-                status.update(far)
+                status.update(f"{_bar(pods, total)} {far}")
                 if stopping:
                     raise StopPlan
 
@@ -99,6 +101,12 @@ def make(
     known = "; what follows was known by then" if made else ""
     terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
     return made, False
+
+
+def _bar(gone: int, total: int) -> str:
+    """How many of the pods on the nodes are gone; some stay, such as those of DaemonSets."""
+    filled = min(round(_BAR * gone / total), _BAR) if total else _BAR
+    return "━" * filled + "─" * (_BAR - filled)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ _NOT_INSTALLED = (
     "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
 )
 _DOWN = "down meanwhile"
+_OLD = dt.timedelta(minutes=10)
 
 
 _HARMS = {
@@ -46,7 +47,9 @@ def plan_object(plan: Plan | Health, snapshot: Snapshot) -> str:
     return json_text({"snapshot": read, **msgspec.to_builtins(plan)})
 
 
-def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
+def plan_lines(
+    plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False, now: dt.datetime | None = None
+) -> list[str]:
     """The plan for people."""
     limit = None if everything else _SHOWN
     run, nodes, pods = plan.decisive, len(snapshot.of(NODES)), len(snapshot.of(PODS))
@@ -64,9 +67,16 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
         *_nodes(plan, width, limit),
         "",
     ]
-    for line in plan.assumptions:
+    for line in (*plan.assumptions, *_age(snapshot, now)):
         lines += wrapped(f"assumed   {line}", width, 0)
     return lines + _unknown(plan.unknown, width)
+
+
+def _age(snapshot: Snapshot, now: dt.datetime | None) -> list[str]:
+    """That much may have changed since the cluster was read."""
+    if now is None or now - snapshot.taken < _OLD:
+        return []
+    return [f"the cluster is as it was {span(now - snapshot.taken)} ago"]
 
 
 def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
