@@ -345,7 +345,7 @@ def test_values_are_counted_before_they_are_built(tmp_path: Path, monkeypatch: p
     path = tmp_path / "hostile.snapshot"
     path.write_bytes(gzip.compress(document(objects={"pods": [{}] * 1000})))
     monkeypatch.setattr(snapshots, "MAX_VALUES", 999)
-    monkeypatch.setattr(snapshots.orjson, "loads", lambda _: pytest.fail("it was parsed"))
+    monkeypatch.setattr(orjson, "loads", lambda _: pytest.fail("it was parsed"))
     with pytest.raises(ConfigError, match="more than 999 values"):
         load(path)
 

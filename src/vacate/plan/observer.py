@@ -80,9 +80,11 @@ class _Leaving:
     steps: list[Step] = field(default_factory=list)
     waits_for: str = ""
     since: float = 0.0
+    refused: bool = False  # it waits for its eviction to be tried again
 
     def wait(self, what: str, at: float) -> None:
         """From now on it waits for something else."""
+        self.refused = False
         if what == self.waits_for:
             return
         if self.waits_for and at - self.since >= 1.0:
@@ -181,12 +183,16 @@ class Observer:
             name = status.active_interceptor_name or ""
             leaving.wait(REPLACEMENT if name in OWN_NAMES else f"interceptor {name}", self.time())
         elif failed is not None and failed.failed_api_eviction_counter:
-            namespace = request.metadata.namespace
-            found = covering(self._budgets.values(), namespace, leaving.labels)
-            names = ", ".join(f"{namespace}/{one.metadata.name}" for one in found)
-            leaving.wait(f"budget {names}" if names else REFUSED, self.time())
+            if not leaving.refused:
+                leaving.wait(self._refused_by(request.metadata.namespace, leaving.labels), self.time())
+            leaving.refused = True
         else:
             leaving.wait("", self.time())
+
+    def _refused_by(self, namespace: str, labels: Mapping[str, str]) -> str:
+        found = covering([*self._budgets.values()], namespace, labels)
+        names = ", ".join(f"{namespace}/{one.metadata.name}" for one in found)
+        return f"budget {names}" if names else REFUSED
 
     def steps_of(self, pod: str) -> Sequence[Step]:
         """What a pod, given as namespace/name, that is gone from a drained node took its time for."""
