@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from vacate.api.kinds import NODES, PODS
 from vacate.cli.main import cli
 from vacate.plan import report
+from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, Progress, run_plan
-from vacate.plan.snapshot import Snapshot, reduced, save
+from vacate.plan.snapshot import Snapshot, save
 from vacate.plan.timings import Pace
 from vacate.testing.builders import node, pod
 
@@ -162,9 +163,9 @@ def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> 
     words = ("node-1", "--from", str(crowded), "--runs", "1", "-o", "json")
     crowd = plan(*words[:-2])
     assert crowd.exit_code == 6
-    said = " ".join(crowd.output.split())
-    assert "WOULD LACK ROOM: 1 pod has no room: needs 1 CPU more in zone zone-a; 1 of 1" in said
-    assert "last there: default/p-node-1, which waits for the end of its containers" in said
+    text = " ".join(crowd.output.split())
+    assert "WOULD LACK ROOM: 1 pod has no room: needs 1 CPU more in zone zone-a; 1 of 1" in text
+    assert "last there: default/p-node-1, which waits for the end of its containers" in text
     assert plan("--cluster", "--from", str(crowded)).exit_code == 6
     found = plan(*words, "--add-nodes", "1", "--start-time", "90s", "--stop-time", "7s")
     assert found.exit_code == 0, found.output
@@ -247,7 +248,7 @@ def test_a_second_ctrl_c_does_not_wait(saved: Path, monkeypatch: pytest.MonkeyPa
     assert "Interrupted (it had not begun); nothing was changed." in shown.output
 
 
-def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_told(
+def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_named(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocked after four minutes at the slowest and finished after twelve at the fastest is no range."""

@@ -11,10 +11,11 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
 from vacate.plan.report import assumptions
 from vacate.plan.run import PlanOptions, run_plan
-from vacate.plan.snapshot import Snapshot, reduced
+from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace
 from vacate.plan.turns import gates_for, is_served
 from vacate.testing.builders import naming_interceptors, node, pod
@@ -80,7 +81,7 @@ def test_turns_are_taken_in_the_api_by_which_the_pod_is_evicted(dialect: Dialect
     assert line == f"{what} {registers.participant(NAME)} takes 60 s"
 
 
-def test_responders_without_a_turn_are_said_to_have_none() -> None:
+def test_responders_without_a_turn_are_named_in_the_assumptions() -> None:
     """The cluster does not serve their API: they are not waited for, in a plan as in a drain."""
     there, options = snapshot(LIFECYCLE, ("evictionrequest", "evacuation")), PlanOptions(("node-1",), SPEC)
     assert run_plan(there, options, Pace.FAST).seconds < 20

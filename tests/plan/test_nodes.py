@@ -9,9 +9,10 @@ import pytest
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
+from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, run_plan
-from vacate.plan.snapshot import Snapshot, reduced
+from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace
 from vacate.testing.builders import node, pod
 

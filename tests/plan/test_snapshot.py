@@ -33,8 +33,9 @@ from vacate.clock import SystemClock
 from vacate.embedded.schema.table import Shape, table
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
+from vacate.plan.fields import KINDS, reduced
 from vacate.plan.loading import check_wanted, has_vacate, load_objects
-from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
+from vacate.plan.snapshot import FORMAT, VERSION, Snapshot, load, read_snapshot, save
 from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
 from vacate.webhook.kinds import MUTATING, VALIDATING

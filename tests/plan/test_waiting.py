@@ -10,9 +10,10 @@ import pytest
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
+from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, run_plan
-from vacate.plan.snapshot import Snapshot, reduced
+from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace
 from vacate.plan.waiting import last_moment
 from vacate.testing.builders import node, pdb, pod

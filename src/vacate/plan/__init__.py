@@ -1,6 +1,7 @@
 """`vacate plan`: a cluster, read once, run forward in virtual time, and what a drain would come to there.
 
-    snapshot   what is read of a cluster, without what a plan does not need; saved to files and read from them
+    fields     what is kept of the objects of each kind
+    snapshot   what is read of a cluster; saved to files and read from them
     timings    how long pods take to start, to become ready and to stop, as the snapshot shows it
     loading    the snapshot as the stored objects of a simulated cluster
     turns      by which API each pod is evicted, and who has turns then

@@ -37,7 +37,8 @@ from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
-from vacate.plan.snapshot import WEBHOOKS, Snapshot
+from vacate.plan.fields import WEBHOOKS
+from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import is_overdue
 
 OWNER_LABEL = "plan.vacate.dev/re-creates"

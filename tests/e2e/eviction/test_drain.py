@@ -32,7 +32,7 @@ from vacate.api.times import parse_time
 from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.plan.snapshot import KINDS
+from vacate.plan.fields import KINDS
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import daemonset, deployment, pdb, statefulset
 from vacate.testing import pod as pod_of
