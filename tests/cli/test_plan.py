@@ -13,12 +13,14 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from vacate.api.kinds import NODES, PODS
+from vacate.cli.common.connection import Connection
 from vacate.cli.main import cli
+from vacate.cli.plan import making
 from vacate.plan import report
 from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, Progress, run_plan
-from vacate.plan.snapshot import Snapshot, save
+from vacate.plan.snapshot import Snapshot, load, save
 from vacate.plan.timings import Pace
 from vacate.testing.builders import node, pod
 
@@ -246,6 +248,37 @@ def test_a_second_ctrl_c_does_not_wait(saved: Path, monkeypatch: pytest.MonkeyPa
     shown = plan("node-1", "--from", str(saved))
     assert (shown.exit_code, "NOT KNOWN" in shown.output) == (130, False)
     assert "Interrupted (it had not begun); nothing was changed." in shown.output
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_drain_whose_plan_blocks_is_asked_about_on_a_terminal(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: bool
+) -> None:
+    questions = []
+
+    async def confirmed(question: str) -> bool:
+        questions.append(question)
+        return answer
+
+    monkeypatch.setattr(making, "read_cluster", lambda _reach: load(saved))
+    monkeypatch.setattr(making, "confirmed", confirmed)
+
+    def planned(*, ask: bool, force: bool = False) -> str:
+        spec = {"pods": {"unmanagedPods": "Evict"}} if force else {}
+        return making.plan_drain(("node-1",), "", spec, Connection(), ask=ask)
+
+    if answer:
+        assert planned(ask=True).startswith(
+            "WOULD BLOCK after 0s: 0 of 1 node drained, not node-1, planned at"
+        )
+    else:
+        with pytest.raises(SystemExit, match="1"):
+            planned(ask=True)
+    assert questions == ["The plan says that this drain would not finish well"]
+    assert "plan: WOULD BLOCK after 0s" in capsys.readouterr().err
+    planned(ask=False)  # with --yes
+    assert planned(ask=True, force=True).startswith("WOULD FINISH in ")
+    assert len(questions) == 1
 
 
 def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_named(
