@@ -12,8 +12,9 @@ import time
 
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
 from vacate.api.objects import Obj
+from vacate.plan.fields import reduced
 from vacate.plan.run import PlanOptions, run_plan
-from vacate.plan.snapshot import Snapshot, reduced
+from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace
 from vacate.testing.builders import deployment, node, pdb, pod, replicaset
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import signal
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from vacate.api.kinds import NODES, PODS
+from vacate.cli.common.connection import Connection
 from vacate.cli.main import cli
+from vacate.cli.plan import making
 from vacate.plan import report
-from vacate.plan.forecast import Run
+from vacate.plan.fields import reduced
+from vacate.plan.forecast import Run, Verdict
 from vacate.plan.run import PlanOptions, Progress, run_plan
-from vacate.plan.snapshot import Snapshot, reduced, save
+from vacate.plan.snapshot import Snapshot, load, save
 from vacate.plan.timings import Pace
 from vacate.testing.builders import node, pod
 
@@ -56,6 +61,8 @@ def test_a_drain_that_blocks_is_exit_code_5_with_the_blocker_and_its_remedy(save
     assert "--force" in shown.output
     assert "assumed   Vacate drains, although it is not installed in this cluster" in shown.output
     assert "not read  jobs.batch: the plan does not know Jobs" in shown.output
+    assert "assumed   the cluster is as it was " in shown.output
+    assert "lands" not in shown.output
 
 
 def test_a_drain_that_finishes_is_exit_code_0(saved: Path) -> None:
@@ -95,6 +102,7 @@ def test_the_horizon_ends_a_drain_that_still_moves(saved: Path) -> None:
         (("node-1", "--max-nodes", "1,none"), 2, "neither a number"),
         (("node-1", "--interceptor", "backup"), 2, "write NAME=SPAN"),
         (("node-1", "--cluster"), 2, "name nodes, or use one of -l, --all-nodes and --cluster"),
+        (("node-1", "--keep-images"), 2, "--keep-images is about what --save keeps"),
         (("--cluster", "-o", "svg"), 2, "-o svg draws a drain"),
         (("node-1", "--add-nodes", "two"), 2, "write a number, or a number and a node"),
         (("node-1", "--ignore-daemonsets", "--evict-daemonsets"), 2, "not both"),
@@ -155,7 +163,11 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nodes_that_are_added_give_room_to_pods_that_had_none(crowded: Path) -> None:
     words = ("node-1", "--from", str(crowded), "--runs", "1", "-o", "json")
-    assert plan(*words).exit_code == 6
+    crowd = plan(*words[:-2])
+    assert crowd.exit_code == 6
+    text = " ".join(crowd.output.split())
+    assert "WOULD LACK ROOM: 1 pod has no room: needs 1 CPU more in zone zone-a; 1 of 1" in text
+    assert "last there: default/p-node-1, which waits for the end of its containers" in text
     assert plan("--cluster", "--from", str(crowded)).exit_code == 6
     found = plan(*words, "--add-nodes", "1", "--start-time", "90s", "--stop-time", "7s")
     assert found.exit_code == 0, found.output
@@ -197,3 +209,101 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
     assert "WOULD BLOCK after 0s" in shown.output
     shown = plan("node-1", "--from", str(saved))  # interrupted in its first run
     assert (shown.exit_code, "WOULD" in shown.output) == (130, False)
+
+
+@pytest.mark.parametrize("word", [None, "-ojson", "-osvg"])
+def test_ctrl_c_in_the_first_run_shows_how_far_it_came(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, word: str | None
+) -> None:
+    seen = []
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        def report_and_interrupt(seconds: float, pods: int) -> None:
+            seen.append(seconds)
+            if len(seen) == 3:
+                signal.raise_signal(signal.SIGINT)
+            progress(seconds, pods)
+
+        return run_plan(snapshot, options, pace, report_and_interrupt)
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    before = signal.getsignal(signal.SIGINT)
+    shown = plan("node-1", "--from", str(saved), *([word] if word else []))
+    assert shown.exit_code == 130
+    assert len(seen) == 3
+    assert "what follows was known by then; nothing was changed." in shown.output
+    assert signal.getsignal(signal.SIGINT) is before
+    if word is None:
+        assert "NOT KNOWN: stopped when 15s were planned: 0 of 1 node drained by then" in shown.output
+        assert "pod default/lone, node-1: no controller manages the pod" in " ".join(shown.output.split())
+
+
+def test_a_second_ctrl_c_does_not_wait(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_once(*_: object) -> Run:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    shown = plan("node-1", "--from", str(saved))
+    assert (shown.exit_code, "NOT KNOWN" in shown.output) == (130, False)
+    assert "Interrupted (it had not begun); nothing was changed." in shown.output
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_drain_whose_plan_blocks_is_asked_about_on_a_terminal(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: bool
+) -> None:
+    questions = []
+
+    async def confirmed(question: str) -> bool:
+        questions.append(question)
+        return answer
+
+    monkeypatch.setattr(making, "read_cluster", lambda _reach: load(saved))
+    monkeypatch.setattr(making, "confirmed", confirmed)
+
+    def planned(*, ask: bool, force: bool = False) -> str:
+        spec = {"pods": {"unmanagedPods": "Evict"}} if force else {}
+        return making.plan_drain(("node-1",), "", spec, Connection(), ask=ask)
+
+    if answer:
+        assert planned(ask=True).startswith(
+            "WOULD BLOCK after 0s: 0 of 1 node drained, not node-1, planned at"
+        )
+    else:
+        with pytest.raises(SystemExit, match="1"):
+            planned(ask=True)
+    assert questions == ["The plan says that this drain would not finish well"]
+    assert "plan: WOULD BLOCK after 0s" in capsys.readouterr().err
+    planned(ask=False)  # with --yes
+    assert planned(ask=True, force=True).startswith("WOULD FINISH in ")
+    assert len(questions) == 1
+
+
+def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_named(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocked after four minutes at the slowest and finished after twelve at the fastest is no range."""
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        made = run_plan(snapshot, options, Pace.SLOW, progress)
+        if pace is Pace.SLOW:
+            return replace(made, seconds=240)
+        rows = tuple(replace(one, phase="Drained", begins=0, ends=720) for one in made.nodes)
+        return replace(made, verdict=Verdict.FINISHES, seconds=720, nodes=rows, blockers=())
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    words = ("node-1", "--from", str(saved), "--no-remedies")
+    shown = plan(*words)
+    assert shown.exit_code == 5
+    text = " ".join(shown.output.split())
+    assert "WOULD BLOCK after 4m: 0 of 1 node drained, not node-1; in 1 of 2 runs it finishes in 12m" in text
+    found = json.loads(plan(*words, "-o", "json").output)["outcome"]
+    assert (found["fastest"], found["slowest"], found["runs"]) == (240, 240, 2)
+    assert found["otherwise"] == [
+        {"verdict": "Finishes", "runs": 1, "fastest": 720, "slowest": 720, "drained": 1, "withoutRoom": 0}
+    ]
+    assert "12m" not in ElementTree.tostring(
+        ElementTree.fromstring(plan(*words, "-o", "svg").output), "unicode"
+    ).replace("it finishes in 12m", "")

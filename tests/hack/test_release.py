@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 import yaml
 from hack.release import SUMS, ReleaseError, notes_of, release
 
+from support.processes.cluster import FAST_PODS, running_cluster
 from support.realcluster.helm import helm_or_reason
 from vacate import __version__
 
@@ -86,6 +89,30 @@ def test_the_wheel_runs_without_this_checkout(parts: Path, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert "kind: CustomResourceDefinition" in done.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_two_commands_lead_from_nothing_to_the_first_plan(parts: Path, tmp_path: Path) -> None:
+    """`pip install` into an environment of its own, and a plan of a cluster that others run."""
+    (wheel,) = parts.glob("*.whl")
+    venv.create(tmp_path / "env", with_pip=True)
+    programs = tmp_path / "env" / "bin"
+    with running_cluster(tmp_path / "cluster", "--nodes", "2", *FAST_PODS) as cluster:
+        around = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": "120"}
+        around.pop("PYTHONPATH", None)
+        for command in (["pip", "install", "--quiet", f"{wheel}[embedded]"], ["vacate", "plan", "node-1"]):
+            done = subprocess.run(
+                [str(programs / command[0]), *command[1:]],
+                cwd=tmp_path,
+                env=around,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 nodes, " in done.stdout
+    assert "WOULD FINISH in " in done.stdout
 
 
 @pytest.mark.thorough

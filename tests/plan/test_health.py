@@ -18,9 +18,10 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import PodRules
+from vacate.plan.fields import reduced
 from vacate.plan.health import Finding, Harm, examine
 from vacate.plan.loading import load_objects
-from vacate.plan.snapshot import Snapshot, reduced
+from vacate.plan.snapshot import Snapshot
 from vacate.testing.builders import deployment, node, pdb, pod, replicaset
 from vacate.webhook.kinds import VALIDATING
 

@@ -365,12 +365,13 @@ def test_a_command_of_a_remedy_does_what_the_plan_says_of_it() -> None:
     assert not drain.drained
     assert len(plan.decisive.workloads) == 0
     assert [one.budget for one in plan.decisive.budgets if one.lasting] == ["default/web"]
-    opt_in, relaxed = plan.remedies
+    opt_in, relaxed, scaled = plan.remedies
     assert opt_in.commands == (
         "kubectl annotate deployment web vacate.dev/move-before-eviction=true -n default",
     )
     assert relaxed.commands[0].startswith("kubectl patch pdb web -n default --type merge -p ")
-    assert [one.outcome.verdict for one in plan.remedies] == [Verdict.FINISHES] * 2
+    assert scaled.commands == ("kubectl scale deployment web --replicas=4 -n default",)
+    assert [one.outcome.verdict for one in plan.remedies] == [Verdict.FINISHES] * 3
     _, moved, _ = plan_and_drain(SCENARIOS["the same, moved before eviction"], runs=1)
     assert moved.drained
     assert not commands_of(plan.decisive.blockers[0], dataclasses.replace(snapshot, objects={}))

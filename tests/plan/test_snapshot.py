@@ -5,22 +5,41 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import (
+    DAEMONSETS,
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    JOBS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.client.codec import Listing
 from vacate.clock import SystemClock
+from vacate.embedded.schema.table import Shape, table
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.plan import snapshot as snapshots
-from vacate.plan.loading import load_objects
-from vacate.plan.snapshot import FORMAT, KINDS, VERSION, Snapshot, load, read_snapshot, reduced, save
+from vacate.plan.fields import KINDS, reduced
+from vacate.plan.loading import check_wanted, has_vacate, load_objects
+from vacate.plan.snapshot import FORMAT, VERSION, Snapshot, load, read_snapshot, save
 from vacate.plan.timings import Range, observe
-from vacate.testing.builders import deployment, node, pod
+from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
+from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.wire.message import Request
 
 pytestmark = pytest.mark.unit
 
@@ -54,12 +73,22 @@ class Lists:
     def __init__(self, objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> None:
         self.objects, self.refused = objects, refused
         self.asked: list[Kind] = []
+        self.served: tuple[str, ...] = ()
 
-    async def list(self, kind: Kind) -> Listing[Obj]:
-        self.asked.append(kind)
+    async def send(self, request: Request) -> bytes:
+        if request.path not in self.served:
+            raise NotFound("no")
+        return b"{}"
+
+    async def list(self, kind: Kind, *, options: ListOptions) -> Listing[Obj]:
+        at = int(options.continue_token or 0)
+        if not at:
+            self.asked.append(kind)
         if kind in self.refused:
             raise self.refused[kind]("no")
-        return Listing(self.objects.get(kind, []), "1")
+        objects = self.objects.get(kind, [])
+        end = at + options.limit
+        return Listing(objects[at:end], "1", str(end) if end < len(objects) else "")
 
 
 def read(objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> tuple[Snapshot, Lists]:
@@ -78,6 +107,18 @@ def test_a_missing_right_leaves_the_kind_out_and_says_what_is_unknown() -> None:
     found, _ = read({NODES: [node("node-1", metadata={"uid": "n1"})]}, {PODDISRUPTIONBUDGETS: Forbidden})
     assert "which budgets" in found.missing["poddisruptionbudgets.policy"]
     assert len(found.of(NODES)) == 1
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_cluster_without_vacate_is_known_although_its_kinds_may_not_be_listed(installed: bool) -> None:
+    """Who may not list a kind gets the same answer whether it is there or not."""
+    lists = Lists({}, {EVICTIONREQUESTS: Forbidden, NODEMAINTENANCES: Forbidden})
+    lists.served = (f"/apis/{EVICTIONREQUESTS.api_version}",) if installed else ()
+    client: Any = lists
+    found = asyncio.run(read_snapshot(client, SystemClock()))
+    assert found.apis == (("evictionrequest",) if installed else ())
+    assert has_vacate(found) == installed
+    assert (NODEMAINTENANCES.resource in found.missing) == installed
 
 
 def test_nodes_and_pods_must_be_readable_and_vacate_need_not_be_installed() -> None:
@@ -115,16 +156,135 @@ def test_nothing_of_the_containers_is_kept_but_what_a_drain_depends_on() -> None
     assert SECRET not in str(reduced(DEPLOYMENTS, workload))
 
 
+def _filled(kind: Kind) -> Obj:
+    """An object of the kind with a secret in every text, wherever the schema of Kubernetes has one."""
+    struct = table().struct_of(kind)
+    obj: Obj = _of_struct(struct.name, ()) if struct else _PLANTED[kind]
+    meta = {**obj["metadata"], "annotations": {"example.com/token": SECRET, "vacate.dev/reason": "kernel"}}
+    # A name is kept, and is no free text; a namespace and a uid as well.
+    return {**obj, "metadata": {**meta, "name": "name", "namespace": "space", "uid": "uid", **_TIMES}}
+
+
+_TIMES = {"creationTimestamp": "2026-03-01T11:00:00Z", "deletionTimestamp": "2026-03-01T12:30:00Z"}
+_TEXTS = {"time": "2026-03-01T11:00:00Z", "microtime": "2026-03-01T11:00:00.000000Z", "quantity": "1"}
+
+
+def _of_struct(name: str, seen: tuple[str, ...]) -> Obj:
+    if seen.count(name) > 1:  # a schema within a schema, without end
+        return {}
+    fields = table().structs[name].fields.values()
+    return {one.name: _of_shape(one.shape, (*seen, name)) for one in fields}
+
+
+def _of_shape(shape: Shape, seen: tuple[str, ...]) -> Any:
+    match shape.form:
+        case "struct":
+            return _of_struct(shape.type_name, seen)
+        case "list" if shape.inner:
+            return [_of_shape(shape.inner, seen)]
+        case "map" if shape.inner:
+            return {"key": _of_shape(shape.inner, seen)}
+        case "bool":
+            return True
+        case "int32" | "int64" | "intorstring":
+            return 1
+        case other:
+            return _TEXTS.get(other, SECRET)
+
+
+_WORDS = """
+accessModes action apiVersion claimName completedIndexes completionMode container containerName
+currentRevision effect failed failedIndexes finalizers hostIP key kind managedBy matchLabelKeys
+medium mismatchLabelKeys name namespace namespaces nodeAffinityPolicy nodeName nodeTaintsPolicy
+nominatedNodeName operator persistentVolumeReclaimPolicy phase podManagementPolicy
+podReplacementPolicy preemptionPolicy priorityClassName protocol provisioner qosClass reason
+reclaimPolicy request restartPolicy schedulerName selectPolicy serviceName status storageClassName
+succeeded succeededIndexes topologyKey type uid unhealthyPodEvictionPolicy updateRevision value
+values volumeBindingMode volumeMode volumeName volumesInUse whenDeleted whenScaled whenUnsatisfiable
+"""
+_NAMES = frozenset(_WORDS.split())
+"""Names, labels and their values, and words that Kubernetes or a controller chooses."""
+_WEBHOOKS: Obj = {
+    "metadata": {},
+    "webhooks": [{"name": "a", "clientConfig": {"url": SECRET, "caBundle": SECRET}}],
+}
+_CONDITION = {"type": "Complete", "status": "False", "reason": "Waits", "message": SECRET}
+_PLANTED: dict[Kind, Any] = {
+    VALIDATING: _WEBHOOKS,
+    MUTATING: _WEBHOOKS,
+    EVICTIONREQUESTS: {
+        "metadata": {},
+        "spec": {
+            "target": {"podRef": {"name": "a", "uid": "b"}},
+            "requesters": [{"name": "a", "why": SECRET}],
+        },
+        "status": {"message": SECRET, "conditions": [_CONDITION], "podEvictionStatus": {"message": SECRET}},
+    },
+    NODEMAINTENANCES: {
+        "metadata": {},
+        "spec": {"nodes": ["node-1"], "reason": SECRET},
+        "status": {
+            "message": SECRET,
+            "conditions": [_CONDITION],
+            "nodes": [{"name": "node-1", "phase": "Draining", "message": SECRET}],
+            "blockers": [{"kind": "DisruptionBudget", "message": SECRET, "remedies": [{"text": SECRET}]}],
+        },
+    },
+}
+
+
+def _places(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths at which the secret is."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _places(inner, path)
+    elif value == SECRET:
+        yield path
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource)
+def test_no_free_text_of_any_kind_is_kept(kind: Kind) -> None:
+    """A secret stands in every text of an object. It is kept only where Kubernetes allows no free text."""
+    planted = _filled(kind)
+    assert SECRET in str(planted)
+    kept = reduced(kind, planted)
+    assert {path[-1] for path in _places(kept)} <= _NAMES, kept
+    assert not any({"annotations", "env", "image"} & {*path} for path in _places(kept))
+    assert kept["metadata"]["annotations"] == {"vacate.dev/reason": "kernel"}
+
+
+def test_images_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    image = WEB["spec"]["containers"][0]["image"]
+    kept = reduced(PODS, WEB, images=True)
+    assert [one["image"] for one in kept["spec"]["containers"]] == [image]
+    path = tmp_path / "a.snapshot"
+    for images in (True, False):
+        save(Snapshot(TAKEN, {PODS: [kept]}, images=images), path)
+        (found,) = load(path).of(PODS)
+        assert (image in str(found), load(path).images) == (images, images)
+
+
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "a.snapshot"
-    pods = [reduced(PODS, WEB)]
-    save(Snapshot(TAKEN, {PODS: pods}, {"jobs.batch": "Jobs"}, changed=3), path)
+    save(SAVED, path)
     return path
+
+
+SAVED = Snapshot(
+    TAKEN,
+    {PODS: [reduced(PODS, WEB)]},
+    {"jobs.batch": "Jobs"},
+    changed=3,
+    apis=("evictionrequest", "lifecycle"),
+)
 
 
 def test_a_snapshot_is_read_as_it_was_saved(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    assert load(path) == Snapshot(TAKEN, {PODS: [reduced(PODS, WEB)]}, {"jobs.batch": "Jobs"}, changed=3)
+    assert load(path) == SAVED
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -171,6 +331,65 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(snapshots, "MAX_BYTES", 100)
     with pytest.raises(ConfigError, match="larger than"):
         load(path)
+
+
+def test_a_cluster_is_read_in_pages_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "PAGE", 2)
+    pods = [{**WEB, "metadata": {**WEB["metadata"], "name": f"web-{n}"}} for n in range(5)]
+    assert len(read({PODS: pods}, {})[0].of(PODS)) == 5
+    monkeypatch.setattr(snapshots, "MAX_OBJECTS", 4)
+    with pytest.raises(ConfigError, match="the cluster has more than 4 objects"):
+        read({PODS: pods}, {})
+
+
+def test_values_are_counted_before_they_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "hostile.snapshot"
+    path.write_bytes(gzip.compress(document(objects={"pods": [{}] * 1000})))
+    monkeypatch.setattr(snapshots, "MAX_VALUES", 999)
+    monkeypatch.setattr(orjson, "loads", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(ConfigError, match="more than 999 values"):
+        load(path)
+
+
+MANY = 1_000_000
+_JOB = {"metadata": {"uid": "j", "name": "batch", "namespace": "default"}}
+_DONE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        (
+            {DEPLOYMENTS: [deployment("web", replicas=MANY, metadata={"uid": "d"})]},
+            "Deployment/web alone 1,000,000",
+        ),
+        ({REPLICASETS: [replicaset("web", replicas=MANY, metadata={"uid": "r"})]}, "ReplicaSet/web alone"),
+        ({STATEFULSETS: [statefulset("db", replicas=MANY, metadata={"uid": "s"})]}, "StatefulSet/db alone"),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "completions": MANY}}]}, "Job/batch alone"),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "completions": 5}}]}, ""),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY, "suspend": True}}]}, ""),
+        ({JOBS: [{**_JOB, "spec": {"parallelism": MANY}, "status": _DONE}]}, ""),
+    ],
+)
+def test_workloads_that_want_more_pods_than_a_plan_can_make(objects: dict[Kind, list[Obj]], why: str) -> None:
+    snapshot = Snapshot(TAKEN, objects)
+    if not why:
+        check_wanted(snapshot)
+        return
+    with pytest.raises(ConfigError, match=why):
+        check_wanted(snapshot)
+
+
+def test_the_floor_of_an_autoscaler_and_daemonsets_are_counted_too() -> None:
+    web = [deployment("web", replicas=1, metadata={"uid": "d"})]
+    scaler = {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"scaleTargetRef": {"name": "web"}, "minReplicas": MANY},
+    }
+    with pytest.raises(ConfigError, match="Deployment/web alone"):
+        check_wanted(Snapshot(TAKEN, {DEPLOYMENTS: web, HORIZONTALPODAUTOSCALERS: [scaler]}))
+    with pytest.raises(ConfigError, match="2,000 DaemonSets on 1,001 nodes"):
+        check_wanted(Snapshot(TAKEN, {DAEMONSETS: [{}] * 2000, NODES: [{}] * 1001}))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
 from vacate.client.codec import codec_for
 from vacate.kube.scheduling.requests import pod_requests
 from vacate.plan.capacity import Room
-from vacate.plan.observer import Observer
+from vacate.plan.observer import Observer, Step
+from vacate.plan.shortfall import Shortfall
 
 
 class Verdict(Enum):
@@ -24,9 +25,10 @@ class Verdict(Enum):
     LACKS_ROOM = "LacksRoom"  # it finishes, and pods have nowhere to go
     RUNS_ON = "RunsOn"  # not finished at the horizon, and still moving
     BLOCKS = "Blocks"
+    STOPPED = "Stopped"  # the run was, before anything could be said
 
 
-_FROM_BEST = (Verdict.FINISHES, Verdict.LACKS_ROOM, Verdict.RUNS_ON, Verdict.BLOCKS)
+_FROM_BEST = (Verdict.STOPPED, Verdict.FINISHES, Verdict.LACKS_ROOM, Verdict.RUNS_ON, Verdict.BLOCKS)
 
 
 class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,6 +40,7 @@ class NodePlan(msgspec.Struct, frozen=True, rename="camel"):
     begins: float | None = None
     ends: float | None = None
     last_pod: str = ""  # the one that went last
+    last_pod_steps: tuple[Step, ...] = ()  # what that took its time for, the first first
     message: str = ""
 
 
@@ -82,6 +85,7 @@ class Run(msgspec.Struct, frozen=True, rename="camel"):
     workloads: tuple[WorkloadHealth, ...]
     budgets: tuple[BudgetAtZero, ...]
     room: tuple[Room, ...]
+    shortfalls: tuple[Shortfall, ...] = ()
     message: str = ""  # of the NodeMaintenance
 
     @property
@@ -100,6 +104,7 @@ def describe(
     observer: Observer,
     verdict: Verdict,
     pods_without_room: tuple[PodWithoutRoom, ...],
+    missing: tuple[Shortfall, ...],
     started: dt.datetime,
     pace: str,
 ) -> Run:
@@ -109,6 +114,7 @@ def describe(
     def since(moment: dt.datetime | None) -> float | None:
         return None if moment is None else max(round((moment - started).total_seconds()), 0)
 
+    last = {node: name for node, (_, name) in observer.last_pods.items()}
     nodes = tuple(
         NodePlan(
             row.name,
@@ -116,12 +122,13 @@ def describe(
             row.pods_total,
             since(row.start_time),
             since(row.drained_time),
-            observer.last_pods.get(row.name, (0.0, ""))[1],
+            last.get(row.name, ""),
+            tuple(observer.steps_of(last.get(row.name, ""))),
             row.message,
         )
         for row in status.nodes
     )
-    end = observer.time() if verdict is Verdict.RUNS_ON else observer.changed
+    end = observer.time() if verdict in (Verdict.RUNS_ON, Verdict.STOPPED) else observer.changed
     ends = [one.ends for one in nodes if one.ends is not None]
     finished = verdict in (Verdict.FINISHES, Verdict.LACKS_ROOM)
     workloads = [
@@ -145,6 +152,7 @@ def describe(
         tuple(sorted(workloads, key=lambda one: (one.lowest, -one.below_seconds, one.workload))),
         tuple(sorted(zero, key=lambda one: (-one.seconds, one.budget))),
         observer.capacity.rooms(),
+        missing,
         status.message,
     )
 

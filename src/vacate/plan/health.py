@@ -29,9 +29,10 @@ from vacate.maintenance.blockers import (
 )
 from vacate.maintenance.pods import Treatment, assess_pod, selector_from
 from vacate.maintenance.relocation import without_room_by_node
+from vacate.plan.fields import WEBHOOKS
 from vacate.plan.loading import has_vacate, load_objects, workload_of
 from vacate.plan.remedies import commands_of
-from vacate.plan.snapshot import WEBHOOKS, Snapshot
+from vacate.plan.snapshot import Snapshot
 from vacate.views.budgets import covering, interceptors_on, move_first, never_allows, would_refuse
 from vacate.views.interceptors import interceptor_summaries
 from vacate.views.model import Remedy

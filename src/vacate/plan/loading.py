@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -13,6 +15,7 @@ from vacate.api.identity import User
 from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,
+    HORIZONTALPODAUTOSCALERS,
     JOBS,
     NAMESPACES,
     NODEMAINTENANCES,
@@ -31,13 +34,21 @@ from vacate.embedded.apiserver.response.stored import encoder, key_of
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.log import FIRST_REVISION, Record
+from vacate.errors import ConfigError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
-from vacate.plan.snapshot import WEBHOOKS, Snapshot
+from vacate.plan.fields import WEBHOOKS
+from vacate.plan.snapshot import Snapshot
+from vacate.plan.timings import is_overdue
 
 OWNER_LABEL = "plan.vacate.dev/re-creates"
 """On pods of controllers that are not simulated: what stands for their controller selects them by it."""
 _NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
 _TERMINAL = ("Succeeded", "Failed")
+_FOR_EVER_SECONDS = 200 * 365 * 86400
+MAX_MISSING_PODS = 20_000
+"""So many pods that workloads want, and that are not there, are created in a plan."""
+MAX_DAEMON_PODS = 2_000_000
 
 
 ADDED = "plan.vacate.dev/added"
@@ -91,7 +102,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
     workloads = {uid: _workload(kind, one, known) for uid, (kind, one) in known.items()}
     recreated: dict[str, int] = {}
     pods, stands_in = [], []
-    for pod in snapshot.of(PODS):
+    for pod in (_held_for_good(one) if is_overdue(one, snapshot.taken) else one for one in snapshot.of(PODS)):
         owner = controller_of(pod)
         if not owner or owner["uid"] in known or owner["kind"] in _NEVER_RECREATED:
             pods.append(pod)
@@ -116,6 +127,57 @@ def load_objects(snapshot: Snapshot) -> Loaded:
     nodes = [one for one in snapshot.of(NODES) if _reports(one)]
     shapes = [NodeShape(one["metadata"]["name"], number) for number, one in enumerate(nodes)]
     return Loaded(objects, shapes, workloads, recreated)
+
+
+def check_wanted(snapshot: Snapshot) -> None:
+    """A ConfigError where workloads want so many pods more than there are that no plan could make them."""
+    pods = Counter(str(controller_of(one).get("uid")) for one in snapshot.of(PODS))
+    scaled = Counter[str]()
+    for one in snapshot.of(REPLICASETS):
+        scaled[str(controller_of(one).get("uid"))] += _number(dig(one, "spec", "replicas"), 1)
+    floors = {
+        (one["metadata"]["namespace"], dig(one, "spec", "scaleTargetRef", "name")): _number(
+            dig(one, "spec", "minReplicas"), 1
+        )
+        for one in snapshot.of(HORIZONTALPODAUTOSCALERS)
+    }
+    missing: list[tuple[int, str]] = []
+    for kind, there in ((DEPLOYMENTS, scaled), (REPLICASETS, pods), (STATEFULSETS, pods), (JOBS, pods)):
+        for one in snapshot.of(kind):
+            meta = one["metadata"]
+            wanted = _wanted(kind, one)
+            if wanted and kind in (DEPLOYMENTS, STATEFULSETS):
+                wanted = max(wanted, floors.get((meta["namespace"], meta["name"]), 0))
+            missing.append((wanted - there[str(meta["uid"])], _workload(kind, one, {})))
+    most = max(missing, default=(0, ""))
+    if (total := sum(max(count, 0) for count, _ in missing)) > MAX_MISSING_PODS:
+        raise ConfigError(
+            f"workloads want {total:,} pods more than there are, {most[1]} alone {most[0]:,}: "
+            f"a plan makes up to {MAX_MISSING_PODS:,}"
+        )
+    if len(snapshot.of(DAEMONSETS)) * len(snapshot.of(NODES)) > MAX_DAEMON_PODS:
+        raise ConfigError(
+            f"{len(snapshot.of(DAEMONSETS)):,} DaemonSets on {len(snapshot.of(NODES)):,} nodes are too many "
+            f"to plan"
+        )
+
+
+def _wanted(kind: Kind, workload: Obj) -> int:
+    spec = workload.get("spec") or {}
+    if kind is not JOBS:
+        return _number(spec.get("replicas"), 1)
+    ends = {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}
+    conditions = dig(workload, "status", "conditions") or ()
+    if spec.get("suspend") or any(
+        one.get("type") in ends and one.get("status") == "True" for one in conditions
+    ):
+        return 0
+    at_once = _number(spec.get("parallelism"), 1)
+    return min(at_once, _number(spec.get("completions"), at_once))
+
+
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) else default
 
 
 def records_of(objects: Iterable[tuple[Kind, Obj]], now: dt.datetime) -> Iterator[Record]:
@@ -211,6 +273,11 @@ def _recreated(pod: Obj, owner: Obj) -> tuple[Obj, Obj]:
     return made, controller
 
 
+def _held_for_good(pod: Obj) -> Obj:
+    """Its node would kill it a grace period after the beginning, and has not done so in reality."""
+    return {**pod, "metadata": {**pod["metadata"], "deletionGracePeriodSeconds": _FOR_EVER_SECONDS}}
+
+
 def _never_rolled_out(workload: Obj) -> Obj:
     """Revisions are not read: without this every pod would look outdated, and be replaced."""
     return {**workload, "spec": {**workload["spec"], "updateStrategy": {"type": "OnDelete"}}}
@@ -262,4 +329,6 @@ def _reports(node: Obj) -> bool:
 
 def has_vacate(snapshot: Snapshot) -> bool:
     """Whether the cluster serves Vacate's kinds, as far as it said so."""
+    if snapshot.apis is not None:
+        return EVICTION_REQUEST.name in snapshot.apis
     return NODEMAINTENANCES in snapshot.objects or NODEMAINTENANCES.resource in snapshot.missing

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 
 from vacate.api.kinds import (
-    EVICTIONREQUESTS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
@@ -16,13 +17,28 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj, dig
+from vacate.api.types import PodDisruptionBudget
+from vacate.api.workloads import OWN_RESPONDERS
+from vacate.client.codec import codec_for
 from vacate.embedded.store.log import Record
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import shown_stage
 from vacate.plan.capacity import Capacity
 from vacate.plan.loading import workload_of
 from vacate.sim.history import is_healthy
+from vacate.views.budgets import covering
 
-_REPORTS = {"events", "leases.coordination.k8s.io", EVICTIONREQUESTS.resource, NODEMAINTENANCES.resource}
+_REQUESTS = {kind.resource: dialect for kind, dialect in DIALECTS.items()}
+_REPORTS = {
+    "events", "leases.coordination.k8s.io", LIFECYCLE_REQUESTS.resource, NODEMAINTENANCES.resource,
+    *_REQUESTS,
+}  # fmt: skip
 """What is written while nothing happens: attempts, reports and heartbeats."""
+STOPS, REPLACEMENT, REFUSED = "the end of its containers", "its replacement", "an eviction that is refused"
+OWN_NAMES = frozenset([*OWN_RESPONDERS, *OWN_RESPONDERS.values()])
+"""Vacate's own interceptors, which wait for replacements."""
 
 
 @dataclass(slots=True)
@@ -49,6 +65,33 @@ class Count:
         return self.below + (end - self.since if self.since is not None else 0.0)
 
 
+class Step(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of what it takes until a pod is gone."""
+
+    what: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Leaving:
+    """A pod of a node that is drained, and what its eviction waits for."""
+
+    labels: Mapping[str, str]
+    steps: list[Step] = field(default_factory=list)
+    waits_for: str = ""
+    since: float = 0.0
+    refused: bool = False  # it waits for its eviction to be tried again
+
+    def wait(self, what: str, at: float) -> None:
+        """From now on it waits for something else."""
+        self.refused = False
+        if what == self.waits_for:
+            return
+        if self.waits_for and at - self.since >= 1.0:
+            self.steps.append(Step(self.waits_for, round(at - self.since)))
+        self.waits_for, self.since = what, at
+
+
 @dataclass(slots=True)
 class Observer:
     """What has happened so far, in seconds since the beginning."""
@@ -65,6 +108,8 @@ class Observer:
     capacity: Capacity = field(default_factory=Capacity)
     _healthy: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # uid and workload by pod
     _nodes: dict[tuple[str, str], str] = field(default_factory=dict)
+    _leaving: dict[tuple[str, str], _Leaving] = field(default_factory=dict)
+    _budgets: dict[tuple[str, str], PodDisruptionBudget] = field(default_factory=dict)
 
     def begin(self, objects: Sequence[tuple[Kind, Obj]]) -> None:
         """Count what is there."""
@@ -85,6 +130,8 @@ class Observer:
 
     def written(self, record: Record) -> None:
         """One more write."""
+        if record.resource in _REQUESTS and not record.deleted:
+            self._request(_REQUESTS[record.resource], orjson.loads(record.value))
         if record.resource in _REPORTS:
             return
         self.changed = self.time()
@@ -107,6 +154,8 @@ class Observer:
             self.counts.setdefault(workload, Count())
             if node := dig(pod, "spec", "nodeName"):
                 self._nodes[place] = node
+                if node in self.drained:
+                    self._leave(place, pod)
         if pod is not None and healthy:
             self._healthy[place] = (str(pod["metadata"]["uid"]), workload)
             self.counts[workload].now += 1
@@ -114,9 +163,46 @@ class Observer:
             self.counts[name].change(0, self.time())
         if pod is None and (node := self._nodes.pop(place, "")) in self.drained:
             self.evicted += 1
+            self._leaving[place].wait("", self.time())
             self.last_pods[node] = (self.time(), "/".join(place))
 
+    def _leave(self, place: tuple[str, str], pod: Obj) -> None:
+        labels = pod["metadata"].get("labels") or {}
+        leaving = self._leaving.setdefault(place, _Leaving(labels))
+        if pod["metadata"].get("deletionTimestamp"):
+            leaving.wait(STOPS, self.time())
+
+    def _request(self, dialect: Dialect, obj: Obj) -> None:
+        request = dialect.read(codec_for(dialect.wire).convert(obj))
+        ref, status = request.spec.target.pod_ref, request.status
+        leaving = self._leaving.get((request.metadata.namespace, ref.name if ref else ""))
+        if leaving is None or leaving.waits_for == STOPS or request.complete:
+            return
+        failed = status.pod_eviction_status
+        if shown_stage(request) is Stage.INTERCEPTING:
+            name = status.active_interceptor_name or ""
+            leaving.wait(REPLACEMENT if name in OWN_NAMES else f"interceptor {name}", self.time())
+        elif failed is not None and failed.failed_api_eviction_counter:
+            if not leaving.refused:
+                leaving.wait(self._refused_by(request.metadata.namespace, leaving.labels), self.time())
+            leaving.refused = True
+        else:
+            leaving.wait("", self.time())
+
+    def _refused_by(self, namespace: str, labels: Mapping[str, str]) -> str:
+        found = covering([*self._budgets.values()], namespace, labels)
+        names = ", ".join(f"{namespace}/{one.metadata.name}" for one in found)
+        return f"budget {names}" if names else REFUSED
+
+    def steps_of(self, pod: str) -> Sequence[Step]:
+        """What a pod, given as namespace/name, that is gone from a drained node took its time for."""
+        namespace, _, name = pod.partition("/")
+        found = self._leaving.get((namespace, name))
+        return found.steps if found is not None else ()
+
     def _budget(self, place: tuple[str, str], budget: Obj) -> None:
+        if place not in self._budgets:
+            self._budgets[place] = codec_for(PodDisruptionBudget).convert(budget)
         allowed = dig(budget, "status", "disruptionsAllowed") or 0
         count = self.at_zero.setdefault("/".join(place), Count(wanted=1, now=1, lowest=1))
         count.change((1 if allowed else 0) - count.now, self.time())

@@ -24,6 +24,9 @@ def commands_of(blocker: Blocker, snapshot: Snapshot) -> list[tuple[str, Snapsho
                 key, _, value = setting.partition("=")
                 change = partial(_annotated, key=key, value=value)
                 changed = _changed(snapshot, _KINDS[kind], namespace, name, change)
+            case ["kubectl", "scale", kind, name, replicas, "-n", namespace] if kind in _KINDS:
+                change = partial(_scaled, replicas=int(replicas.removeprefix("--replicas=")))
+                changed = _changed(snapshot, _KINDS[kind], namespace, name, change)
             case ["kubectl", "patch", "pdb", name, "-n", namespace, *_]:
                 changed = _changed(snapshot, PODDISRUPTIONBUDGETS, namespace, name, _one_at_a_time)
             case _:
@@ -47,6 +50,17 @@ def _changed(
 def _annotated(obj: Obj, key: str, value: str) -> Obj:
     meta = obj["metadata"]
     return {**obj, "metadata": {**meta, "annotations": {**meta.get("annotations", {}), key: value}}}
+
+
+def _scaled(obj: Obj, replicas: int) -> Obj:
+    """With a generation of its own: what was counted for the old number does not hold for the new one."""
+    meta = obj["metadata"]
+    generation = (meta.get("generation") or 1) + 1
+    return {
+        **obj,
+        "metadata": {**meta, "generation": generation},
+        "spec": {**obj["spec"], "replicas": replicas},
+    }
 
 
 def _one_at_a_time(budget: Obj) -> Obj:

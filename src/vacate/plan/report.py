@@ -11,19 +11,32 @@ import msgspec
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import dig
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.plan.forecast import Run, Verdict, worst
-from vacate.plan.loading import ADDED, has_vacate, load_objects
+from vacate.plan.loading import ADDED, check_wanted, has_vacate, load_objects
 from vacate.plan.remedies import commands_of
-from vacate.plan.run import ASSUMED_TURN, PlanOptions, Progress, foreign_interceptors, run_plan
+from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Pace, observe
+from vacate.plan.turns import foreign_interceptors, requested_by, turn_of, unheard_responders
 from vacate.views.phrases import counted, listed
 
 _TRIED = 3  # remedies: each costs a run
 
 
+class Otherwise(msgspec.Struct, frozen=True, rename="camel"):
+    """What runs come to that end better than those that decide."""
+
+    verdict: Verdict
+    runs: int
+    fastest: float  # seconds
+    slowest: float
+    drained: int
+    without_room: int
+
+
 class Outcome(msgspec.Struct, frozen=True, rename="camel"):
-    """What a drain comes to, in short."""
+    """What a drain comes to, in short. Times are those of the runs with this verdict only."""
 
     verdict: Verdict
     fastest: float  # seconds
@@ -32,6 +45,8 @@ class Outcome(msgspec.Struct, frozen=True, rename="camel"):
     drained: int
     total: int
     without_room: int
+    runs: int = 1  # of all verdicts
+    otherwise: tuple[Otherwise, ...] = ()
 
 
 class Remedied(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,6 +74,11 @@ class Plan(msgspec.Struct, frozen=True, rename="camel"):
     assumptions: tuple[str, ...] = ()
     unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def alike(self) -> list[Run]:
+        """The runs that end as the one that decides: only their times make a range."""
+        return [one for one in self.runs if one.verdict is self.decisive.verdict]
+
 
 def make_plans(
     snapshot: Snapshot,
@@ -74,19 +94,29 @@ def make_plans(
     After each run comes the plan with what is known by then; the last has all of it.
     """
     check_nodes(snapshot, options.nodes)
+    check_wanted(snapshot)
     chosen = [_with_max(options, one) for one in max_nodes] or [options]
     granted, made, compared = tuple(assumptions(snapshot, options)), list[Run](), list[Compared]()
     for run in _runs(snapshot, chosen[0], runs, progress("the drain")):
+        if made and run.verdict is Verdict.STOPPED:
+            return
         made.append(run)
         plan = Plan(outcome_of(made), worst(made), tuple(made), assumptions=granted, unknown=snapshot.missing)
         yield plan
+        if run.verdict is Verdict.STOPPED:
+            return
     if remedies and plan.outcome.verdict is Verdict.BLOCKS:
         for one in _remedied(snapshot, chosen[0], plan.decisive, progress):
+            if one.outcome.verdict is Verdict.STOPPED:
+                return
             plan = msgspec.structs.replace(plan, remedies=(*plan.remedies, one))
             yield plan
     for count, other in zip(max_nodes, chosen, strict=False) if len(chosen) > 1 else ():
         report = progress(f"the drain with --max-nodes {count}")
-        outcome = plan.outcome if other is chosen[0] else outcome_of([*_runs(snapshot, other, runs, report)])
+        others = plan.runs if other is chosen[0] else [*_runs(snapshot, other, runs, report)]
+        if any(one.verdict is Verdict.STOPPED for one in others):
+            return
+        outcome = outcome_of(others)
         compared.append(Compared(count, outcome))
         yield msgspec.structs.replace(plan, compared=tuple(compared))
 
@@ -101,20 +131,40 @@ def check_nodes(snapshot: Snapshot, nodes: Sequence[str]) -> None:
 def outcome_of(runs: Sequence[Run]) -> Outcome:
     """The runs in short."""
     decisive = worst(runs)
+    by_verdict: dict[Verdict, list[Run]] = {}
+    for one in runs:
+        by_verdict.setdefault(one.verdict, []).append(one)
+    seconds = [one.seconds for one in by_verdict.pop(decisive.verdict)]
+    drawn = [one.seconds for one in runs[2:] if one.verdict is decisive.verdict]
     return Outcome(
         decisive.verdict,
-        min(one.seconds for one in runs),
-        max(one.seconds for one in runs),
-        median(one.seconds for one in runs[2:]) if len(runs) > 2 else None,
+        min(seconds),
+        max(seconds),
+        median(drawn) if drawn else None,
         decisive.drained,
         len(decisive.nodes),
         len(decisive.pods_without_room),
+        len(runs),
+        tuple(_otherwise(same) for same in by_verdict.values()),
+    )
+
+
+def _otherwise(same: Sequence[Run]) -> Otherwise:
+    seconds = [one.seconds for one in same]
+    longest = worst(same)
+    return Otherwise(
+        longest.verdict,
+        len(same),
+        min(seconds),
+        max(seconds),
+        longest.drained,
+        len(longest.pods_without_room),
     )
 
 
 def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     """What the plan takes for granted, in sentences."""
-    observed, loaded = observe(snapshot.of(PODS)), load_objects(snapshot)
+    observed, loaded = observe(snapshot.of(PODS), snapshot.taken), load_objects(snapshot)
     if options.start is not None:
         start = f"pods are ready {options.start:g} s after they have a node"
     elif observed.pods:
@@ -125,12 +175,16 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     lines = [f"{start}; stop {stop}"]
     if not has_vacate(snapshot):
         lines.append("Vacate drains, although it is not installed in this cluster")
-    for name in foreign_interceptors(snapshot, options.nodes):
-        seconds = options.interceptors.get(name, ASSUMED_TURN)
-        known = name in options.interceptors
+    for name, apis in foreign_interceptors(snapshot, options.nodes, options.spec).items():
+        seconds, known = turn_of(name, options.interceptors)
         how = "never answers" if seconds is None else f"takes {seconds:g} s"
         hint = "" if known else f": nothing is known about it (--interceptor {name}=2m)"
-        lines.append(f"interceptor {name} {how}{hint}")
+        lines.append(f"{'responder' if LIFECYCLE.name in apis else 'interceptor'} {name} {how}{hint}")
+    if unheard := unheard_responders(snapshot, options.nodes, options.spec):
+        lines.append(
+            f"responders of {counted(unheard, 'pod')} have no turn: this drain requests evictions by "
+            f"{requested_by(options.spec).kind.kind}s ({requested_by(options.spec).kind.api_version})"
+        )
     if loaded.recreated:
         kinds = listed(
             [f"{counted(count, 'pod')} of {kind}" for kind, count in sorted(loaded.recreated.items())]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import datetime as dt
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
-from vacate.api.objects import Obj, dig
-from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
-from vacate.api.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-    STATEFULSET_INTERCEPTOR,
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    JOBS,
+    NODEMAINTENANCES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
 )
+from vacate.api.objects import Obj, dig
+from vacate.api.times import after
+from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
+from vacate.client.codec import codec_for
 from vacate.client.transport import Transport
 from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.embedded.cluster.controlplane import CONTROLLERS
@@ -25,13 +29,15 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.log import Record
-from vacate.errors import ApiError, ConfigError
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.plan.forecast import Run, Verdict, describe, unplaced, without_room
 from vacate.plan.loading import Loaded, load_objects, records_of, workload_of
 from vacate.plan.observer import Observer
+from vacate.plan.shortfall import shortfalls
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import Observed, Pace, observe
+from vacate.plan.turns import foreign_interceptors, gates_for, turn_of
+from vacate.plan.waiting import MARGIN, last_moment, surge_seconds
 from vacate.runtime.manager import Manager
 from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
 from vacate.sim.cluster import World, WorldSettings
@@ -39,14 +45,9 @@ from vacate.sim.run import Sim, run_sim, stream_of
 from vacate.wiring.components import Environment, component_dependencies
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
-ASSUMED_TURN = 300.0
-"""Seconds that an interceptor is assumed to take of which nothing is known."""
 MAX_BACKOFF_SECONDS = 1200.0
 """No eviction that was refused is tried again later than that, with jitter."""
-_STEP = 5.0
-_OWN_INTERCEPTORS = {
-    DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR, AUTOSCALER_INTERCEPTOR,
-}  # fmt: skip
+_STEP, _LONG_STEP = 5.0, 30.0
 _LEFT_OUT = {
     # Owners that were not read would look deleted, and nodes that send no heartbeats lost.
     "garbage-collector-controller", "node-controller", "pod-garbage-collector", "namespace-controller",
@@ -69,18 +70,12 @@ class PlanOptions:
     stop: float | None = None  # seconds that a pod takes to stop, at most its grace period
 
 
+class StopPlan(Exception):
+    """Raised by a progress: the run ends with what is known by then."""
+
+
 Progress = Callable[[float, int], None]
 """Called now and then with the virtual seconds and the pods that are gone."""
-
-
-def foreign_interceptors(snapshot: Snapshot, nodes: Sequence[str]) -> list[str]:
-    """The interceptors of pods of these nodes that are not Vacate's own."""
-    names = set[str]()
-    for pod in snapshot.of(PODS):
-        if dig(pod, "spec", "nodeName") in nodes:
-            with contextlib.suppress(ApiError, ConfigError, ValueError):
-                names.update(EVICTION_REQUEST.registration(pod).interceptors)
-    return sorted(names - _OWN_INTERCEPTORS)
 
 
 def run_plan(
@@ -88,7 +83,9 @@ def run_plan(
 ) -> Run:
     """Drain the nodes in the simulated cluster, and return what came of it."""
     loaded = load_objects(snapshot)
-    observed = replace(observe(snapshot.of(PODS)), fixed_start=options.start, fixed_stop=options.stop)
+    observed = replace(
+        observe(snapshot.of(PODS), snapshot.taken), fixed_start=options.start, fixed_stop=options.stop
+    )
 
     async def main(sim: Sim) -> Run:
         drain = _Drain(sim, snapshot, loaded, observed, options, pace, progress)
@@ -124,6 +121,7 @@ class _Drain:
             latency=(0.0, 0.0),
             disk=(0.0, 0.0),
             event_buffer=0,
+            gates=gates_for(snapshot, options.spec),
         )
         self._world = World(sim, settings)
         for record in records_of(loaded.objects, snapshot.taken):
@@ -131,6 +129,10 @@ class _Drain:
         self._observer = Observer(sim.loop.time, loaded.workloads, frozenset(options.nodes))
         self._observer.begin(loaded.objects)
         self._world.server.written = self._written
+        self._began = sim.clock.now()
+        self._apis = foreign_interceptors(snapshot, options.nodes, options.spec)
+        self._turns = {name: turn_of(name, options.interceptors)[0] for name in self._apis}
+        self._surge_seconds = surge_seconds(snapshot.of(DEPLOYMENTS))
 
     def _timings_of(self, pod: SimulatedPod) -> PodTimings:
         if self._pace is Pace.DRAWN:  # the same however often it is asked for
@@ -154,8 +156,11 @@ class _Drain:
             }
             await self._world.client.create(NODEMAINTENANCES, body)
             self._observer.changed = self._observer.began = self._sim.loop.time()
-            started = self._sim.clock.now()
-            verdict = await self._follow()
+            started = self._began = self._sim.clock.now()
+            try:
+                verdict = await self._follow()
+            except StopPlan:
+                verdict = Verdict.STOPPED
             maintenance = self._maintenance()
             pods = self._world.objects(PODS)
             there = unplaced(self._snapshot.of(PODS))
@@ -164,38 +169,64 @@ class _Drain:
             )
             if verdict is Verdict.FINISHES and pods_without_room:
                 verdict = Verdict.LACKS_ROOM
+            refused = {one.pod: one.message for one in pods_without_room}
+            missing = shortfalls(
+                [(one, refused[name]) for one in pods if (name := _name_of(one)) in refused],
+                self._world.objects(NODES),
+                self._world.objects(PERSISTENTVOLUMECLAIMS),
+                self._world.objects(PERSISTENTVOLUMES),
+            )
             return describe(
-                maintenance, self._observer, verdict, pods_without_room, started, self._pace.value
+                maintenance, self._observer, verdict, pods_without_room, missing, started, self._pace.value
             )
 
     async def _follow(self) -> Verdict:
         """Until it is finished and its pods run, or nothing changes for longer than any timer takes."""
         observer, time = self._observer, self._sim.loop.time
+        moment = self._sim.clock.now()  # until then something may still happen although nothing is written
         while time() - observer.began < self._options.horizon:
-            await self._sim.clock.sleep(_STEP)
+            quiet = time() - observer.changed
+            await self._sim.clock.sleep(_STEP if quiet < MAX_BACKOFF_SECONDS else _LONG_STEP)
             self._world.check()
             self._progress(time() - observer.began, observer.evicted)
             quiet = time() - observer.changed
             drained = self._maintenance().status.phase == DRAINED
             if drained and quiet > self._observed.longest() + 2 * _STEP:
                 return Verdict.FINISHES
-            if not drained and quiet > MAX_BACKOFF_SECONDS and quiet > self._longest_timer():
+            if drained or quiet <= self._longest_wait or self._sim.clock.now() <= moment:
+                continue
+            # What was due by then has happened, or does not happen: it may have led to something else.
+            moment = after(self._last_moment(), MARGIN)
+            if moment < self._sim.clock.now():
                 return Verdict.BLOCKS
         return Verdict.FINISHES if self._maintenance().status.phase == DRAINED else Verdict.RUNS_ON
 
-    def _longest_timer(self) -> float:
-        """After so long without a change nothing will change any more.
+    @property
+    def _longest_wait(self) -> float:
+        """Seconds within which an eviction is tried again, and a pod starts."""
+        return max(MAX_BACKOFF_SECONDS, self._observed.longest()) * 1.1
 
-        What could still come by itself: another attempt of an eviction, the end of an interceptor's turn, the
-        start or the end of a pod.
-        """
-        deadlines = [
-            float(dig(one, "spec", "heartbeatDeadlineSeconds") or 0)
-            for one in self._world.objects(EVICTIONREQUESTS)
-            if dig(one, "status", "activeInterceptorName")
+    def _last_moment(self) -> dt.datetime:
+        """The last one that is known by which something may happen by itself."""
+        world = self._world
+        tainted = [
+            one["metadata"]["name"]
+            for one in world.objects(NODES)
+            if any(taint.get("effect") == "NoExecute" for taint in dig(one, "spec", "taints") or ())
         ]
-        turns = [one or 0.0 for one in self._options.interceptors.values()] if deadlines else []
-        return max([MAX_BACKOFF_SECONDS, self._observed.longest(), *deadlines, *turns]) * 1.1
+        return last_moment(
+            self._began,
+            pods=world.objects(PODS),
+            maintenances=world.objects(NODEMAINTENANCES),
+            jobs=world.objects(JOBS),
+            tainted=tainted,
+            requests=[
+                dialect.read(codec_for(dialect.wire).convert(one))
+                for kind, dialect in DIALECTS.items()
+                for one in world.objects(kind)
+            ],
+            turn_seconds=max([self._surge_seconds, *(one or 0.0 for one in self._turns.values())]),
+        )
 
     def _maintenance(self) -> NodeMaintenance:
         found = self._world.find(NODEMAINTENANCES, self._name)
@@ -204,10 +235,8 @@ class _Drain:
 
     async def _serve_interceptors(self) -> None:
         """Let the interceptors of others have their turns: each takes the time that is assumed of it."""
-        names = foreign_interceptors(self._snapshot, self._options.nodes)
-        assumed = {name: self._options.interceptors.get(name, ASSUMED_TURN) for name in names}
         serving = [
-            self._interceptor(name, seconds) for name, seconds in assumed.items() if seconds is not None
+            self._interceptor(name, seconds) for name, seconds in self._turns.items() if seconds is not None
         ]
         if not serving:
             return
@@ -222,4 +251,15 @@ class _Drain:
         async def take_turn(_context: EvictionContext) -> None:
             await self._sim.clock.sleep(seconds)
 
-        return Interceptor(name, take_turn, concurrency=10_000, progress_within=None, allowed_names=(name,))
+        return Interceptor(
+            name,
+            take_turn,
+            concurrency=10_000,
+            progress_within=None,
+            allowed_names=(name,),
+            apis=self._apis[name],
+        )
+
+
+def _name_of(pod: Obj) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

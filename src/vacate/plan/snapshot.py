@@ -1,8 +1,7 @@
 """What a plan reads of a cluster: one list of each kind, reduced to the fields that a drain depends on.
 
-Everything else is dropped when it is read: values of environment variables, commands, images, annotations
-of others. So a saved snapshot holds no more than what the plan saw, and a file that others wrote is reduced
-to the same fields.
+A saved snapshot holds no more than what the plan saw, and a file that others wrote is reduced to the same
+fields.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import datetime as dt
 import gzip
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,235 +19,29 @@ from typing import Any
 import orjson
 
 from vacate.api.kinds import (
-    DAEMONSETS,
-    DEPLOYMENTS,
     EVICTIONREQUESTS,
-    HORIZONTALPODAUTOSCALERS,
-    JOBS,
-    NAMESPACES,
     NODEMAINTENANCES,
-    NODES,
-    PERSISTENTVOLUMECLAIMS,
-    PERSISTENTVOLUMES,
-    PODDISRUPTIONBUDGETS,
-    PODS,
-    PRIORITYCLASSES,
-    REPLICASETS,
-    STATEFULSETS,
-    STORAGECLASSES,
     Kind,
 )
-from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
+from vacate.api.options import ListOptions
 from vacate.api.times import format_time, parse_time
-from vacate.api.types import (
-    DaemonSet,
-    Deployment,
-    EvictionRequest,
-    HorizontalPodAutoscaler,
-    Job,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodDisruptionBudget,
-    PriorityClass,
-    ReplicaSet,
-    StatefulSet,
-    StorageClass,
-)
-from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.client import Client
-from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
-from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
+from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, dig_into, reduced
+from vacate.wire.message import Request
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
 """A snapshot is read up to this size, unpacked."""
+PAGE = 500
+"""So many objects are held as they were listed; of the others only what is kept."""
 MAX_OBJECTS = 200_000
-IMAGE = "not-kept"
-"""What stands for every image."""
-
-_KEPT_ANNOTATIONS = (
-    "vacate.dev/", "sim.vacate.dev/", "interceptor.evictionrequest.coordination.k8s.io/",
-    "evacuation.coordination.k8s.io/", "kubernetes.io/config.mirror",
-    "controller.kubernetes.io/pod-deletion-cost", "deployment.kubernetes.io/",
-    "pv.kubernetes.io/", "volume.kubernetes.io/", "storageclass.kubernetes.io/is-default-class",
-)  # fmt: skip
-_META = (
-    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-    "generation", "labels", "ownerReferences", "finalizers",
-)  # fmt: skip
-_POD_SPEC = (
-    "nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority",
-    "priorityClassName", "preemptionPolicy", "schedulerName", "schedulingGates", "restartPolicy",
-    "terminationGracePeriodSeconds", "hostNetwork", "overhead", "resources", "evictionInterceptors",
-)  # fmt: skip
-_VOLUMES = ("name", "emptyDir", "persistentVolumeClaim", "ephemeral")
-_CONTAINER = ("name", "resources", "ports", "restartPolicy")
-_CONDITION = ("type", "status", "reason", "lastTransitionTime", "observedGeneration")
-_STATE = ("startedAt", "finishedAt", "exitCode", "reason")
-_WEBHOOK = ("name", "failurePolicy", "timeoutSeconds", "rules")
-_VOLUME_SPEC = (
-    "capacity", "accessModes", "claimRef", "nodeAffinity", "storageClassName", "volumeMode",
-    "persistentVolumeReclaimPolicy",
-)  # fmt: skip
-
-
-def _only(obj: Any, names: Iterable[str]) -> Obj:
-    return {name: obj[name] for name in names if name in obj} if isinstance(obj, dict) else {}
-
-
-def _each(items: Any, reduce: Callable[[Any], Obj]) -> list[Obj]:
-    return [reduce(one) for one in items if isinstance(one, dict)] if isinstance(items, list) else []
-
-
-def _meta(meta: Any, *, of_template: bool = False) -> Obj:
-    kept = _only(meta, ("labels",) if of_template else _META)
-    annotations = meta.get("annotations") if isinstance(meta, dict) else None
-    if isinstance(annotations, dict):
-        chosen = {key: value for key, value in annotations.items() if key.startswith(_KEPT_ANNOTATIONS)}
-        kept |= {"annotations": chosen} if chosen else {}
-    return kept
-
-
-def _container(container: Any) -> Obj:
-    kept = {**_only(container, _CONTAINER), "image": IMAGE}
-    if isinstance(sleep := _dig(container, "lifecycle", "preStop", "sleep"), dict):
-        kept["lifecycle"] = {"preStop": {"sleep": _only(sleep, ("seconds",))}}
-    return kept
-
-
-def _dig(obj: Any, *path: str) -> Any:
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
-
-
-def _pod_spec(spec: Any) -> Obj:
-    kept = _only(spec, _POD_SPEC)
-    for name in ("containers", "initContainers"):
-        if isinstance(spec, dict) and spec.get(name):
-            kept[name] = _each(spec[name], _container)
-    volumes = _each(spec.get("volumes"), lambda one: _only(one, _VOLUMES)) if isinstance(spec, dict) else []
-    if kept_volumes := [one for one in volumes if len(one) > 1]:
-        kept["volumes"] = kept_volumes
-    return kept
-
-
-def _container_status(status: Any) -> Obj:
-    kept = _only(status, ("name", "ready", "restartCount", "started"))
-    state = status.get("state")
-    if isinstance(state, dict):
-        kept["state"] = {name: _only(one, _STATE) for name, one in state.items()}
-    return {**kept, "image": IMAGE, "imageID": ""}
-
-
-def _pod_status(status: Any) -> Obj:
-    kept = _only(status, ("phase", "reason", "startTime", "qosClass", "nominatedNodeName"))
-    if not isinstance(status, dict):
-        return kept
-    kept["conditions"] = _conditions(status)
-    for name in ("containerStatuses", "initContainerStatuses"):
-        if status.get(name):
-            kept[name] = _each(status[name], _container_status)
-    return kept
-
-
-def _conditions(status: Any) -> list[Obj]:
-    return _each(_dig(status, "conditions"), lambda one: _only(one, _CONDITION))
-
-
-def _pod(obj: Obj) -> Obj:
-    return {"spec": _pod_spec(obj.get("spec")), "status": _pod_status(obj.get("status"))}
-
-
-def _node(obj: Obj) -> Obj:
-    status = _only(obj.get("status"), ("capacity", "allocatable", "volumesInUse"))
-    return {
-        "spec": _only(obj.get("spec"), ("unschedulable", "taints")),
-        "status": {**status, "conditions": _conditions(obj.get("status"))},
-    }
-
-
-def _workload(obj: Obj) -> Obj:
-    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    template = spec.get("template")
-    spec["template"] = {
-        "metadata": _meta(_dig(template, "metadata"), of_template=True),
-        "spec": _pod_spec(_dig(template, "spec")),
-    }
-    if "conditions" in status:
-        status["conditions"] = _conditions(status)
-    return {"spec": spec, "status": status}
-
-
-def _volume(obj: Obj) -> Obj:
-    spec = {**_only(obj.get("spec"), _VOLUME_SPEC), "hostPath": {"path": "/not-kept"}}
-    return {"spec": spec, "status": _only(obj.get("status"), ("phase",))}
-
-
-def _webhooks(obj: Obj) -> Obj:
-    return {"webhooks": _each(obj.get("webhooks"), lambda one: _only(one, _WEBHOOK))}
-
-
-def _whole(obj: Obj) -> Obj:
-    return _only(obj, ("spec", "status"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """How objects of a kind are read, and what the plan cannot know without them."""
-
-    typed: type[Any]
-    reduce: Callable[[Obj], Obj]
-    unknown: str = ""
-
-
-_READS: Mapping[Kind, _Read] = {
-    NODES: _Read(Node, _node),
-    PODS: _Read(Pod, _pod),
-    PODDISRUPTIONBUDGETS: _Read(
-        PodDisruptionBudget,
-        _whole,
-        "which budgets would hold evictions: the drain may block where this says not",
-    ),
-    DEPLOYMENTS: _Read(Deployment, _workload, "Deployments: which are moved before eviction"),
-    REPLICASETS: _Read(ReplicaSet, _workload, "ReplicaSets: their pods are re-created one by one"),
-    STATEFULSETS: _Read(StatefulSet, _workload, "StatefulSets: their pods are re-created one by one"),
-    DAEMONSETS: _Read(DaemonSet, _workload, "DaemonSets: their pods do not come back"),
-    JOBS: _Read(Job, _workload, "Jobs: their pods are re-created one by one"),
-    HORIZONTALPODAUTOSCALERS: _Read(
-        HorizontalPodAutoscaler, _whole, "which workloads are scaled: counts stay as they are"
-    ),
-    NAMESPACES: _Read(Namespace, _whole, "labels of namespaces: opt-ins and affinities by namespace"),
-    PERSISTENTVOLUMECLAIMS: _Read(
-        PersistentVolumeClaim, _whole, "volumes: where pods can run that have some"
-    ),
-    PERSISTENTVOLUMES: _Read(PersistentVolume, _volume, "volumes: where pods can run that have some"),
-    STORAGECLASSES: _Read(
-        StorageClass,
-        lambda obj: _only(obj, ("provisioner", "volumeBindingMode", "reclaimPolicy", "allowedTopologies")),
-        "how new volumes are bound",
-    ),
-    PRIORITYCLASSES: _Read(
-        PriorityClass,
-        lambda obj: _only(obj, ("value", "globalDefault", "preemptionPolicy")),
-        "priorities of new pods: they are those of the pods before them",
-    ),
-    EVICTIONREQUESTS: _Read(EvictionRequest, _whole, "evictions that are requested already"),
-    NODEMAINTENANCES: _Read(NodeMaintenance, _whole, "other drains, which take turns with this one"),
-    VALIDATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
-    MUTATING: _Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
-}
-KINDS = tuple(_READS)
-"""What is read, each with one list. Secrets and ConfigMaps are not."""
-WEBHOOKS = (VALIDATING, MUTATING)
-"""They are not simulated: only the report on the whole cluster speaks of them."""
-_NOT_EVERYWHERE = (EVICTIONREQUESTS, NODEMAINTENANCES, *WEBHOOKS)  # some clusters do not serve them
+MAX_VALUES = 8_000_000
+"""Parsed, a value takes up to two hundred bytes, whatever it takes in the file. An object has about sixty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +52,8 @@ class Snapshot:
     objects: Mapping[Kind, Sequence[Obj]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # by resource that was not read: what is unknown
     changed: int = 0  # objects of later lists that are newer than the first list
+    images: bool = False  # whether it has the images of containers
+    apis: tuple[str, ...] | None = None  # for evictions, by which the cluster serves; None where unknown
 
     def of(self, kind: Kind) -> Sequence[Obj]:
         """The objects of a kind."""
@@ -269,48 +64,58 @@ class Snapshot:
         return replace(self, objects={**self.objects, kind: objects})
 
 
-def reduced(kind: Kind, obj: Obj) -> Obj:
-    """The object with what a plan needs, and nothing else; a VacateError where it is no such object."""
-    read = _READS[kind]
-    kept = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": _meta(obj.get("metadata"))}
-    kept |= read.reduce(obj)
-    typed = codec_for(read.typed).convert(kept)
-    meta = typed.metadata
-    names = (meta.name, meta.namespace) if kind.namespaced else (meta.name,)
-    if any(dns1123_subdomain(name) for name in names) or not meta.uid:
-        raise ConfigError(f"it has no uid, or no name and namespace as {kind.kind}s have them")
-    return kept
-
-
-async def read_snapshot(client: Client, clock: Clock) -> Snapshot:
+async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -> Snapshot:
     """List what a plan needs. Kinds that may not be listed are left out and named, but nodes and pods."""
     taken = clock.now()
+    apis = await _served(client)
     objects: dict[Kind, Sequence[Obj]] = {}
     missing: dict[str, str] = {}
     first, changed = 0, 0
-    for kind, read in _READS.items():
+    total = 0
+    for kind, read in READS.items():
+        found, broken, token = list[Obj](), 0, ""
         try:
-            listing = await client.list(kind)
+            while True:
+                page = await client.list(kind, options=ListOptions(limit=PAGE, continue_token=token))
+                first = first or _number(page.resource_version)
+                for one in page.items:
+                    changed += _number(dig_into(one, "metadata", "resourceVersion")) > first > 0
+                    try:
+                        found.append(reduced(kind, one, images=images))
+                    except VacateError:
+                        broken += 1
+                total += len(page.items)
+                if total > MAX_OBJECTS:
+                    raise ConfigError(f"the cluster has more than {MAX_OBJECTS:,} objects: too many to plan")
+                if not (token := page.continue_token):
+                    break
         except (Forbidden, NotFound, MethodNotAllowed) as error:
             if not read.unknown:
                 raise
-            if kind not in _NOT_EVERYWHERE or isinstance(error, Forbidden):
+            own = kind in (EVICTIONREQUESTS, NODEMAINTENANCES)
+            absent = own and apis is not None and EVICTION_REQUEST.name not in apis
+            if kind not in NOT_EVERYWHERE or (isinstance(error, Forbidden) and not absent):
                 missing[kind.resource] = read.unknown
             continue
-        found, broken = [], 0
-        for one in listing.items:
-            try:
-                found.append(reduced(kind, one))
-            except VacateError:
-                broken += 1
         if broken:
-            missing[f"{broken} of {len(listing.items)} {kind.resource}"] = (
-                "these objects: they cannot be read"
-            )
+            of = len(found) + broken
+            missing[f"{broken} of {of} {kind.resource}"] = "these objects: they cannot be read"
         objects[kind] = found
-        first = first or _number(listing.resource_version)
-        changed += sum(_number(_dig(one, "metadata", "resourceVersion")) > first > 0 for one in listing.items)
-    return Snapshot(taken, objects, missing, changed)
+    return Snapshot(taken, objects, missing, changed, images, apis)
+
+
+async def _served(client: Client) -> tuple[str, ...] | None:
+    """The APIs for evictions that the cluster serves; None for those who may not ask."""
+    found = []
+    for dialect in DIALECTS.values():
+        try:
+            await client.send(Request("GET", f"/apis/{dialect.kind.api_version}"))
+        except NotFound:
+            continue
+        except Forbidden:
+            return None
+        found.append(dialect.name)
+    return tuple(found)
 
 
 def _number(version: Any) -> int:
@@ -325,6 +130,8 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "version": VERSION,
         "taken": format_time(snapshot.taken),
         "changed": snapshot.changed,
+        "images": snapshot.images,
+        "apis": snapshot.apis,
         "missing": dict(snapshot.missing),
         "objects": {kind.resource: list(found) for kind, found in snapshot.objects.items()},
     }
@@ -339,9 +146,12 @@ def save(snapshot: Snapshot, path: Path) -> None:
 def load(path: Path) -> Snapshot:
     """Read a snapshot that was saved; a ConfigError where it is damaged, or of another version."""
     body = _content(path)
+    if sum(map(body.count, (b"{", b"[", b","))) > MAX_VALUES:
+        raise ConfigError(f"{path} has more than {MAX_VALUES:,} values: too many to read")
     document: Any = None
     with contextlib.suppress(orjson.JSONDecodeError, RecursionError):
         document = orjson.loads(body)
+    del body
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ConfigError(f"{path} is no snapshot of `vacate plan --save`")
     if document.get("version") != VERSION:
@@ -352,13 +162,17 @@ def load(path: Path) -> Snapshot:
     try:
         taken = parse_time(document["taken"])
         missing = {str(key): str(value) for key, value in document.get("missing", {}).items()}
-        objects = _objects(document["objects"], path)
+        images = document.get("images") is True
+        objects = _objects(document["objects"], path, images=images)
     except ConfigError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ConfigError(f"{path} is damaged: {error}") from error
     changed = document.get("changed")
-    return Snapshot(taken, objects, missing, changed if isinstance(changed, int) and changed > 0 else 0)
+    newer = changed if isinstance(changed, int) and changed > 0 else 0
+    served = document.get("apis")
+    apis = tuple(one for one in DIALECT_NAMES if one in served) if isinstance(served, list) else None
+    return Snapshot(taken, objects, missing, newer, images, apis)
 
 
 def _content(path: Path) -> bytes:
@@ -378,7 +192,7 @@ def _content(path: Path) -> bytes:
     return body
 
 
-def _objects(given: Any, path: Path) -> dict[Kind, Sequence[Obj]]:
+def _objects(given: Any, path: Path, *, images: bool) -> dict[Kind, Sequence[Obj]]:
     by_resource = {kind.resource: kind for kind in KINDS}
     if sum(len(found) for found in given.values()) > MAX_OBJECTS:
         raise ConfigError(f"{path} has more than {MAX_OBJECTS:,} objects")
@@ -389,8 +203,9 @@ def _objects(given: Any, path: Path) -> dict[Kind, Sequence[Obj]]:
             raise ConfigError(f"{path} has objects of another kind: {resource!r:.80}")
         kept = []
         for number, one in enumerate(found):
+            found[number] = None  # what is reduced is held once
             try:
-                kept.append(reduced(kind, one))
+                kept.append(reduced(kind, one, images=images))
             except (VacateError, TypeError, AttributeError, ValueError) as error:
                 raise ConfigError(f"{path} is damaged: {resource}[{number}]: {error}") from error
         if len({(one["metadata"].get("namespace"), one["metadata"]["name"]) for one in kept}) < len(kept):

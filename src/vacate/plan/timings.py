@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -13,12 +14,14 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import NEVER, PodTimings
+from vacate.maintenance.blockers import TERMINATION_OVERDUE
 
 _LASTING = 200 * 365 * 86400.0  # Jobs too: how long their pods run cannot be seen
 _UNKNOWN = (10.0, 5.0)  # seconds until containers run, and then until they are ready, where no pod shows it
 _LONGEST = 3600.0  # what took longer waited for something else, such as an image that was not there
 _QUICK_STOP = 1.0
 _DEFAULT_GRACE = 30.0
+_OVERDUE = TERMINATION_OVERDUE.total_seconds()
 
 
 class Pace(Enum):
@@ -52,6 +55,7 @@ class Observed:
     any_ready: Range
     unready: frozenset[str]  # the uids of pods that run and are not ready: they stay so
     stops: Mapping[str, float]  # by the uid of a controller, or of a pod without: seconds of `preStop` sleep
+    ending: Mapping[str, float] = field(default_factory=dict)  # by the uid of a pod: of its grace period left
     fixed_start: float | None = None  # in place of what is observed: until a pod is ready
     fixed_stop: float | None = None
 
@@ -70,10 +74,14 @@ class Observed:
         quick = min(max(self.stops.get(key, 0.0), _QUICK_STOP), slowest)
         if self.fixed_stop is not None:
             quick = slowest = min(self.fixed_stop, slowest)
+        left = self.ending.get(pod.metadata.uid)
+        if left is not None:  # how long it has been stopping already counts
+            slowest = max(min(left, slowest), _QUICK_STOP)
+            quick = min(quick, slowest)
         return PodTimings(
             start=start,
             ready=NEVER if pod.metadata.uid in self.unready else ready,
-            stop=Range(quick, slowest).at(share()),
+            stop=NEVER if left is not None and left < -_OVERDUE else Range(quick, slowest).at(share()),
             run=_LASTING,
         )
 
@@ -85,13 +93,15 @@ class Observed:
         return sum(max(one.most for one in some) for some in ranges)
 
 
-def observe(pods: Sequence[Obj]) -> Observed:
-    """Read the times of pods that run since their start, by their controllers."""
+def observe(pods: Sequence[Obj], taken: dt.datetime | None = None) -> Observed:
+    """Read the times of pods that run since their start, by their controllers, as they are at a moment."""
     starts, readies = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
-    unready, stops, shown = set[str](), dict[str, float](), 0
+    unready, stops, ending, shown = set[str](), dict[str, float](), dict[str, float](), 0
     for pod in pods:
         key = _controller_uid(pod)
         stops[key] = max((_sleep(one) for one in dig(pod, "spec", "containers") or ()), default=0.0)
+        if taken is not None and (left := seconds_left(pod, taken)) is not None:
+            ending[str(dig(pod, "metadata", "uid"))] = left
         conditions = {one.get("type"): one for one in dig(pod, "status", "conditions") or ()}
         is_ready = dig(conditions, "Ready", "status") == "True"
         if dig(pod, "status", "phase") == "Running" and not is_ready:
@@ -105,7 +115,23 @@ def observe(pods: Sequence[Obj]) -> Observed:
     any_start, any_ready = (
         found or Range(known, 3 * known) for found, known in zip(everything, _UNKNOWN, strict=True)
     )
-    return Observed(_ranges(starts), _ranges(readies), shown, any_start, any_ready, frozenset(unready), stops)
+    return Observed(
+        _ranges(starts), _ranges(readies), shown, any_start, any_ready, frozenset(unready), stops, ending
+    )
+
+
+def seconds_left(pod: Obj, now: dt.datetime) -> float | None:
+    """What a terminating pod has left of its grace period, which is less than nothing where it is overdue."""
+    try:
+        return (parse_time(pod["metadata"]["deletionTimestamp"]) - now).total_seconds()
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def is_overdue(pod: Obj, now: dt.datetime) -> bool:
+    """Whether a pod should have ended long ago: what keeps it is not known, and goes on."""
+    left = seconds_left(pod, now)
+    return left is not None and left < -_OVERDUE
 
 
 def _controller_uid(pod: Obj) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import PodRules
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options
 from vacate.cli.common.exitcodes import INTERRUPTED
 from vacate.cli.common.output import JSON
@@ -21,7 +22,10 @@ from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.drain.options import drain_rule_options
 from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
+from vacate.clock import SystemClock
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 if TYPE_CHECKING:
     from vacate.plan.snapshot import Snapshot
@@ -43,7 +47,9 @@ def _interceptors(
         name, equals, span = value.partition("=")
         if not equals:
             raise click.BadParameter(f"{value!r:.80}: write NAME=SPAN, such as backup.example.com=5m")
-        found[subdomain(name)] = None if span == "never" else read(span).total_seconds()
+        found[name if "/" in name else subdomain(name)] = (
+            None if span == "never" else read(span).total_seconds()
+        )
     return found
 
 
@@ -62,6 +68,7 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
     "--cluster", is_flag=True, help="Show what would hamper drains anywhere, worst first; nothing is run."
 )
 @drain_rule_options
+@api_option("The API in which evictions are requested.", EVICTION_REQUEST.name)
 @click.option(
     "--max-nodes",
     default="",
@@ -102,8 +109,9 @@ def _added_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None
     "--save",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Save the snapshot: without environment, commands, images and annotations of others.",
+    help="Save the snapshot: without environment, commands, messages, images and annotations of others.",
 )
+@click.option("--keep-images", is_flag=True, help="With --save: keep the names of images.")
 @click.option(
     "--horizon",
     type=span_between(60.0, 7 * 86400.0),
@@ -136,6 +144,7 @@ def plan(
     all_nodes: bool,
     cluster: bool,
     rules: Obj,
+    dialect: Dialect | None,
     max_nodes: tuple[int | str, ...],
     interceptors: dict[str, float | None],
     start_time: dt.timedelta | None,
@@ -143,6 +152,7 @@ def plan(
     add_nodes: tuple[int, str],
     source: Path | None,
     save: Path | None,
+    keep_images: bool,
     horizon: dt.timedelta,
     runs: int,
     seed: int,
@@ -162,13 +172,17 @@ def plan(
         raise click.UsageError("name nodes, or use one of -l, --all-nodes and --cluster")
     if cluster and output == SVG:
         raise click.UsageError("-o svg draws a drain; with --cluster there is none")
+    if keep_images and save is None:
+        raise click.UsageError("--keep-images is about what --save keeps")
+    if dialect is not None and dialect is not EVICTION_REQUEST:
+        rules["requestKind"] = dialect.request_kind
     # Loaded here: the simulated cluster takes as long to load as all other commands together.
     from vacate.cli.plan.text import plan_lines, plan_object  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
     from vacate.plan.snapshot import load  # noqa: PLC0415
     from vacate.plan.snapshot import save as save_snapshot  # noqa: PLC0415
 
-    snapshot = read_cluster(reach) if source is None else load(source)
+    snapshot = read_cluster(reach, images=keep_images) if source is None else load(source)
     if save is not None:
         save_snapshot(snapshot, save)
     if cluster:
@@ -189,7 +203,8 @@ def plan(
     elif output == JSON:
         terminal.echo_document(plan_object(made, snapshot))
     else:
-        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything))
+        now = SystemClock().now()
+        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything, now=now))
     sys.exit(exit_code(made.outcome.verdict) if whole else INTERRUPTED)
 
 

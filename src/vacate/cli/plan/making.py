@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from vacate.api.kinds import NODES
-from vacate.api.objects import Obj
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import Obj, dig
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.text import plain
 from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Connection, connected
+from vacate.cli.common.connection import Connection, connected, not_served
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, UNPREPARED, interrupted
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import ConfigError
@@ -26,6 +29,7 @@ if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other co
 
 BLOCKS, LACKS_ROOM = UNPREPARED, 6
 _MAX_NODES = 1000
+_BAR = 20  # characters
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -33,7 +37,7 @@ def exit_code(verdict: Verdict) -> int:
     return {"Finishes": 0, "LacksRoom": LACKS_ROOM}.get(verdict.value, BLOCKS)
 
 
-def read_cluster(reach: Connection) -> Snapshot:
+def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:
     """The cluster as it is now."""
     from vacate.plan.snapshot import read_snapshot  # noqa: PLC0415
 
@@ -41,7 +45,7 @@ def read_cluster(reach: Connection) -> Snapshot:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            found.append(await read_snapshot(cluster.client, cluster.clock))
+            found.append(await read_snapshot(cluster.client, cluster.clock, images=images))
 
     if run_until_signalled(work):
         interrupted()
@@ -58,16 +62,30 @@ def make(
 ) -> tuple[Plan | None, bool]:
     """The plan, as far as it was known when Ctrl-C was pressed; and whether it is whole."""
     from vacate.plan.report import make_plans  # noqa: PLC0415
+    from vacate.plan.run import StopPlan  # noqa: PLC0415
+    from vacate.plan.turns import is_served, requested_by  # noqa: PLC0415
 
+    if not is_served(snapshot, api := requested_by(options.spec)):
+        raise not_served(api.kind, api.kind.gate)
+    total = sum(dig(one, "spec", "nodeName") in options.nodes for one in snapshot.of(PODS))
     made: Plan | None = None
-    far = "it had not begun"
-    with terminal.console(err=True).status("") as status:
+    far, stopping = "it had not begun", False
+
+    def stop(_signal: int, _frame: object) -> None:
+        nonlocal stopping
+        if stopping:  # whoever does not want to wait for the next moment at which a run can be left
+            raise KeyboardInterrupt
+        stopping = True
+
+    with _handling_interrupts(stop), terminal.console(err=True).status("") as status:
 
         def progress(what: str) -> Progress:
             def report(seconds: float, pods: int) -> None:
                 nonlocal far
                 far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
-                status.update(far)
+                status.update(f"{_bar(pods, total)} {far}")
+                if stopping:
+                    raise StopPlan
 
             return report
 
@@ -76,12 +94,32 @@ def make(
                 snapshot, options, max_nodes, runs=runs, remedies=remedies, progress=progress
             ):
                 pass
-            return made, True
+            if not stopping:
+                return made, True
         except KeyboardInterrupt:
             pass
     known = "; what follows was known by then" if made else ""
     terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
     return made, False
+
+
+def _bar(gone: int, total: int) -> str:
+    """How many of the pods on the nodes are gone; some stay, such as those of DaemonSets."""
+    filled = min(round(_BAR * gone / total), _BAR) if total else _BAR
+    return "━" * filled + "─" * (_BAR - filled)
+
+
+@contextlib.contextmanager
+def _handling_interrupts(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Have Ctrl-C call this meanwhile; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connection, *, ask: bool) -> str:

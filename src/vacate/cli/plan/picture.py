@@ -34,7 +34,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-seri
 def plan_svg(plan: Plan, snapshot: Snapshot) -> str:
     """The picture. A bar is a node's turn, as fast and as slow as it may be."""
     nodes = plan.decisive.nodes[:_SHOWN]
-    moments = [one for run in plan.runs for node in run.nodes for one in (node.begins, node.ends) if one]
+    moments = [one for run in plan.alike for node in run.nodes for one in (node.begins, node.ends) if one]
     until = max([plan.outcome.slowest, *moments, 1.0])
     head = textwrap.wrap(verdict_line(plan.outcome, plan.decisive), 100)
     top = _MARGIN + 22 * len(head) + 46
@@ -48,10 +48,10 @@ def plan_svg(plan: Plan, snapshot: Snapshot) -> str:
         f'<rect class="page" width="{_WIDTH}" height="{height}" rx="8"/>',
         *(_text(_MARGIN, _MARGIN + 16 + 22 * row, line, "head") for row, line in enumerate(head)),
         _text(_MARGIN, top - 28, f"{read}, read at {moment_text(snapshot.taken)}", "small"),
-        *(_legend(top - 28) if len(plan.runs) > 1 else ()),
+        *(_legend(top - 28) if len(plan.alike) > 1 else ()),
         *_axis(until, top, body),
     ]
-    by_run = [{one.name: one for one in run.nodes} for run in plan.runs]
+    by_run = [{one.name: one for one in run.nodes} for run in plan.alike]
     for row, node in enumerate(nodes):
         same = [found[node.name] for found in by_run if node.name in found]
         lines += _bars(node, same, until, top + _ROW * row)

@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import DRAINED, Blocker, BlockerRemedy
 from vacate.cli.common.output import aligned, json_text
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.health import Finding, Harm, Health
-from vacate.plan.report import Outcome, Plan
+from vacate.plan.report import Otherwise, Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
 from vacate.views.phrases import NOTHING, counted, listed, span
@@ -23,6 +23,7 @@ _NOT_INSTALLED = (
     "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
 )
 _DOWN = "down meanwhile"
+_OLD = dt.timedelta(minutes=10)
 
 
 _HARMS = {
@@ -46,7 +47,9 @@ def plan_object(plan: Plan | Health, snapshot: Snapshot) -> str:
     return json_text({"snapshot": read, **msgspec.to_builtins(plan)})
 
 
-def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
+def plan_lines(
+    plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False, now: dt.datetime | None = None
+) -> list[str]:
     """The plan for people."""
     limit = None if everything else _SHOWN
     run, nodes, pods = plan.decisive, len(snapshot.of(NODES)), len(snapshot.of(PODS))
@@ -61,12 +64,19 @@ def plan_lines(plan: Plan, snapshot: Snapshot, width: int, *, everything: bool =
         *_workloads(run, limit),
         *_budgets(run, limit),
         *_room(run),
-        *_nodes(plan, limit),
+        *_nodes(plan, width, limit),
         "",
     ]
-    for line in plan.assumptions:
+    for line in (*plan.assumptions, *_age(snapshot, now)):
         lines += wrapped(f"assumed   {line}", width, 0)
     return lines + _unknown(plan.unknown, width)
+
+
+def _age(snapshot: Snapshot, now: dt.datetime | None) -> list[str]:
+    """That much may have changed since the cluster was read."""
+    if now is None or now - snapshot.taken < _OLD:
+        return []
+    return [f"the cluster is as it was {span(now - snapshot.taken)} ago"]
 
 
 def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
@@ -123,44 +133,65 @@ def _unknown(unknown: Mapping[str, str], width: int) -> list[str]:
 
 
 def verdict_line(outcome: Outcome, run: Run) -> str:
-    """What would happen, in one line."""
+    """What would happen, in one line; and what runs come to that end otherwise."""
     drained = f"{outcome.drained} of {counted(outcome.total, 'node')} drained"
     took = _between(outcome.fastest, outcome.slowest)
     if outcome.median is not None:
         took += f", in the median {span_text(outcome.median)}"
+    rest = "".join(
+        f"; in {one.runs} of {outcome.runs} runs it {_end(one, outcome.total)}" for one in outcome.otherwise
+    )
     match outcome.verdict:
         case Verdict.FINISHES:
-            return f"WOULD FINISH in {took}: {drained}"
+            return f"WOULD FINISH in {took}: {drained}{rest}"
         case Verdict.LACKS_ROOM:
-            return f"WOULD LACK ROOM: {_needs(run.pods_without_room)}; {drained} in {took}"
+            return f"WOULD LACK ROOM: {_needs(run)}; {drained} in {took}{rest}"
+        case Verdict.STOPPED:
+            return f"NOT KNOWN: stopped when {span_text(outcome.slowest)} were planned: {drained} by then"
         case Verdict.RUNS_ON:
-            return f"WOULD NOT FINISH in {span_text(outcome.slowest)}, and is still moving then: {drained}"
+            until = span_text(outcome.slowest)
+            return f"WOULD NOT FINISH in {until}, and is still moving then: {drained}{rest}"
         case Verdict.BLOCKS:
             left = [one.name for one in run.nodes if one.phase != DRAINED]
-            more = f", {_needs(run.pods_without_room)}" if run.pods_without_room else ""
+            more = f", {_needs(run)}" if run.pods_without_room else ""
             named = listed([*left[:3], *([f"{len(left) - 3} more"] if len(left) > 3 else [])])
-            return f"WOULD BLOCK after {took}: {drained}, not {named}{more}"
+            return f"WOULD BLOCK after {took}: {drained}, not {named}{more}{rest}"
 
 
 def short(outcome: Outcome) -> str:
     """The same within a line about something else."""
+    return _end(outcome, outcome.total)
+
+
+def _end(outcome: Outcome | Otherwise, total: int) -> str:
     match outcome.verdict:
         case Verdict.FINISHES:
             return f"finishes in {_between(outcome.fastest, outcome.slowest)}"
         case Verdict.LACKS_ROOM:
             return f"finishes, and {counted(outcome.without_room, 'pod has', 'pods have')} no room"
+        case Verdict.STOPPED:
+            return "is not known"
         case Verdict.RUNS_ON:
             return f"does not finish in {span_text(outcome.slowest)}"
         case Verdict.BLOCKS:
-            return f"blocks, {outcome.drained} of {counted(outcome.total, 'node')} drained"
+            return f"blocks, {outcome.drained} of {counted(total, 'node')} drained"
 
 
-def _needs(pods_without_room: Sequence[PodWithoutRoom]) -> str:
-    cpu, memory = sum(one.cpu for one in pods_without_room), sum(one.memory for one in pods_without_room)
-    return (
-        f"{counted(len(pods_without_room), 'pod has', 'pods have')} no room ({cpu:g} CPU and "
-        f"{memory / 2**30:.3g} GiB requested)"
-    )
+def _needs(run: Run) -> str:
+    """How many pods have no room, and what that takes."""
+    pods = counted(len(run.pods_without_room), "pod has", "pods have")
+    wanted = [
+        f"{listed([_amount(name, count) for name, count in one.resources.items()])} more"
+        + (f" in zone {one.zone}" if one.zone else "")
+        for one in run.shortfalls
+    ]
+    return f"{pods} no room" + (f": needs {', and '.join(wanted)}" if wanted else "")
+
+
+def _amount(resource: str, count: float) -> str:
+    if resource == "cpu":
+        return f"{count:g} CPU"
+    return f"{count / 2**30:.3g} GiB" if resource == "memory" else f"{count:g} {resource}"
 
 
 def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
@@ -234,8 +265,8 @@ def _room(run: Run) -> list[str]:
     return ["", *aligned(rows)] if any(one.cpu.fullest or one.memory.fullest for one in run.room) else []
 
 
-def _nodes(plan: Plan, limit: int | None) -> list[str]:
-    by_run = [{one.name: one for one in run.nodes} for run in plan.runs]
+def _nodes(plan: Plan, width: int, limit: int | None) -> list[str]:
+    by_run = [{one.name: one for one in run.nodes} for run in plan.alike]
     rows = [("NODE", "BEGINS", "ENDS", "PODS", "LAST POD")]
     for node in plan.decisive.nodes[:limit]:
         same = [found[node.name] for found in by_run if node.name in found]
@@ -244,10 +275,11 @@ def _nodes(plan: Plan, limit: int | None) -> list[str]:
         rows.append((node.name, begins, ends, str(node.pods), node.last_pod or NOTHING))
     lines = ["", *aligned(rows), *_more(len(plan.decisive.nodes), limit)]
     timed = [one for one in plan.decisive.nodes if one.begins is not None and one.ends is not None]
-    if len(timed) > 1:
+    if timed:
         longest = max(timed, key=_length)
-        last = f"last there: {longest.last_pod or NOTHING}"
-        lines.append(f"longest: {longest.name}, {span_text(_length(longest))}; {last}")
+        took = listed([f"{step.what} ({span_text(step.seconds)})" for step in longest.last_pod_steps])
+        last = f"last there: {longest.last_pod or NOTHING}" + (f", which waits for {took}" if took else "")
+        lines += wrapped(f"longest: {longest.name}, {span_text(_length(longest))}; {last}", width, 0)
     return lines
 
 
