@@ -12,11 +12,13 @@ from vacate.kube.exclusivevolumes import (
     attachment_of,
     awaits_volumes,
     detached_of,
+    has_started,
     is_exclusive,
     names_in_use,
     waits_at_gate,
 )
 from vacate.kube.nodes import out_of_service
+from vacate.kube.podend import is_given_up
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
@@ -141,11 +143,11 @@ def pod_matters(old: Pod | None, new: Pod | None) -> bool:
     pod = new or old
     if pod is None or not pod.claims:
         return False
-    return (
-        old is None
-        or new is None
-        or (old.terminating, old.status.phase, old.spec) != (new.terminating, new.status.phase, new.spec)
-    )
+    return old is None or new is None or _state(old) != _state(new)
+
+
+def _state(pod: Pod) -> tuple[object, ...]:
+    return pod.terminating, pod.status.phase, has_started(pod), is_given_up(pod), pod.spec
 
 
 def node_matters(old: Node | None, new: Node | None) -> bool:
