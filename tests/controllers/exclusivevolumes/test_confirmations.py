@@ -442,6 +442,32 @@ def a_node(ready: str, version: str = "1", *, taint: bool = False, confirmed: st
     )
 
 
+@pytest.mark.usefixtures("stock")
+def test_the_claim_of_an_ephemeral_volume_is_one_that_the_pod_uses() -> None:
+    """Kubernetes makes it, with this name; and other pods may name it."""
+
+    async def body(world: World) -> None:
+        await label_nodes(world, A, B)
+        await world.client.create(PERSISTENTVOLUMES, volume())
+        made = claim("one-scratch")
+        await world.client.create(PERSISTENTVOLUMECLAIMS, made, "default")
+        await world.until(lambda: claim_phase(world, "one-scratch") == "Bound", 60, "bound")
+        scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": made["spec"]}}}
+        await world.client.create(PODS, user("one", gated=True, node=A, volumes=[scratch]), "default")
+        await running(world, "one")
+        assert holders(world) == (A, ["one"])
+        await world.client.create(PODS, user("two", "one-scratch", gated=True, node=B), "default")
+        world.pool.isolate(A)
+        await world.client.delete(PODS, "one", "default", FORCE)
+        await world.sim.clock.sleep(300)
+        assert (holders(world), node_of(world, "two")) == ((A, ["one"]), "")
+        await world.until(lambda: readiness_of(world) == "Unknown", 120, "lost")
+        await _is_fenced(world)
+        await running(world, "two")
+
+    in_world(body)
+
+
 def test_a_volume_whose_record_is_lost_stays_with_the_node_that_lists_it() -> None:
     """Nothing else is left of it: the pod was removed by force, and the manager starts anew."""
 
@@ -472,14 +498,29 @@ def test_a_volume_whose_record_is_lost_stays_with_the_node_that_lists_it() -> No
 
 
 @pytest.mark.usefixtures("stock")
-def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both() -> None:
-    """Without the gate nothing on a stock node holds the second one back."""
+@pytest.mark.parametrize("starting", [False, True], ids=["running", "init-containers"])
+def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both(starting: bool) -> None:
+    """Without the gate nothing on a stock node holds the second one back.
+
+    Init containers write to the volume too, while the phase is Pending.
+    """
 
     async def body(world: World) -> None:
         await given(world)
         for name, node in (("one", A), ("two", B)):
+            if name == "two" and starting:
+                world.pool.isolate(B)  # it is a kubelet's part that the test plays
             await world.client.create(PODS, user(name, node=node), "default")
-            await running(world, name)
+            if name == "two" and starting:
+                await world.until(lambda: node_of(world, "two") == B, 60, "it has a node")
+                await world.sim.clock.sleep(5)
+                assert events_of(world, "two", "VolumeShared") == []
+                first = {"name": "first", "containerID": "containerd://1", "image": "", "imageID": "",
+                         "ready": False, "restartCount": 0}  # fmt: skip
+                status = {"phase": "Pending", "initContainerStatuses": [first]}
+                await world.client.patch(PODS, "two", {"status": status}, "default", subresource="status")
+            else:
+                await running(world, name)
         await world.until(lambda: events_of(world, "two", "VolumeShared") != [], 60, "an Event reports it")
         (first,), (second,) = (events_of(world, name, "VolumeShared") for name in ("one", "two"))
         assert f"at the same time as default/two on {B}" in first
@@ -493,7 +534,7 @@ def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both() -> 
         assert await volumes_notes(cluster, "kube-system") == []
         counted = partial(world.server.metrics.registry.get_sample_value, "vacate_exclusive_volumes_shared")
         assert counted() == 1
-        await world.client.delete(PODS, "two", "default")
+        await world.client.delete(PODS, "two", "default", FORCE)
         await world.until(lambda: phase(world, "two") == "", 120, "it is gone")
         assert await volumes_notes(cluster, "default") == []
         await world.sim.clock.sleep(5)
