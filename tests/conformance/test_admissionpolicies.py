@@ -395,12 +395,19 @@ async def test_a_policy_of_the_installation_about_force_deletion(api: CaseApi) -
 
 async def test_a_policy_of_the_installation_about_exclusive_volumes(api: CaseApi) -> None:
     name = await installed(api, EXCLUSIVE_GATE)
-    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
-    answer = await api.post(PODS, {**pod("p"), "spec": {**pod("p")["spec"], "volumes": [claim]}})
     what = denied(
         name, "spec.schedulingGates: the namespace has the label vacate.dev/exclusive-volumes=enabled"
     )
-    answer.refused(403, "Forbidden", starting=f'pods "p" is forbidden: {what}')
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    for source in (
+        {"persistentVolumeClaim": {"claimName": "c"}},
+        {"ephemeral": {"volumeClaimTemplate": {"spec": asked}}},
+    ):
+        volumes = [{"name": "v", **source}]
+        answer = await api.post(PODS, {**pod("p"), "spec": {**pod("p")["spec"], "volumes": volumes}})
+        answer.refused(403, "Forbidden", starting=f'pods "p" is forbidden: {what}')
+    volumes = [{"name": "v", "emptyDir": {}}]
+    await api.given(PODS, {**pod("p"), "spec": {**pod("p")["spec"], "volumes": volumes}})
 
 
 async def installed(api: CaseApi, name: str) -> str:

@@ -17,6 +17,8 @@ from vacate.controllers.projections import project_pod, project_request
 from vacate.eviction.model import CompletionReason, Finish
 from vacate.eviction.records.patches import finish_patch, refusal_patch, unadmitted_patch
 from vacate.eviction.records.reader import process_of, target_of
+from vacate.kube.exclusivevolumes import uses_volumes
+from vacate.kube.podend import has_ended
 
 pytestmark = pytest.mark.unit
 
@@ -144,3 +146,29 @@ def test_equal_parts_are_held_once() -> None:
     assert one.metadata.labels is other.metadata.labels
     assert one.spec is other.spec
     assert one.status is other.status
+
+
+def test_what_shows_the_use_and_the_end_of_a_volume_is_kept() -> None:
+    """The claims of ephemeral volumes, a start while the phase is Pending, and a phase that pod GC wrote."""
+
+    def projected(phase: str, **status: object) -> Pod:
+        volumes = [
+            {"name": "v", "ephemeral": {}},
+            {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+        ]
+        made = {
+            "metadata": {"name": "a"},
+            "spec": {"nodeName": "n", "volumes": volumes},
+            "status": {"phase": phase, **status},
+        }
+        return project_pod(read(made, Pod))
+
+    target = {"type": "DisruptionTarget", "status": "True"}
+    assert sorted(projected("Pending").claims) == ["a-v", "data"]
+    assert not uses_volumes(projected("Pending", containerStatuses=[{"name": "c"}]))
+    assert uses_volumes(projected("Pending", initContainerStatuses=[{"containerID": "containerd://1"}]))
+    assert uses_volumes(projected("Running"))
+    assert not uses_volumes(projected("Succeeded"))
+    assert has_ended(projected("Failed", conditions=[{**target, "reason": "TerminationByKubelet"}]))
+    assert not has_ended(projected("Failed", conditions=[{**target, "reason": "DeletionByPodGC"}]))
+    assert not has_ended(projected("Running"))

@@ -62,6 +62,18 @@ def test_no_more_than_so_many_at_once_and_none_twice() -> None:
 
 
 @pytest.mark.parametrize(("ready", "heard", "counts"), [
+    ("Unknown", ("e",), True), ("False", ("e",), True), ("True", ("e",), False), ("True", None, False),
+    ("True", (), True),  # so it is marked by who may be cut off
+])  # fmt: skip
+def test_a_taint_counts_but_on_a_node_that_is_seen_to_be_ready(
+    ready: str, heard: tuple[str, ...] | None, counts: bool
+) -> None:
+    nodes = [node("a", "Unknown"), *map(node, "bcd"), node("e", ready, out=True)]
+    seen = None if heard is None else ("b", "c", "d", *heard)
+    assert ("at most 1 may be" in refusal(nodes, "a", FencingLimits(), heard=seen)) is counts
+
+
+@pytest.mark.parametrize(("ready", "heard", "counts"), [
     ("Unknown", (), True), ("Unknown", ("e",), False), ("True", (), False), ("False", (), False),
 ])  # fmt: skip
 def test_a_mark_counts_only_on_a_node_that_does_not_report(

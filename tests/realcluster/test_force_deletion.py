@@ -218,6 +218,9 @@ async def test_a_pod_with_a_claim_needs_the_gate_which_only_the_manager_opens(ar
     refused = await _try_pod(arm, WITHOUT_GATE, "ungated")
     refused.refused(403, "Forbidden")
     assert f"needs the scheduling gate {GATE}" in (refused.message or "")
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    own = {"volumes": [{"name": "own", "ephemeral": {"volumeClaimTemplate": {"spec": asked}}}]}
+    (await _try_pod(arm, {"spec": own}, "ephemeral")).refused(403, "Forbidden")
     (await _try_pod(arm, WITHOUT_GATE, "elsewhere", OPEN)).ok(201)
     (await _try_pod(arm, {"spec": {}}, "claims-nothing")).ok(201)
     (await _try_pod(arm, GATED, "gated")).ok(201)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -35,6 +36,9 @@ pytestmark = [
 ]
 
 STAMP = "vacate.dev/admitted"
+FORCE: Obj = {"gracePeriodSeconds": 0}
+TAINT_EVICTION = As("system:serviceaccount:kube-system:node-controller", (MASTERS,))
+STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s", "controller": True}
 SECRET = SECRETS.object_path("vacate-webhook-tls", NAMESPACE)
 
 
@@ -197,17 +201,23 @@ async def test_pods(plane: Plane) -> None:
 
 
 async def test_who_force_deletes_is_recorded(plane: Plane) -> None:
-    """By the pod's own node none is: it removes every pod so. A new label counts after a moment."""
+    """By the pod's own node none is: it removes every pod so. A new label counts after a moment.
+
+    A member of a StatefulSet whose own grace period is 0 is removed at once by a deletion without options,
+    as taint eviction makes it.
+    """
     label = {"metadata": {"labels": {GUARD_LABEL: ENABLED}}}
     await plane.arm.given("PATCH", NAMESPACES.object_path(HERE), label, content_type=MERGE_PATCH)
     attempts = count()
 
-    async def force(user: As) -> None:
+    async def force(user: As, options: Obj | None = FORCE, owners: Sequence[Obj] = (), **spec: Any) -> None:
         name = f"forced-{next(attempts)}"
-        body = {**(one := make.pod(name)), "spec": {**one["spec"], "nodeName": "node-1"}}
+        body = {**(one := make.pod(name)), "spec": {**one["spec"], "nodeName": "node-1", **spec}}
+        body["metadata"]["ownerReferences"] = list(owners)
         (await plane.arm.call("POST", PODS.collection_path(HERE), body=body)).ok(201)
-        path, options = PODS.object_path(name, HERE), {"gracePeriodSeconds": 0}
+        path = PODS.object_path(name, HERE)
         (await plane.arm.call("DELETE", path, body=options, as_user=user)).ok()
+        assert (await plane.arm.call("GET", path)).code == 404
 
     async def recorded() -> list[str]:
         found = (await plane.arm.call("GET", EVENTS.collection_path(HERE))).ok()["items"]
@@ -220,7 +230,12 @@ async def test_who_force_deletes_is_recorded(plane: Plane) -> None:
     async with plane.answering():
         await until(jane_is_recorded)
         await force(As("system:node:node-1", (MASTERS,)))
-    assert all(text.startswith('User "jane" force deleted the pod') for text in await recorded())
+        assert all(text.startswith('User "jane" force deleted the pod') for text in await recorded())
+        await force(TAINT_EVICTION, None, terminationGracePeriodSeconds=0)  # its author has chosen that
+        assert not [text for text in await recorded() if TAINT_EVICTION.name in text]
+        await force(TAINT_EVICTION, None, [STATEFUL_SET], terminationGracePeriodSeconds=0)
+        (text,) = [text for text in await recorded() if TAINT_EVICTION.name in text]
+        assert "the pod's own grace period is 0" in text
 
 
 async def test_down_and_restarted(plane: Plane) -> None:

@@ -308,13 +308,13 @@ def _gone_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
 
 def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
     """As a timeout does: a node that has not reported for a while is taken for dead."""
-    original = attaching.ExclusiveVolumes._read_node
 
-    async def silent(self: attaching.ExclusiveVolumes, name: str) -> Node | None:
-        found = await original(self, name)
-        return None if found is None or readiness(found) == "Unknown" else found
+    def gone(volume: Any, record: Any, holder: Holder, node: Node | None, *, seen_to_end: bool) -> str:
+        if node is not None and readiness(node) == "Unknown":
+            return ""
+        return why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
 
-    patch.setattr(attaching.ExclusiveVolumes, "_read_node", silent)
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from vacate.cli.explain.command import _with_volumes_and_node
 from vacate.client.codec import codec_for
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, awaits_volumes
 from vacate.sim.cluster import World
-from vacate.views.awaitedvolumes import with_awaited_volumes
+from vacate.views.awaitedvolumes import LostNodes, with_awaited_volumes
 from vacate.views.model import Explanation
 
 WAITS, ONE_AT_A_TIME = "Waiting for exclusive volume disk", "it is attached to one node at a time, and"
@@ -71,7 +71,8 @@ def test_a_node_that_is_lost_or_has_not_confirmed_is_named_with_the_commands(
     lost: Collection[str], gone: bool
 ) -> None:
     found = a_volume(attachment={"node": "n1", "pods": [HOLDER | ({"gone": True} if gone else {})]})
-    (text,) = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found], lost).awaited
+    shown = with_awaited_volumes(Explanation("d", "db-1", ""), a_pod(), [found], LostNodes(lost))
+    (text,) = shown.awaited
     assert ("Node n1 does not report" in text) == bool(lost)
     assert ("node n1 has not confirmed" in text) == (gone and not lost)
     for part in ("vacate fence n1", "vacate detach disk --confirm"):

@@ -24,6 +24,8 @@ PATH = "/record/forcedeletions"
 FORCE = {"kind": "DeleteOptions", "gracePeriodSeconds": 0}
 JANE = {"username": "jane", "groups": []}
 POD_GC = {"username": "system:serviceaccount:kube-system:pod-garbage-collector", "groups": []}
+TAINT_EVICTION = {"username": "system:serviceaccount:kube-system:node-controller", "groups": []}
+STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s", "controller": True}
 KUBELET = {"username": "system:node:node-1", "groups": ["system:nodes"]}
 
 
@@ -108,6 +110,27 @@ async def test_others_who_may(server: Embedded, hook: Hook, user: Obj, how: str,
     (message,) = await messages(server)
     assert f'User "{user["username"]}" force deleted the pod {how};' in message
     assert counted(hook, result) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"kind": "DeleteOptions"}, FORCE], ids=["as-taint-eviction-does", "force"]
+)
+async def test_a_member_whose_own_grace_period_is_0_is_removed_at_once_by_any_deletion(
+    server: Embedded, hook: Hook, options: Obj
+) -> None:
+    """One from before the guard. Another pod's author may choose that, which is not reported."""
+    for name, owners in (("alone", []), ("s-0", [STATEFUL_SET])):
+        made = pod(name, namespace="d")
+        made["metadata"]["ownerReferences"] = owners
+        made["spec"] |= {"nodeName": "node-1", "terminationGracePeriodSeconds": 0}
+        assert (await server.ask("POST", PODS.collection_path("d"), made)).code == 201
+        old = server.stored(PODS, name)
+        asked = review("DELETE", old=old, kind=PODS, namespace="d", user=TAINT_EVICTION, options=options)
+        assert (await hook.ask(PATH, asked)).allowed
+    (message,) = await messages(server)
+    assert TAINT_EVICTION["username"] in message
+    assert "the pod's own grace period is 0" in message
+    assert counted(hook, "own-grace") == 1
 
 
 async def test_what_is_no_force_deletion_is_not_reported(server: Embedded, hook: Hook) -> None:

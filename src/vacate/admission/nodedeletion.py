@@ -7,7 +7,7 @@ for the whole cluster, and the node has a pod of a StatefulSet, or a volume that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION, DISABLED, GUARD_LABEL, SYSTEM_USERS, Guard
 from vacate.api.identity import User, service_account_user
@@ -16,6 +16,7 @@ from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.types import PersistentVolume, Pod
 from vacate.kube.nodes import OUT_OF_SERVICE
+from vacate.kube.podend import has_ended
 
 NODE_REMOVERS = (
     *SYSTEM_USERS,
@@ -40,7 +41,9 @@ REFUSAL = (
 
 def may_ask(node: Obj, user: User, guard: Guard) -> bool:
     """Whether a confirmation is needed, if the node has anything that must not run twice."""
-    if not guard.unlabelled or user.name in NODE_REMOVERS or _is_confirmed(node):
+    if not guard.unlabelled or user.name in NODE_REMOVERS:
+        return False
+    if is_confirmed(dig(node, "metadata", "uid"), mapping(dig(node, "metadata", "annotations"))):
         return False
     if mapping(dig(node, "metadata", "labels")).get(GUARD_LABEL) == DISABLED:
         return False
@@ -53,7 +56,7 @@ def may_ask(node: Obj, user: User, guard: Guard) -> bool:
 def runs_once(pod: Pod, exclusive: Iterable[PersistentVolume]) -> bool:
     """Whether a second copy of the pod would harm, and the first may still run; by its exclusive volumes."""
     owner = pod.metadata.controller
-    return not pod.terminal and (any(exclusive) or (owner is not None and owner.kind == STATEFULSETS.kind))
+    return not has_ended(pod) and (any(exclusive) or (owner is not None and owner.kind == STATEFULSETS.kind))
 
 
 def refusal(node: Obj) -> str:
@@ -61,6 +64,6 @@ def refusal(node: Obj) -> str:
     return REFUSAL.replace("NAME", name_of(node)).replace("UID", str(dig(node, "metadata", "uid")))
 
 
-def _is_confirmed(node: Obj) -> bool:
-    uid = dig(node, "metadata", "uid")
-    return bool(uid) and mapping(dig(node, "metadata", "annotations")).get(CONFIRMATION) == uid
+def is_confirmed(uid: object, annotations: Mapping[str, object]) -> bool:
+    """Whether a person has confirmed, of this very Node, that its machine is off."""
+    return bool(uid) and annotations.get(CONFIRMATION) == uid

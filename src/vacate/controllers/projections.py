@@ -72,7 +72,9 @@ from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
 from vacate.eviction.succession import HANDED_OVER, kinds_handed_over
 from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.exclusivevolumes import READY_TO_START, has_started
 from vacate.kube.nodes import NODE_DOWN
+from vacate.kube.podend import BY_POD_GC, DISRUPTION_TARGET, is_given_up
 from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
@@ -115,7 +117,13 @@ def project_pod(pod: Pod) -> Pod:
             tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
             tuple((one.name, one.priority) for one in pod.spec.eviction_responders),
         ),
-        status=_status(pod.status.phase, kinds_handed_over(pod), _says_node_down(pod)),
+        status=_status(
+            pod.status.phase,
+            kinds_handed_over(pod),
+            _says_node_down(pod),
+            pod.status.phase in ("", "Pending") and bool(pod.spec.node_name) and has_started(pod),
+            is_given_up(pod),
+        ),
     )
 
 
@@ -188,9 +196,14 @@ def _spec(
 
 
 @lru_cache
-def _status(phase: str, handed_over: tuple[Kind, ...], node_down: bool) -> PodStatus:
+def _status(
+    phase: str, handed_over: tuple[Kind, ...], node_down: bool, started: bool, given_up: bool
+) -> PodStatus:
     kept = [HANDED_OVER[one] for one in handed_over] + ([NODE_DOWN] if node_down else [])
+    kept += [READY_TO_START] if started else []  # also where only a container's status shows it
     conditions = [Condition(type=one, status="True") for one in kept]
+    if given_up:
+        conditions.append(Condition(type=DISRUPTION_TARGET, status="True", reason=BY_POD_GC))
     return PodStatus(phase=phase, conditions=conditions or _NO_CONDITIONS)
 
 

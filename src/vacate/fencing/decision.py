@@ -24,9 +24,9 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
-from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
+from vacate.fencing.limits import FencingLimits, refusal
 from vacate.fencing.marks import BEGUN, REQUESTED, approves, carried_out_until
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import is_marked_off, readiness
 
 MAX_PAUSE = 900.0
 """Most seconds between two attempts to fence a node."""
@@ -71,7 +71,7 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
         before = known.get(node.metadata.name)
         if before is not None and before.under_way and not _again(before, now, made):
             continue
-        if readiness(node) != "Unknown" or is_out_of_service(node):
+        if readiness(node) != "Unknown" or is_marked_off(node):
             continue
         pods = waiting_pods(policy, node.metadata.name, around)
         row = _look_at(policy, node, before, pods, around, now, made)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vacate.api.types import Node, condition
 from vacate.fencing.marks import BEGUN
 from vacate.kube.intorpercent import scaled_value
-from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.kube.nodes import OUT_OF_SERVICE, is_marked_off, readiness
 
 _NAMED, _SHOWN = 3, 120
 
@@ -19,11 +19,6 @@ class FencingLimits:
 
     min_healthy: int | str = "51%"  # of the other nodes, a number or a percentage, rounded up
     max_fenced: int = 1  # nodes that are out of service at the same time, this one included
-
-
-def is_out_of_service(node: Node) -> bool:
-    """Whether an out-of-service taint declares that nothing runs on the node."""
-    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 
 def refusal(
@@ -42,7 +37,7 @@ def refusal(
     node = next((one for one in nodes if one.metadata.name == name), None)
     if node is None:
         return f"there is no node {name}"
-    if is_out_of_service(node):
+    if is_marked_off(node):
         return f"node {name} is out of service already (taint {OUT_OF_SERVICE})"
     if reason := _reports(node):
         return reason
@@ -71,7 +66,7 @@ def _too_few_healthy(others: Sequence[Node], limits: FencingLimits, heard: Colle
 def _too_many_fenced(
     others: Sequence[Node], limits: FencingLimits, heard: Collection[str] | None, under_way: Collection[str]
 ) -> str:
-    fenced = [one for one in others if is_out_of_service(one) or one.metadata.name in under_way]
+    fenced = [one for one in others if _is_off(one, heard) or one.metadata.name in under_way]
     # What anybody began to fence counts too, unless the node reports: nothing of that fence is true then.
     begun = [
         one
@@ -90,6 +85,12 @@ def _too_many_fenced(
         f"{len(named)} nodes are out of service already or being fenced ({'; '.join(named[:_NAMED])}{more}), "
         f"and at most {limits.max_fenced} may be: bring one back (vacate fence NODE --undo), or allow more"
     )
+
+
+def _is_off(node: Node, heard: Collection[str] | None) -> bool:
+    """Whether the node is marked as off, and is not seen to be back. In doubt it is off."""
+    back = readiness(node) == "True" and (heard is None or node.metadata.name in heard)
+    return is_marked_off(node) and not back
 
 
 def _reports(node: Node) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import msgspec
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
+from vacate.api.types import Node, PersistentVolume, Pod, StorageClass, condition
 from vacate.errors import InvalidAttachment
 from vacate.kube.patches import guarded
 from vacate.wire.json import decode_json
@@ -32,6 +32,8 @@ GATE = "vacate.dev/exclusive-volumes"
 
 OPT_IN, OPTED_IN = "vacate.dev/exclusive-volumes", "enabled"
 """The label of a namespace whose pods with claims must have the gate, which only the manager removes."""
+
+READY_TO_START = "PodReadyToStartContainers"
 
 MAX_HOLDERS = 100
 
@@ -63,6 +65,7 @@ class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
     since: str = ""
     gate: str = ""  # while there is no node: whether the pod may have been scheduled
     listed: bool = False  # whether the node has listed the volume as in use since it was attached
+    deleted: str = ""  # while there is no such Node: how it was known at its deletion that it was off
 
     def names(self, uid: str) -> bool:
         """Whether the pod may use the volume, or may have used it."""
@@ -153,21 +156,23 @@ def attachment_patch(
     return guarded(volume.metadata, {"metadata": {"annotations": annotations}})
 
 
-def has_started(pod: Obj) -> bool:
+def has_started(pod: Pod) -> bool:
     """Whether the status of a pod shows that something of it has run, so that its volumes are in use.
 
     Init containers run while the phase is Pending.
     """
-    status = pod.get("status") or {}
-    if status.get("phase") not in (None, "", "Pending"):
+    status = pod.status
+    if status.phase not in ("", "Pending"):
         return True
-    statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    if any(dig(one, "containerID") for one in statuses):
+    if any(one.container_id for one in (*status.init_container_statuses, *status.container_statuses)):
         return True
-    return any(
-        dig(one, "type") == "PodReadyToStartContainers" and dig(one, "status") == "True"
-        for one in status.get("conditions") or ()
-    )
+    found = condition(status.conditions, READY_TO_START)
+    return found is not None and found.status == "True"
+
+
+def uses_volumes(pod: Pod) -> bool:
+    """Whether the pod uses its volumes on a node, as far as is known: it has started and has not ended."""
+    return bool(pod.spec.node_name) and has_started(pod) and not pod.terminal
 
 
 def names_in_use(volume: PersistentVolume) -> set[str]:
@@ -214,7 +219,7 @@ def waits_at_gate(pod: Pod) -> bool:
 
 def awaits_volumes(pod: Pod) -> bool:
     """Whether the pod has claims and has not started, so that it may wait for a volume."""
-    return bool(pod.claims) and pod.status.phase in ("", "Pending") and not pod.terminating
+    return bool(pod.claims) and not has_started(pod) and not pod.terminating
 
 
 FindVolume = Callable[[str, str], PersistentVolume | None]

@@ -15,7 +15,7 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-"""Says that the node is off and stays off until the taint is gone: nothing of its pods runs any more."""
+"""Says that the node is off and stays off until the taint is gone. Of one that is ready it is not true."""
 
 
 NODE_DOWN = "vacate.dev/NodeDown"
@@ -30,7 +30,15 @@ nothing that anybody could take for the present one.
 
 
 def out_of_service(node: Node) -> bool:
-    """Whether the node was fenced, or declared to be off: nothing of its pods runs any more."""
+    """Whether the node was fenced, or declared to be off, and does not contradict that itself.
+
+    Then nothing of its pods runs any more. Pod GC demands both as well.
+    """
+    return is_marked_off(node) and readiness(node) != "True"
+
+
+def is_marked_off(node: Node) -> bool:
+    """Whether an out-of-service taint declares that nothing runs on the node, whatever that says itself."""
     return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 

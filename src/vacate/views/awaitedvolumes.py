@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vacate.api.types import PersistentVolume, Pod
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import Attachment, attachment_of, detached_of
+from vacate.kube.exclusivevolumes import (
+    Attachment,
+    attachment_of,
+    awaits_volumes,
+    detached_of,
+    uses_volumes,
+)
 from vacate.views.model import Explanation
 
 
-def with_awaited_volumes(
-    explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], lost: Collection[str] = ()
-) -> Explanation:
-    """The explanation with the exclusive volumes of the pod that are not attached for it.
+@dataclass(frozen=True, slots=True)
+class LostNodes:
+    """Nodes that have volumes, by name: those that do not report, and those whose Node was deleted."""
 
-    `lost` are the names of nodes that do not report.
-    """
+    silent: Collection[str] = ()
+    missing: Collection[str] = ()
+
+
+NONE_LOST = LostNodes()
+
+
+def with_awaited_volumes(
+    explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], lost: LostNodes = NONE_LOST
+) -> Explanation:
+    """The explanation with the exclusive volumes of the pod that are not attached for it."""
     sentences = tuple(sentence for volume in volumes if (sentence := _awaited(pod, volume, lost)))
     return replace(explanation, awaited=(*explanation.awaited, *sentences))
 
@@ -35,9 +49,7 @@ def with_shared_volumes(
         others = [
             f"{one.metadata.namespace}/{one.metadata.name} on node {one.spec.node_name}"
             for one in users
-            if claim in one.claims
-            and one.status.phase == "Running"
-            and one.spec.node_name not in ("", pod.spec.node_name)
+            if claim in one.claims and uses_volumes(one) and one.spec.node_name != pod.spec.node_name
         ]
         if others:
             sentences.append(
@@ -51,7 +63,7 @@ def claims_on_several_nodes(pods: Sequence[Pod]) -> dict[tuple[str, str], list[P
     """By namespace and claim, the pods that run with it, where that is on more than one node."""
     users: dict[tuple[str, str], list[Pod]] = {}
     for pod in pods:
-        if pod.status.phase == "Running" and pod.spec.node_name:
+        if uses_volumes(pod):
             for claim in set(pod.claims):
                 users.setdefault((pod.metadata.namespace, claim), []).append(pod)
     return {key: found for key, found in users.items() if len({one.spec.node_name for one in found}) > 1}
@@ -72,7 +84,41 @@ def shared_volume_notes(volumes: Sequence[PersistentVolume], pods: Sequence[Pod]
     return notes
 
 
-def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
+def awaited_claims(pods: Sequence[Pod]) -> set[tuple[str, str]]:
+    """The claims of the pods that have not started, by namespace and name."""
+    return {(pod.metadata.namespace, claim) for pod in pods if awaits_volumes(pod) for claim in pod.claims}
+
+
+def held_volume_notes(volumes: Sequence[PersistentVolume], pods: Sequence[Pod], lost: LostNodes) -> list[str]:
+    """A sentence for each of these exclusive volumes for which pods wait until somebody acts."""
+    notes = []
+    for volume in sorted(volumes, key=lambda one: one.metadata.name):
+        claim = volume.spec.claim_ref
+        waiting = [
+            pod for pod in pods
+            if claim is not None and awaits_volumes(pod) and claim.name in pod.claims
+            and pod.metadata.namespace == claim.namespace
+        ]  # fmt: skip
+        try:
+            found = attachment_of(volume)
+        except InvalidAttachment:
+            continue
+        waiting = [pod for pod in waiting if found is not None and not found.names(pod.metadata.uid)]
+        if found is not None and waiting and _is_stuck(found, lost):
+            name = f"{waiting[0].metadata.namespace}/{waiting[0].metadata.name}"
+            notes.append(
+                f"Pod {name} waits for exclusive volume {volume.metadata.name}, which node {found.node} has "
+                f"for pod {found.pods[0]}. {_remedies(volume, found, lost)}"
+            )
+    return notes
+
+
+def _is_stuck(found: Attachment, lost: LostNodes) -> bool:
+    """Whether the volume stays until somebody acts."""
+    return found.node in (*lost.silent, *lost.missing) or (bool(found.node) and found.pods[0].gone)
+
+
+def _awaited(pod: Pod, volume: PersistentVolume, lost: LostNodes) -> str:
     waits = f"Waiting for exclusive volume {volume.metadata.name}"
     try:
         found, taken = attachment_of(volume), detached_of(volume)
@@ -89,7 +135,7 @@ def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
         return ""
     where = f"node {found.node} has" if found.node else "is kept"
     holder = f"{where} for pod {found.pods[0]}"
-    if found.node in lost or found.pods[0].gone:
+    if _is_stuck(found, lost):
         return f"{waits}, which {holder}. {_remedies(volume, found, lost)}"
     return (
         f"{waits}, which {holder}: it is attached to one node at a time, and stays until that pod has "
@@ -97,16 +143,17 @@ def _awaited(pod: Pod, volume: PersistentVolume, lost: Collection[str]) -> str:
     )
 
 
-def _remedies(volume: PersistentVolume, found: Attachment, lost: Collection[str]) -> str:
+def _remedies(volume: PersistentVolume, found: Attachment, lost: LostNodes) -> str:
     """What helps where the node that has the volume does not report, or the pod is gone unconfirmed."""
     first, commands = found.pods[0], [f"vacate detach {volume.metadata.name} --confirm"]
-    if found.node in lost:
+    fence = f" fence it: vacate fence {found.node}."
+    if found.node in lost.missing:
+        state = f"Node {found.node} was deleted, and nobody has confirmed that its machine is off."
+        fence = ""
+    elif found.node in lost.silent:
         state = f"Node {found.node} does not report, and what runs there may still write: bring it back, or"
     else:
         state = f"That pod is gone, but node {found.node} has not confirmed that its processes have ended:"
     if not first.gone:
         commands.insert(0, f"vacate delete pod {first.name} -n {first.namespace}")
-    return (
-        f"{state} fence it: vacate fence {found.node}. If you know that nothing there writes to the volume: "
-        f"{'; '.join(commands)}."
-    )
+    return f"{state}{fence} If you know that nothing there writes to the volume: {'; '.join(commands)}."

@@ -21,9 +21,10 @@ from support.simulated.volumes import (
     volume,
 )
 from support.simulated.workloads import events_of
-from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
 from vacate.api.options import DeleteOptions
 from vacate.cli.common.connection import Cluster
+from vacate.cli.delete.nodes import delete_node
 from vacate.cli.detach import break_attachment
 from vacate.errors import ConfigError
 from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
@@ -169,7 +170,9 @@ def test_a_pod_forced_away_from_a_silent_node_keeps_its_volume() -> None:
     in_world(body)
 
 
-def test_a_node_object_that_is_deleted_gives_the_volume_back() -> None:
+def test_a_node_that_is_deleted_by_the_command_gives_the_volume_back() -> None:
+    """Whoever runs it has confirmed that the machine is gone for good."""
+
     async def body(world: World) -> None:
         await given(world)
         await world.client.create(PODS, user("one", node=A), "default")
@@ -178,7 +181,7 @@ def test_a_node_object_that_is_deleted_gives_the_volume_back() -> None:
         await world.client.create(PODS, user("two", node=B), "default")
         await world.sim.clock.sleep(120)
         assert phase(world, "two") == "Pending"
-        await world.client.delete(NODES, A)
+        await delete_node(Cluster(world.client, "default", world.sim.clock), A, confirm=True, dry_run=False)
         await running(world, "two")
 
     in_world(body)

@@ -12,6 +12,7 @@ from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.api.types.core import NodeInfo, NodeSpec, NodeStatus, PodSpec, PodStatus, Taint
 from vacate.api.types.meta import Condition, ObjectMeta
 from vacate.api.types.storage import PersistentVolumeSpec
+from vacate.client.codec import codec_for
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.errors import InvalidAttachment
@@ -39,12 +40,20 @@ OUT = Taint(key="node.kubernetes.io/out-of-service", effect="NoExecute")
 
 
 def pod(
-    name: str, node: str = "", *, phase: str = "Pending", going: bool = False, gated: bool = False
+    name: str,
+    node: str = "",
+    *,
+    phase: str = "Pending",
+    going: bool = False,
+    gated: bool = False,
+    by: str = "",
 ) -> Pod:
     """A pod by its name, which is its UID too."""
     meta = ObjectMeta(name=name, namespace="default", uid=name, deletion_timestamp=NOW if going else None)
     gates = [{"name": GATE}] if gated else []
-    return Pod(meta, PodSpec(node_name=node, scheduling_gates=gates), PodStatus(phase=phase))
+    target = [Condition(type="DisruptionTarget", status="True", reason=by)] if by else []
+    status = PodStatus(phase=phase, conditions=target)
+    return Pod(meta, PodSpec(node_name=node, scheduling_gates=gates), status)
 
 
 CSI = "kubernetes.io/csi/disks.example.com^h-1"
@@ -137,7 +146,7 @@ def test_a_node_that_has_not_confirmed_gets_the_volume_for_no_other_pod() -> Non
     ],
 )
 def test_what_shows_that_a_pod_has_started(status: Obj, started: bool) -> None:
-    assert has_started({"status": status}) is started
+    assert has_started(codec_for(Pod).convert({"status": status})) is started
 
 
 def test_volumes_are_taken_in_order() -> None:
@@ -150,6 +159,8 @@ def test_volumes_are_taken_in_order() -> None:
         (pod("one", "a", phase="Running"), False),
         (pod("one", "a", phase="Running", going=True), False),
         (pod("one", "a", phase="Failed"), True),
+        (pod("one", "a", phase="Failed", by="TerminationByKubelet"), True),
+        (pod("one", "a", phase="Failed", by="DeletionByPodGC"), False),
     ],
 )
 def test_a_pod_that_is_there_has_ended_only_if_its_node_reports_it(found: Pod, confirmed: bool) -> None:
@@ -178,7 +189,7 @@ GONE = Holder("default", "one", "one", gone=True, boot="boot-1")
         (Attachment("a", (GONE,), listed=True), node("True", in_use=[CSI]), False, False),
         (Attachment("a", (GONE,), listed=True), node("True", in_use=[ISCSI]), False, False),
         (Attachment("a", (GONE,), listed=True), node("True", in_use=[FC]), False, False),
-        # Restarted since, fenced, or declared gone for good.
+        # Restarted since, or fenced, which a node that is ready contradicts.
         (Attachment("a", (GONE,)), node("True", boot="boot-1"), False, False),
         (Attachment("a", (GONE,)), node("True", boot="boot-2"), False, True),
         (
@@ -188,7 +199,14 @@ GONE = Holder("default", "one", "one", gone=True, boot="boot-1")
             False,
         ),
         (Attachment("a", (GONE,)), node("Unknown", OUT), False, True),
-        (Attachment("a", (GONE,)), None, False, True),
+        (Attachment("a", (GONE,)), node("False", OUT), False, True),
+        (Attachment("a", (GONE,)), node("True", OUT), False, False),
+        # Its Node is gone: nothing is known, but what was known when it was deleted.
+        (Attachment("a", (GONE,)), None, False, False),
+        (Attachment("a", (GONE,), listed=True), None, False, False),
+        (Attachment("a", (GONE,)), None, True, True),
+        (Attachment("a", (GONE,), deleted="confirmed"), None, False, True),
+        (Attachment("a", (GONE,), deleted="confirmed"), node("Unknown"), False, False),
     ],
 )
 def test_a_pod_that_is_gone_has_ended_only_if_that_is_confirmed(

@@ -15,7 +15,7 @@ from vacate.api.options import DeleteOptions
 from vacate.controllers.nodedown.deletionmarks import GATE
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.features import FeatureGates
-from vacate.kube.exclusivevolumes import EXCLUSIVE
+from vacate.kube.exclusivevolumes import ATTACHMENT, EXCLUSIVE
 from vacate.kube.nodes import SAFE_TO_DELETE
 from vacate.sim.cluster import World
 from vacate.testing import pod
@@ -81,8 +81,31 @@ async def force_deleted(world: World) -> None:
     await world.client.delete(PODS, "db", "default", DeleteOptions(grace_period_seconds=0))
 
 
+async def _write_record(world: World, text: str | None) -> None:
+    await world.client.patch(PERSISTENTVOLUMES, "disk", {"metadata": {"annotations": {ATTACHMENT: text}}})
+
+
+async def listed_only(world: World) -> None:
+    """Somebody has removed the record as well: only the node itself says that it has the volume."""
+    await force_deleted(world)
+    await _write_record(world, None)
+
+
+async def listed_and_shared(world: World) -> None:
+    await listed_only(world)
+    await world.client.patch(PERSISTENTVOLUMES, "disk", {"metadata": {"annotations": {EXCLUSIVE: "false"}}})
+
+
 @pytest.mark.parametrize(
-    ("prepare", "safe"), [(plain, True), (member, None), (with_volume, None), (force_deleted, None)]
+    ("prepare", "safe"),
+    [
+        (plain, True),
+        (member, None),
+        (with_volume, None),
+        (force_deleted, None),
+        (listed_only, None),
+        (listed_and_shared, True),
+    ],
 )
 def test_a_node_may_go_where_nothing_on_it_must_run_once(
     prepare: Callable[[World], Awaitable[None]], safe: bool | None
@@ -121,6 +144,19 @@ def test_what_comes_and_goes_while_the_node_is_lost_and_what_was_true_of_an_earl
         await world.until(lambda: marked(world) is None, LONG, "what is not true is taken back")
         await world.sim.clock.sleep(600)
         assert sent.count < 100
+
+    in_world(body, **SETTINGS)
+
+
+def test_a_record_that_nobody_can_read_may_be_of_any_node() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(PERSISTENTVOLUMES, volume("disk"))
+        world.pool.isolate(NODE)
+        await world.until(lambda: marked(world) is True, LONG, "it may go")
+        await _write_record(world, "{")
+        await world.until(lambda: marked(world) is None, LONG, "it may have the volume")
+        await _write_record(world, None)
+        await world.until(lambda: marked(world) is True, LONG, "it may go again")
 
     in_world(body, **SETTINGS)
 

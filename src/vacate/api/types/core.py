@@ -76,12 +76,17 @@ class ClaimSource(Projection, frozen=True):
     claim_name: str = ""
 
 
+class EphemeralSource(Projection, frozen=True):
+    """A volume whose claim Kubernetes makes for this pod alone."""
+
+
 class Volume(Projection, frozen=True):
     """A volume of a pod: whether its data is lost with the pod, and which claim it uses."""
 
     name: str = ""
     empty_dir: dict[str, Any] | None = None
     persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
 
 
 class EvictionInterceptor(Projection, frozen=True):
@@ -126,6 +131,7 @@ class ContainerStatus(Projection, frozen=True):
     name: str = ""
     ready: bool = False
     restart_count: int = 0
+    container_id: str = msgspec.field(default="", name="containerID")
 
 
 class PodStatus(Projection, frozen=True):
@@ -159,9 +165,14 @@ class Pod(Projection, frozen=True):
 
     @property
     def claims(self) -> list[str]:
-        """The names of the PersistentVolumeClaims that it uses."""
+        """The names of the PersistentVolumeClaims that it uses, those of ephemeral volumes too."""
         sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
-        return [source.claim_name for source in sources if source is not None]
+        return [*(source.claim_name for source in sources if source is not None), *self.claims_of_its_own]
+
+    @property
+    def claims_of_its_own(self) -> list[str]:
+        """The names of the claims that Kubernetes makes for its ephemeral volumes."""
+        return [f"{self.metadata.name}-{one.name}" for one in self.spec.volumes if one.ephemeral is not None]
 
     @property
     def ready(self) -> bool:

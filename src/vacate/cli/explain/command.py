@@ -33,7 +33,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.registration import registers_responders_only
 from vacate.eviction.requesternames import is_maintenance
-from vacate.kube.exclusivevolumes import awaits_volumes
+from vacate.kube.exclusivevolumes import awaits_volumes, uses_volumes
 from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
@@ -145,7 +145,7 @@ async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Expla
         if volumes and awaits_volumes(pod):
             lost = await lost_nodes(cluster, volumes)
             explanation = with_awaited_volumes(explanation, pod, volumes, lost)
-        elif volumes and pod.status.phase == "Running":
+        elif volumes and uses_volumes(pod):
             beside = await pods_of_namespace(cluster, pod)
             explanation = with_shared_volumes(explanation, pod, volumes, beside)
         if not pod.spec.node_name:

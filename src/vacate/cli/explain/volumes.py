@@ -10,7 +10,13 @@ from vacate.cli.common.connection import Cluster
 from vacate.errors import Forbidden, InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import EXCLUSIVE, attachment_of, is_exclusive
 from vacate.kube.nodes import readiness
-from vacate.views.awaitedvolumes import claims_on_several_nodes, shared_volume_notes
+from vacate.views.awaitedvolumes import (
+    LostNodes,
+    awaited_claims,
+    claims_on_several_nodes,
+    held_volume_notes,
+    shared_volume_notes,
+)
 
 
 async def exclusive_volumes(cluster: Cluster, pod: Pod) -> list[PersistentVolume]:
@@ -43,28 +49,33 @@ async def _class_of(cluster: Cluster, volume: PersistentVolume) -> StorageClass 
         return None
 
 
-async def lost_nodes(cluster: Cluster, volumes: Sequence[PersistentVolume]) -> set[str]:
-    """The nodes that have these volumes and do not report, as far as the user may read them."""
-    lost = set[str]()
+async def lost_nodes(cluster: Cluster, volumes: Sequence[PersistentVolume]) -> LostNodes:
+    """The nodes that have these volumes and do not report, or are gone, as far as the user may read them."""
+    silent, missing = set[str](), set[str]()
     for volume in volumes:
+        name = ""
         try:
             found = attachment_of(volume)
-            if found is not None and found.node:
-                node = await cluster.client.get(NODES, found.node, into=Node)
-                lost |= {found.node} if readiness(node) != "True" else set()
-        except (InvalidAttachment, NotFound, Forbidden):
+            if found is not None and (name := found.node):
+                node = await cluster.client.get(NODES, name, into=Node)
+                silent |= {name} if readiness(node) != "True" else set()
+        except NotFound:
+            missing.add(name)
+        except (InvalidAttachment, Forbidden):
             continue
-    return lost
+    return LostNodes(silent, missing)
 
 
-async def shared_volumes(cluster: Cluster, namespace: str) -> list[str]:
-    """Sentences about exclusive volumes with which pods run on several nodes, as far as the user may see.
+async def volumes_notes(cluster: Cluster, namespace: str) -> list[str]:
+    """Sentences about exclusive volumes with which pods run on several nodes, or for which pods wait in vain.
 
-    Volumes are listed only if a claim is in use on several nodes, which few are.
+    As far as the user may see. Volumes are listed only if a claim is in use on several nodes, or a pod waits
+    for its claims, as few do.
     """
     try:
         pods = (await cluster.client.list(PODS, namespace, into=Pod)).items
-        if not (claims := claims_on_several_nodes(pods)):
+        claims = {*claims_on_several_nodes(pods), *awaited_claims(pods)}
+        if not claims:
             return []
         volumes = (await cluster.client.list(PERSISTENTVOLUMES, into=PersistentVolume)).items
         classes = (await cluster.client.list(STORAGECLASSES, into=StorageClass)).items
@@ -78,7 +89,8 @@ async def shared_volumes(cluster: Cluster, namespace: str) -> list[str]:
         and (claim.namespace, claim.name) in claims
         and is_exclusive(one, named.get(one.spec.storage_class_name))
     ]
-    return shared_volume_notes(exclusive, pods)
+    lost = await lost_nodes(cluster, exclusive)
+    return [*shared_volume_notes(exclusive, pods), *held_volume_notes(exclusive, pods, lost)]
 
 
 async def pods_of_namespace(cluster: Cluster, pod: Pod) -> Sequence[Pod]:

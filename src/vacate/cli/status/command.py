@@ -24,7 +24,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.drains import open_drains_lines
-from vacate.cli.explain.volumes import shared_volumes
+from vacate.cli.explain.volumes import volumes_notes
 from vacate.cli.status.layout import layout
 from vacate.cli.status.nodes import show_nodes
 from vacate.cli.status.order import KEYS, in_order
@@ -138,7 +138,7 @@ async def show_requests(cluster: Cluster, view: View) -> None:
         terminal.echo(health.line, err=True)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):
         terminal.echo(line, err=True)
-    for line in await shared_volumes(cluster, namespace):
+    for line in await volumes_notes(cluster, namespace):
         terminal.echo(line, err=True)
 
 

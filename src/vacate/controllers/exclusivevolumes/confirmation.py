@@ -1,22 +1,25 @@
 """PURE. Whether a pod has ended for certain, so that its volume may go to another node.
 
 Only a confirmation counts: of the pod's node, of a fence, or of a person. That an object is missing, that
-a node is ready, or that time has passed confirms nothing.
+a node is ready, or that time has passed confirms nothing. Nor does the phase that pod GC writes.
 """
 
 from __future__ import annotations
 
+from vacate.admission.nodedeletion import is_confirmed
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.kube.exclusivevolumes import ALL_LISTED, CLOSED, Attachment, Holder, lists
-from vacate.kube.nodes import out_of_service
+from vacate.kube.nodes import out_of_service, readiness
+from vacate.kube.podend import has_ended
 
 USES = "the pod uses it"
+FENCED, CONFIRMED = "fenced", "confirmed"
 
 
 def why_unconfirmed(pod: Pod, where: str) -> str:
     """What is missing before a pod that the API server has counts as ended; empty where nothing is."""
-    if pod.terminal:
-        return ""  # the node reports a terminal phase only when no container runs any more
+    if has_ended(pod):
+        return ""
     if not pod.terminating:
         return USES
     return (
@@ -41,7 +44,12 @@ def why_gone_unconfirmed(
             return ""  # pods with a scheduling gate get no node, and the record is changed before it opens
         return f"the pod is gone, and it is not known on which node it ran; {way_out}"
     if node is None:
-        return ""  # the Node was deleted, which declares the machine gone for good
+        if record.deleted:
+            return ""
+        return (
+            f"the pod is gone, and so is Node {record.node}: nobody has confirmed that its machine is off; "
+            f"{way_out}"
+        )
     if out_of_service(node):
         return ""  # fenced: nothing runs there
     if not lists(node, volume) and (record.listed or ALL_LISTED in node.status.volumes_in_use):
@@ -52,3 +60,15 @@ def why_gone_unconfirmed(
         f"the pod is gone, but node {record.node} has not confirmed that its processes have ended; fence the "
         f"node: vacate fence {record.node}; or, {way_out}"
     )
+
+
+def known_off(node: Node) -> str:
+    """How it is known of a Node that is deleted in this state that its machine is off; empty where it is not.
+
+    By a fence, or by the person who deletes it. Who deletes it otherwise may not know: of a node that is
+    ready nobody does.
+    """
+    meta = node.metadata
+    if readiness(node) != "True" and is_confirmed(meta.uid, meta.annotations):
+        return CONFIRMED
+    return FENCED if out_of_service(node) else ""

@@ -16,7 +16,13 @@ from vacate.api.events import EventNote
 from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import events
-from vacate.controllers.exclusivevolumes.confirmation import USES, why_gone_unconfirmed, why_unconfirmed
+from vacate.controllers.exclusivevolumes.confirmation import (
+    FENCED,
+    USES,
+    known_off,
+    why_gone_unconfirmed,
+    why_unconfirmed,
+)
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
@@ -27,7 +33,10 @@ from vacate.kube.exclusivevolumes import (
     attachment_of,
     attachment_patch,
     detached_of,
+    uses_volumes,
 )
+from vacate.kube.nodes import out_of_service
+from vacate.kube.podend import has_ended, is_given_up
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -42,6 +51,7 @@ def build(deps: Deps) -> Controller:
     volumes = ExclusiveVolumes(deps, view)
     view.pods.subscribe(volumes.on_pod)
     view.volumes.subscribe(volumes.on_volume)
+    view.nodes.subscribe(volumes.on_node)
     return Controller(
         QUEUE,
         volumes,
@@ -68,6 +78,8 @@ class ExclusiveVolumes:
         # Pods whose end their node reported before they were removed, and those that never got a node.
         self._seen_to_end: set[str] = set()
         self._without_node: dict[str, str] = {}  # pods that had none when they were seen last, by version
+        self._fenced: dict[str, str] = {}  # Nodes that were fenced when they were seen last, by version
+        self._known_off: dict[str, str] = {}  # Nodes that are gone, and how it is known that they are off
         self._named: dict[str, set[str]] = {}  # by the UID of a volume: pods that its records have named
         self._shared: dict[str, set[str]] = {}  # by volume: the pods that were reported to share it
         self._reported: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state in an Event
@@ -89,7 +101,7 @@ class ExclusiveVolumes:
             return
         for named in self._named.values():
             named.discard(uid)
-        if pod.terminal or (not pod.spec.node_name and version != known):
+        if has_ended(pod) or (not pod.spec.node_name and version != known):
             self._seen_to_end.add(uid)
 
     def on_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
@@ -104,6 +116,26 @@ class ExclusiveVolumes:
             return
         if found is not None:
             self._named.setdefault(new.metadata.uid, set()).update(one.uid for one in found.pods)
+
+    def on_node(self, old: Node | None, new: Node | None) -> None:
+        """Remember how it was known of a Node that is deleted that its machine is off.
+
+        A fence counts only as the server's word about the deletion, as above: it may have ended since. What
+        a person has confirmed of this Node stays true.
+        """
+        node = new or old
+        if node is None:
+            return
+        name, version = node.metadata.name, node.metadata.resource_version
+        fenced_at = self._fenced.pop(name, "")
+        self._known_off.pop(name, None)
+        if new is not None:
+            if out_of_service(new):
+                self._fenced[name] = version
+            return
+        how = known_off(node)
+        if how and not (how == FENCED and version == fenced_at):
+            self._known_off[name] = how
 
     async def reconcile(self, key: Key) -> Outcome:
         """Attach, detach, or say who waits for whom."""
@@ -176,8 +208,7 @@ class ExclusiveVolumes:
         """
         kept = old is not None and any(one.uid not in ended for one in old.pods)
         doubt = any(
-            pod.status.phase == "Running" and not (old is not None and old.names(pod.metadata.uid))
-            for pod in users
+            uses_volumes(pod) and not (old is not None and old.names(pod.metadata.uid)) for pod in users
         )
         if not users or (kept and not doubt):
             return []
@@ -197,9 +228,10 @@ class ExclusiveVolumes:
         if old is None:
             return None, set(), []
         ended, reasons, holders = set[str](), list[str](), list[Holder]()
+        old = self._with_deletion(old)
         for holder in old.pods:
             pod = await self._find_pod(holder)
-            if pod is not None:
+            if pod is not None and not is_given_up(pod):
                 why, known = why_unconfirmed(pod, pod.spec.node_name or old.node), holder
             else:
                 why, known = await self._look_at_gone(volume, old, holder)
@@ -216,10 +248,20 @@ class ExclusiveVolumes:
         seen = holder.uid in self._seen_to_end
         node = await self._read_node(old.node) if old.node and not seen else None
         why = why_gone_unconfirmed(volume, old, holder, node, seen_to_end=seen)
-        if seen or holder.gone or node is None:
+        boot = node.status.node_info.boot_id if node is not None else ""
+        # A Node that was missing may come back: only what it reports after that is later than the removal.
+        if seen or not old.node or (holder.gone and (holder.boot or not boot)):
             return why, holder
-        boot = node.status.node_info.boot_id
         return why or USES, replace(holder, gone=True, boot=boot)
+
+    def _with_deletion(self, record: Attachment) -> Attachment:
+        """With what was known when its Node was deleted, and without it once there is such a Node again."""
+        if not record.node:
+            return record
+        if self._view.nodes.reader.get("", record.node) is not None:
+            return replace(record, deleted="") if record.deleted else record
+        how = self._known_off.get(record.node)
+        return replace(record, deleted=how) if how else record
 
     async def _still_held(
         self, volume: PersistentVolume, taken: Attachment, listing: Collection[str]
@@ -270,7 +312,7 @@ class ExclusiveVolumes:
 
     def _report_shared(self, volume: PersistentVolume, users: list[Pod]) -> None:
         """Pods that run with the volume on several nodes: on kubelets nothing but the gate prevents it."""
-        running = [pod for pod in users if pod.spec.node_name and pod.status.phase == "Running"]
+        running = list(filter(uses_volumes, users))
         nodes, name = {pod.spec.node_name for pod in running}, volume.metadata.name
         if len(nodes) < 2:
             self._forget_shared(name)

@@ -38,7 +38,7 @@ async def running_users(client: Client, volume: PersistentVolume, named: Collect
             except UnreadableObject:
                 continue  # as in caches: one that cannot be read harms only itself
             uses = pod.spec.node_name and not pod.terminal and claim.name in pod.claims
-            if uses and (has_started(whole) or pod.metadata.uid in named):
+            if uses and (has_started(pod) or pod.metadata.uid in named):
                 found.append(pod)
         token = page.continue_token
         if not token:

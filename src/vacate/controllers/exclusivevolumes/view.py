@@ -12,15 +12,18 @@ from vacate.kube.exclusivevolumes import (
     attachment_of,
     awaits_volumes,
     detached_of,
+    has_started,
     is_exclusive,
     names_in_use,
     waits_at_gate,
 )
 from vacate.kube.nodes import out_of_service
+from vacate.kube.podend import is_given_up
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
 CLAIM, HOLDER, ATTACHED_TO, CLASS, IN_USE = "claim", "holder", "attached-to", "class", "in-use"
+UNREADABLE = "unreadable"
 
 
 class View:
@@ -36,6 +39,7 @@ class View:
                 ATTACHED_TO: attached_to,
                 CLASS: lambda one: (one.spec.storage_class_name,),
                 IN_USE: names_in_use,
+                UNREADABLE: lambda one: ("",) if is_unreadable(one) else (),
             },
         )
         self.claims = informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
@@ -74,6 +78,14 @@ class View:
         """The names of the nodes that report that they use the volume, and are not fenced."""
         found = [node for name in names_in_use(volume) for node in self.nodes.reader.by_index(IN_USE, name)]
         return {one.metadata.name for one in found if not out_of_service(one)}
+
+    def keeps_volumes(self, node: Node) -> bool:
+        """Whether the node may have an exclusive volume: also by a record that nobody can read."""
+        volumes = self.volumes.reader
+        if volumes.by_index(ATTACHED_TO, node.metadata.name) or volumes.by_index(UNREADABLE, ""):
+            return True
+        used = (one for name in node.status.volumes_in_use for one in volumes.by_index(IN_USE, name))
+        return any(map(self.exclusive, used))
 
     def nodes_awaited_by(self, pod: Pod) -> set[str]:
         """The nodes that have an exclusive volume for which the pod waits."""
@@ -141,11 +153,11 @@ def pod_matters(old: Pod | None, new: Pod | None) -> bool:
     pod = new or old
     if pod is None or not pod.claims:
         return False
-    return (
-        old is None
-        or new is None
-        or (old.terminating, old.status.phase, old.spec) != (new.terminating, new.status.phase, new.spec)
-    )
+    return old is None or new is None or _state(old) != _state(new)
+
+
+def _state(pod: Pod) -> tuple[object, ...]:
+    return pod.terminating, pod.status.phase, has_started(pod), is_given_up(pod), pod.spec
 
 
 def node_matters(old: Node | None, new: Node | None) -> bool:
@@ -177,6 +189,16 @@ def _holders(volume: PersistentVolume) -> Iterable[str]:
 def attached_to(volume: PersistentVolume) -> Iterable[str]:
     """The nodes that have the volume, or from which a person took it and which have not confirmed."""
     return [found.node for found in _readable_records(volume) if found.node]
+
+
+def is_unreadable(volume: PersistentVolume) -> bool:
+    """Whether nobody can read where the volume is attached: any node may have it."""
+    try:
+        attachment_of(volume)
+        detached_of(volume)
+    except InvalidAttachment:
+        return True
+    return False
 
 
 def _readable_records(volume: PersistentVolume) -> list[Attachment]:

@@ -44,7 +44,7 @@ from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
 from vacate.fencing.decision import is_approved, is_meant, latest_loss, limits_of
-from vacate.fencing.limits import is_out_of_service, refusal
+from vacate.fencing.limits import refusal
 from vacate.fencing.marks import (
     BEGUN,
     CONFIRM_WITHIN,
@@ -55,7 +55,7 @@ from vacate.fencing.marks import (
     is_storage_fence,
     latest_loss_of,
 )
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import is_marked_off, readiness
 
 POLL_SECONDS = 5.0
 MAX_OBSERVATION_AGE = 60.0
@@ -204,7 +204,7 @@ class Attempts:
     async def _confirm(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
     ) -> Step:
-        if is_out_of_service(node):
+        if is_marked_off(node):
             return self._fenced(row, node)  # written, and the answer was lost
         if not has_begun(node, self.owner(policy)):
             # The row is a record that others could have written; limits and approval come before the mark.

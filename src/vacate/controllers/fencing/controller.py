@@ -27,7 +27,6 @@ from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
 from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
-from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import (
     BEGUN,
     carried_out_until,
@@ -37,7 +36,7 @@ from vacate.fencing.marks import (
     owner_policy,
 )
 from vacate.fencing.report import ATTENTION_PHASES, status_of
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import is_marked_off, readiness
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -267,7 +266,7 @@ class FencingPolicies:
 
 def _is_left(policy: FencingPolicy, node: Node, now: dt.datetime) -> bool:
     """Whether a fence that a command began, or this policy and its status has lost, came to nothing."""
-    if readiness(node) == "Unknown" or is_out_of_service(node) or carried_out_until(node, now) is not None:
+    if readiness(node) == "Unknown" or is_marked_off(node) or carried_out_until(node, now) is not None:
         return False
     known = any(row.name == node.metadata.name and row.under_way for row in policy.status.nodes)
     return owner_policy(node) in ("", policy.metadata.name) and not known

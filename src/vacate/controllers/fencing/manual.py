@@ -36,7 +36,7 @@ from vacate.errors import ApiError, ConfigError, Conflict, FencingFailed, NotFou
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Answer, MachineAgent
 from vacate.fencing.decision import latest_loss
-from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
+from vacate.fencing.limits import FencingLimits, refusal
 from vacate.fencing.marks import (
     BEGUN,
     abandoned_patch,
@@ -50,7 +50,7 @@ from vacate.fencing.marks import (
     unfenced_patch,
 )
 from vacate.fencing.marks import FENCED as FENCED_MARK
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import is_marked_off, readiness
 
 _ATTEMPTS = 5
 _END_WITHIN = 10.0
@@ -234,7 +234,7 @@ class ManualFence:
         node = await self.client.get(NODES, name, into=Node)
         by_storage, fenced = is_storage_fence(node), FENCED_MARK in node.metadata.annotations
         if not fenced:
-            if BEGUN not in node.metadata.annotations or is_out_of_service(node):
+            if BEGUN not in node.metadata.annotations or is_marked_off(node):
                 raise FencingFailed(f"node {name} was not fenced by vacate fence; it is left as it is")
             if not by_storage and readiness(node) != "Unknown":
                 # It reports: its machine is on, and nothing of it was released.

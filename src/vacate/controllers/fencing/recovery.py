@@ -27,10 +27,9 @@ from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
 from vacate.fencing.decision import MAX_PAUSE
-from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import FENCED as FENCED_MARK
 from vacate.fencing.marks import abandoned_patch, has_begun, has_restarted, is_storage_fence, unfenced_patch
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import is_marked_off, readiness
 from vacate.runtime.dependencies import Deps
 
 POLL_INTERVAL = 30.0
@@ -72,7 +71,7 @@ class Recovery:
     async def _after_failure(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
     ) -> Step:
-        if is_out_of_service(node) and FENCED_MARK in node.metadata.annotations:
+        if is_marked_off(node) and FENCED_MARK in node.metadata.annotations:
             # Fenced by a person, who knew more.
             message = f"node {row.name} was fenced by {node.metadata.annotations[FENCED_MARK]}"
             return Step(replace(row, phase=FENCED, retry_time=None, message=message[:1024]))
@@ -94,7 +93,7 @@ class Recovery:
 
         None where the node has its storage.
         """
-        if is_out_of_service(node):
+        if is_marked_off(node):
             return Step()  # declared by somebody else, and its pods are released: that is theirs to end
         on = await self._ask(policy, row, node, switch_on=True)
         status = await self._ask(policy, row, node)

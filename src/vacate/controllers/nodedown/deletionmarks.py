@@ -18,7 +18,7 @@ from vacate.api.options import ListOptions
 from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.codec import codec_for
-from vacate.controllers.exclusivevolumes.view import ATTACHED_TO, View, attached_to
+from vacate.controllers.exclusivevolumes.view import View, attached_to, is_unreadable
 from vacate.errors import Conflict, NotFound, UnreadableObject
 from vacate.kube.nodes import SAFE_TO_DELETE, outage
 from vacate.runtime.controller import Controller, Source
@@ -62,13 +62,16 @@ class DeletionMarks:
         return self._not_ready([pod.spec.node_name])
 
     def nodes_of(self, volume: PersistentVolume) -> Iterable[Key]:
-        """The nodes that have the volume or whose pods use it, as far as they are not ready."""
+        """The nodes that may have the volume or whose pods use it, as far as they are not ready."""
+        if is_unreadable(volume):
+            return self._all_not_ready()
+        listing = self._view.listing(volume)
         users = [pod.spec.node_name for pod in self._view.users(volume)]
-        return self._not_ready([*attached_to(volume), *users])
+        return self._not_ready([*attached_to(volume), *listing, *users])
 
     def all_nodes(self, _class: StorageClass) -> Iterable[Key]:
         """Every node that is not ready."""
-        return self._not_ready(node.metadata.name for node in self._nodes.list())
+        return self._all_not_ready()
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write what is true of one node, or take back what is not."""
@@ -76,7 +79,7 @@ class DeletionMarks:
         if node is None:
             return Done()
         since = outage(node)
-        safe = bool(since) and not self._keeps_volumes(key.name)
+        safe = bool(since) and not self._view.keeps_volumes(node)
         safe = safe and not any(map(self._runs_once, self._pods.by_index(NODE, key.name)))
         marked = node.metadata.annotations.get(SAFE_TO_DELETE)
         if safe and marked != since:
@@ -85,9 +88,6 @@ class DeletionMarks:
         if wanted != marked:
             await self._patch(node, wanted)
         return Done()
-
-    def _keeps_volumes(self, node: str) -> bool:
-        return bool(self._view.volumes.reader.by_index(ATTACHED_TO, node))
 
     def _runs_once(self, pod: Pod) -> bool:
         return runs_once(pod, self._view.exclusive_volumes(pod))
@@ -112,6 +112,9 @@ class DeletionMarks:
         except (NotFound, Conflict):
             return  # gone, or another Node has its name
 
+    def _all_not_ready(self) -> list[Key]:
+        return self._not_ready(node.metadata.name for node in self._nodes.list())
+
     def _not_ready(self, names: Iterable[str]) -> list[Key]:
         found = (self._nodes.get("", name) for name in names if name)
         return [Key("", one.metadata.name) for one in found if one is not None and outage(one)]
@@ -121,8 +124,8 @@ def _node_matters(old: Node | None, new: Node | None) -> bool:
     return old is None or new is None or _stated(old) != _stated(new)
 
 
-def _stated(node: Node) -> tuple[str, str | None]:
-    return outage(node), node.metadata.annotations.get(SAFE_TO_DELETE)
+def _stated(node: Node) -> tuple[object, ...]:
+    return outage(node), node.metadata.annotations.get(SAFE_TO_DELETE), node.status.volumes_in_use
 
 
 def _pod_matters(old: Pod | None, new: Pod | None) -> bool:

@@ -231,7 +231,7 @@ def _exclusive_gate(settings: Settings) -> Obj:
     """
     gates = "%s.spec.?schedulingGates.orValue([]).exists(g, g.name == '" + GATE + "')"
     gated, was_gated = (gates % one for one in ("object", "oldObject"))
-    claims = "object.spec.?volumes.orValue([]).exists(v, has(v.persistentVolumeClaim))"
+    claims = "object.spec.?volumes.orValue([]).exists(v, has(v.persistentVolumeClaim) || has(v.ephemeral))"
     chosen = {"key": OPT_IN, "operator": "In", "values": [OPTED_IN]}
     rule = {**rule_about(PODS, ["CREATE", "UPDATE"]), "scope": "Namespaced"}
     return policy_of(
@@ -245,8 +245,9 @@ def _exclusive_gate(settings: Settings) -> Obj:
                 validation(
                     f"request.operation != 'CREATE' || !{claims} || {gated}",
                     f"spec.schedulingGates: the namespace has the label {OPT_IN}={OPTED_IN}, so that a pod "
-                    f"with a persistentVolumeClaim needs the scheduling gate {GATE}: add it to the pod "
-                    "template. Vacate opens it when the pod's exclusive volumes are attached for it",
+                    "with a persistentVolumeClaim or an ephemeral volume needs the scheduling gate "
+                    f"{GATE}: add it to the pod template. Vacate opens it when the pod's exclusive "
+                    "volumes are attached for it",
                 ),
                 validation(
                     f"request.operation != 'UPDATE' || !{was_gated} || {gated}"

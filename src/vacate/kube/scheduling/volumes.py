@@ -17,6 +17,8 @@ def missing_claim(pod: Pod, view: ClusterView) -> str:
         return ""
     for name in pod.claims:
         claim = view.claims.get((pod.metadata.namespace, name))
+        if claim is None and name in pod.claims_of_its_own:
+            continue  # made after the pod, by nobody on the embedded cluster
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
         if claim.metadata.deletion_timestamp is not None:

@@ -14,7 +14,7 @@ from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL, Guard
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj
-from vacate.kube.exclusivevolumes import ATTACHMENT
+from vacate.kube.exclusivevolumes import ALL_LISTED, ATTACHMENT, EXCLUSIVE
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.wire.message import Peer
 
@@ -85,12 +85,27 @@ async def test_only_what_must_not_run_twice_is_asked_about(
     assert (server.stored(NODES, "n1", "") is not None) is asked
 
 
-async def test_a_volume_that_the_node_has_not_given_back_is_asked_about(server: Embedded) -> None:
+@pytest.mark.parametrize(
+    ("record", "in_use", "exclusive", "asked"),
+    [
+        (RECORD, "", "true", True),
+        ("{", "", "true", True),  # it may be of any node
+        (None, "disk", "true", True),
+        (None, "disk", "false", False),
+        (None, "another", "true", False),
+    ],
+    ids=["recorded", "unreadable", "listed", "shared", "another"],
+)
+async def test_a_volume_that_the_node_has_not_given_back_is_asked_about(
+    server: Embedded, record: str | None, in_use: str, exclusive: str, asked: bool
+) -> None:
     kept = volume("disk")
-    kept["metadata"]["annotations"][ATTACHMENT] = RECORD
+    kept["metadata"]["annotations"] = {EXCLUSIVE: exclusive, **({ATTACHMENT: record} if record else {})}
     await server.seed(PERSISTENTVOLUMES, kept)
-    await server.seed(NODES, node())
-    assert (await delete(server))[0] == 403
+    silent = node()
+    silent["status"]["volumesInUse"] = [f"{ALL_LISTED}/{in_use}"]
+    await server.seed(NODES, silent)
+    assert (await delete(server))[0] == (403 if asked else 200)
 
 
 @pytest.mark.parametrize(

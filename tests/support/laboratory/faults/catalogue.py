@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support.laboratory.faults import (
     controllers,
+    declarations,
     gates,
     machines,
     members,
@@ -69,6 +70,7 @@ FAULTS_OF_PEOPLE = {
 """Those of a cluster of which every namespace is guarded, as without that nobody asks about a Node."""
 
 GATE_OPENS = "managers away as a gate opens"
+NODE_DELETED = "node object of the user of the volume deleted"
 _ALSO_ON_STOCK_NODES = (
     "node cut off from the control plane",
     "manager cut off",
@@ -86,6 +88,7 @@ _ALSO_ON_STOCK_NODES = (
 STOCK_FAULTS = {
     **{name: FAULTS[name] for name in _ALSO_ON_STOCK_NODES},
     GATE_OPENS: (gates.managers_away_as_a_gate_opens, 8),
+    NODE_DELETED: (declarations.delete_the_node_of_the_user, 0),  # dealt once to every second seed
 }
 """Those of a cluster whose nodes neither wait for exclusive volumes nor list them: pods have the gate there.
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.laboratory.faults.catalogue import GATE_OPENS, NO_GRACE, NODE_GIVEN_UP, STAYS
+from support.laboratory.faults.catalogue import (
+    GATE_OPENS,
+    NO_GRACE,
+    NODE_DELETED,
+    NODE_GIVEN_UP,
+    STAYS,
+)
 from support.laboratory.outcome import Breach
 from support.laboratory.removals import endings, fences, pods, volumes, writes
 from support.laboratory.scenario import GATES, Scenario, faults_of
@@ -86,6 +92,9 @@ REMOVALS: dict[str, Removal] = {
     ),
     "a record without a node proves nothing": Removal(
         volumes.a_record_without_a_node_is_proof, (Invariant.ONE_NODE,), GATE_OPENS, 0, stock=True
+    ),
+    "a Node that is missing proves nothing": Removal(
+        volumes.a_missing_node_is_proof, (Invariant.ONE_NODE,), NODE_DELETED, 27, stock=True
     ),
     "where nodes do not wait, pods wait at the gate": Removal(
         volumes.no_pod_waits_at_the_gate, (Invariant.ONE_NODE,), GATE_OPENS, 0, stock=True

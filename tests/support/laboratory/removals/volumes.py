@@ -146,6 +146,17 @@ def a_record_without_a_node_is_proof(patch: Patch) -> None:
     patch.setattr(attaching, "why_gone_unconfirmed", gone)
 
 
+def a_missing_node_is_proof(patch: Patch) -> None:
+    """A pod whose Node is gone is taken for ended, as the deletion says that the machine is gone for good."""
+
+    def gone(volume: Any, record: Attachment, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
+        if record.node and node is None:
+            return ""
+        return why_gone_unconfirmed(volume, record, holder, node, seen_to_end=seen_to_end)
+
+    patch.setattr(attaching, "why_gone_unconfirmed", gone)
+
+
 def no_pod_waits_at_the_gate(patch: Patch) -> None:
     """The gate is removed from each pod that waits at it, whoever has the volume."""
 

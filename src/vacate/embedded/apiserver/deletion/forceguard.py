@@ -23,16 +23,16 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.options import DeleteOptions
-from vacate.api.types import PersistentVolume, Pod, StorageClass
+from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
 from vacate.client.codec import codec_for
-from vacate.controllers.exclusivevolumes.view import attached_to
+from vacate.controllers.exclusivevolumes.view import attached_to, is_unreadable
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
-from vacate.kube.exclusivevolumes import is_exclusive
+from vacate.kube.exclusivevolumes import is_exclusive, lists
 
 T = TypeVar("T")
 
@@ -58,25 +58,34 @@ def admit_node(storage: Storage, call: Call, node: Obj) -> None:
     """Forbidden where the node has what must not run twice, and its machine may still run it."""
     if call.kind != NODES or not storage.gates.enabled(forcedeletion.GATE):
         return
-    if nodedeletion.may_ask(node, call.user, storage.force_guard) and _runs_once(storage, name_of(node)):
+    if not nodedeletion.may_ask(node, call.user, storage.force_guard):
+        return
+    if _runs_once(storage, codec_for(Node).convert(node)):
         raise status.forbidden(NODES, name_of(node), nodedeletion.refusal(node))
 
 
-def _runs_once(storage: Storage, node: str) -> bool:
-    """Whether the node has an exclusive volume, or a pod that must not run twice."""
+def _runs_once(storage: Storage, node: Node) -> bool:
+    """Whether the node may have an exclusive volume, or has a pod that must not run twice."""
     volumes = {one.metadata.name: one for one in _all(storage, PERSISTENTVOLUMES, PersistentVolume)}
-    if any(node in attached_to(one) for one in volumes.values()):
+    name = node.metadata.name
+    if any(is_unreadable(one) or name in attached_to(one) for one in volumes.values()):
         return True
     classes = {one.metadata.name: one for one in _all(storage, STORAGECLASSES, StorageClass)}
 
+    def marked(volume: PersistentVolume) -> bool:
+        return is_exclusive(volume, classes.get(volume.spec.storage_class_name))
+
+    if any(lists(node, one) and marked(one) for one in volumes.values()):
+        return True
+
     def exclusive(pod: Pod) -> Iterator[PersistentVolume]:
-        for name in pod.claims:
-            claim = storage.lookup(PERSISTENTVOLUMECLAIMS, pod.metadata.namespace, name)
+        for claimed in pod.claims:
+            claim = storage.lookup(PERSISTENTVOLUMECLAIMS, pod.metadata.namespace, claimed)
             volume = volumes.get(str(dig(claim, "spec", "volumeName"))) if claim else None
-            if volume is not None and is_exclusive(volume, classes.get(volume.spec.storage_class_name)):
+            if volume is not None and marked(volume):
                 yield volume
 
-    pods = (pod for pod in _all(storage, PODS, Pod) if pod.spec.node_name == node)
+    pods = (pod for pod in _all(storage, PODS, Pod) if pod.spec.node_name == name)
     return any(nodedeletion.runs_once(pod, exclusive(pod)) for pod in pods)
 
 

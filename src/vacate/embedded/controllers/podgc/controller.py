@@ -18,24 +18,23 @@ from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.podgc.reasons import (
     MESSAGES,
     QUARANTINE,
     TERMINATED_THRESHOLD,
     Reason,
     reason_to_remove,
-    releases,
     surplus,
 )
 from vacate.errors import Conflict, NotFound
+from vacate.kube.nodes import out_of_service
+from vacate.kube.podend import BY_POD_GC, DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 ENDED = "ended"
 _TERMINATED_PODS = Key("", ENDED)
-_DELETION_REASON = "DeletionByPodGC"
 
 
 def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
@@ -69,7 +68,7 @@ def _ended(old: Pod | None, new: Pod | None) -> bool:
 def _node_matters(old: Node | None, new: Node | None) -> bool:
     if old is None or new is None:
         return True
-    return releases(old) != releases(new)
+    return out_of_service(old) != out_of_service(new)
 
 
 class PodGarbageCollector:
@@ -162,7 +161,7 @@ class PodGarbageCollector:
                 {
                     "type": DISRUPTION_TARGET,
                     "status": "True",
-                    "reason": _DELETION_REASON,
+                    "reason": BY_POD_GC,
                     "message": message,
                     "lastTransitionTime": format_time(self._deps.clock.now()),
                 }

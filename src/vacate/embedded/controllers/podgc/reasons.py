@@ -7,7 +7,7 @@ import enum
 from collections.abc import Sequence
 
 from vacate.api.types import Node, Pod
-from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.kube.nodes import out_of_service
 
 QUARANTINE = dt.timedelta(seconds=40)
 """How long a node must be missing before its pods count as orphaned."""
@@ -31,18 +31,12 @@ MESSAGES = {
 """What the pods say whose processes were not seen to end."""
 
 
-def releases(node: Node) -> bool:
-    """Whether an out-of-service taint says that nothing runs on the node, and the node agrees."""
-    marked = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
-    return marked and readiness(node) != "True"
-
-
 def reason_to_remove(pod: Pod, node: Node | None) -> Reason | None:
     """Why the pod goes; orphaned pods go only after the quarantine and a live look for their node."""
     if pod.spec.node_name:
         if node is None:
             return Reason.ORPHANED
-        return Reason.OUT_OF_SERVICE if pod.terminating and releases(node) else None
+        return Reason.OUT_OF_SERVICE if pod.terminating and out_of_service(node) else None
     return Reason.UNSCHEDULED if pod.terminating else None
 
 
