@@ -148,7 +148,7 @@ def _remedies(volume: PersistentVolume, found: Attachment, lost: LostNodes) -> s
     first, commands = found.pods[0], [f"vacate detach {volume.metadata.name} --confirm"]
     fence = f" fence it: vacate fence {found.node}."
     if found.node in lost.missing:
-        state = f"Node {found.node} was deleted, and nobody has confirmed that its machine is off."
+        state = f"Node {found.node} was deleted without a confirmation that its machine is off."
         fence = ""
     elif found.node in lost.silent:
         state = f"Node {found.node} does not report, and what runs there may still write: bring it back, or"

@@ -47,8 +47,8 @@ def why_gone_unconfirmed(
         if record.deleted:
             return ""
         return (
-            f"the pod is gone, and so is Node {record.node}: nobody has confirmed that its machine is off; "
-            f"{way_out}"
+            f"the pod is gone, and Node {record.node} was deleted without a confirmation that its machine is "
+            f"off; {way_out}"
         )
     if out_of_service(node):
         return ""  # fenced: nothing runs there
