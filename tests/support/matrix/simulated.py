@@ -15,6 +15,8 @@ from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.errors import ApiError, Forbidden, InternalError, Invalid, OutOfTime, VacateError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.model import Limits
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
@@ -128,13 +130,15 @@ class SimulatedPlace(Place):
         self.refusals.active.clear()
 
 
-def run_plain(case: Case) -> float:
+def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST) -> float:
     """A case without faults; the seconds from the removal of its cause until the drain has ended."""
 
     async def main(sim: Sim) -> float:
         async with World(sim, WorldSettings(gates=GATES, limits=case.limits)) as world:
+            place = SimulatedPlace(world)
+            place.dialect = dialect
             # Long enough for several tries: the last of them must not be the last of all.
-            return await run_case(SimulatedPlace(world), case, lambda: sim.clock.sleep(HELD_SECONDS))
+            return await run_case(place, case, lambda: sim.clock.sleep(HELD_SECONDS))
 
     return run_sim(main, limit=86400.0)
 

@@ -68,7 +68,15 @@ def build(deps: Deps) -> Controller:
         # Who waits for the request of another API goes on when that has come to its end.
         *(Source(deps.informers.requests(one), keys=_eviction_keys) for one in _others(deps)),
     )
-    return Controller("lifecycle", Yielding(targets, deps), sources, deps, workers=8, refusals_on=requests)
+    return Controller(
+        "lifecycle",
+        Yielding(targets, deps),
+        sources,
+        deps,
+        workers=8,
+        refusals_on=requests,
+        refused_for=targets.requests_of,
+    )
 
 
 def _others(deps: Deps) -> tuple[Dialect, ...]:
@@ -108,13 +116,16 @@ class Targets:
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
-        found = self._requests.by_index(_TARGET, key.name)
-        requests = [one for one in found if one.metadata.namespace == key.namespace]
         evictions = sorted(self._evictions_of(key), key=_age)
         try:
-            return await self._step(requests, evictions)
+            return await self._step(self.requests_of(key), evictions)
         except NotFound:
             return Done()  # an informer will say what is gone
+
+    def requests_of(self, key: Key) -> list[LifecycleRequest]:
+        """The requests for the pod."""
+        found = self._requests.by_index(_TARGET, key.name)
+        return [one for one in found if one.metadata.namespace == key.namespace]
 
     def _evictions_of(self, key: Key) -> list[LifecycleRecord]:
         found = self._evictions.by_index(_TARGET, key.name)

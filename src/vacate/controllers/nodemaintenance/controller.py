@@ -8,6 +8,7 @@ middle sees all of that; every write names the version that the decision was mad
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 from vacate.api.events import EventNote
 from vacate.api.kinds import NODEMAINTENANCES
@@ -71,7 +72,7 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by maintenances, nodes, and the pods and requests of nodes that are claimed."""
     view = View(deps)
     deps.metrics.show("drains", DrainTotals(view.maintenances.reader, deps.clock.now))
-    return Controller(
+    controller = Controller(
         QUEUE,
         NodeMaintenances(deps, view),
         (
@@ -85,6 +86,13 @@ def build(deps: Deps) -> Controller:
         workers=WORKERS,
         refusals_on=view.maintenances,
     )
+
+    def on_refusal(about: Any) -> None:
+        for key in view.of_refused(about):
+            controller.queue.add(key)
+
+    deps.refusals.subscribe(on_refusal)
+    return controller
 
 
 class NodeMaintenances:
@@ -219,6 +227,7 @@ class NodeMaintenances:
             unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},
             unwithdrawn=dict(attempts.withdrawals),
             refused_nodes=dict(attempts.nodes),
+            unwritten=self._unwritten,
             unscheduled=self._view.unscheduled,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
@@ -228,6 +237,10 @@ class NodeMaintenances:
                 attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
             ),
         )
+
+    def _unwritten(self, pod: Pod) -> str:
+        found = self._deps.refusals.of_requests(pod.metadata.uid)
+        return "" if found is None else found.message
 
     async def _act(
         self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime

@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.lifecycle import LifecycleRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance, own_name
 from vacate.maintenance.claims import claims_of
@@ -137,6 +139,12 @@ class View:
             known = [name for name in names if requester_of(name, dialect) == requester]
             keys += [Key("", name) for name in known or [own_name(requester, MAINTENANCE_SUFFIX)]]
         return keys
+
+    def of_refused(self, about: object) -> Iterable[Key]:
+        """Those that wait for a write about this object, where it is a request."""
+        if isinstance(about, LifecycleRequest):
+            about = LIFECYCLE_REQUEST.read(about)
+        return self.of_request(about) if isinstance(about, EvictionRequest) else ()
 
     def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:
         """The maintenance, and those that share nodes with it, as a node shows what all of them want."""
