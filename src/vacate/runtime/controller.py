@@ -17,6 +17,7 @@ from vacate.queue.queue import Queue
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome, Reconciler, Terminal
 from vacate.runtime.refusals import WriteRefusals
+from vacate.runtime.refusedwrites import RefusedWrites
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def own_key(obj: Any) -> Iterable[Key]:
 class Source(Generic[T]):
     """Where keys come from: each change of the informer's objects concerns the keys that `keys` names."""
 
-    informer: Informer[T]
+    informer: Informer[T] | RefusedWrites
     keys: Callable[[T], Iterable[Key]] = own_key
     # Whether a change matters; asked with the objects before and after.
     when: Callable[[T | None, T | None], bool] | None = None

@@ -21,7 +21,7 @@ from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
 from vacate.runtime.events import Recorder
 from vacate.runtime.podrequests import target_indexes
-from vacate.runtime.refusals import RefusedWrites
+from vacate.runtime.refusedwrites import RefusedWrites
 
 if TYPE_CHECKING:
     from vacate.metrics import Metrics  # its library takes a fifth of the start of a command

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import Kind
 from vacate.api.text import plain
 from vacate.api.types import ObjectMeta
-from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.lifecycle import LifecycleRequest
 from vacate.errors import ApiError
-
-if TYPE_CHECKING:
-    from vacate.runtime.dependencies import Deps  # which has what is refused
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.refusedwrites import WriteRefusal
 
 REASON = "WriteRefused"
 REFUSES = "The API server refuses what Vacate writes for it; it is tried again: "
@@ -37,64 +33,6 @@ REPEATED = dt.timedelta(minutes=10)
 class _Object(Protocol):
     @property
     def metadata(self) -> ObjectMeta: ...
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRefusal:
-    """What is refused about an object, and since when."""
-
-    since: dt.datetime
-    message: str
-
-
-_Subject = tuple[str, bool]
-"""The UID of an object, or of the pod that an object requests the eviction of."""
-
-
-@dataclass(slots=True)
-class RefusedWrites:
-    """What is refused to the controllers of a process at present."""
-
-    # By the subject, and by who writes.
-    _found: dict[_Subject, dict[object, WriteRefusal]] = field(default_factory=dict)
-    _handlers: list[Callable[[Any], None]] = field(default_factory=list)
-
-    def of(self, uid: str) -> WriteRefusal | None:
-        """What was refused for longest about an object at the last attempts; None where nothing was."""
-        return self._oldest((uid, False))
-
-    def of_requests(self, pod_uid: str) -> WriteRefusal | None:
-        """The same about the requests for a pod: of an eviction that cannot begin they are the only trace."""
-        return self._oldest((pod_uid, True))
-
-    def _oldest(self, subject: _Subject) -> WriteRefusal | None:
-        return min(self._found.get(subject, {}).values(), key=lambda one: one.since, default=None)
-
-    def subscribe(self, handler: Callable[[Any], None]) -> None:
-        """Have it called with each object about which something else is refused than before, or nothing."""
-        self._handlers.append(handler)
-
-    def put(self, writer: object, obj: Any, refusal: WriteRefusal | None) -> None:
-        """What is refused to a writer about an object now."""
-        for subject in _subjects(obj):
-            found = self._found.setdefault(subject, {})
-            found.pop(writer, None)
-            if refusal is not None:
-                found[writer] = refusal
-            elif not found:
-                del self._found[subject]
-        for handler in self._handlers:
-            handler(obj)
-
-
-def _subjects(obj: Any) -> tuple[_Subject, ...]:
-    ref = None
-    if isinstance(obj, EvictionRequest):
-        ref = obj.spec.target.pod_ref
-    elif isinstance(obj, LifecycleRequest):
-        ref = obj.spec.target.pod
-    own = obj.metadata.uid, False
-    return (own,) if ref is None else (own, (ref.uid, True))
 
 
 class WriteRefusals:

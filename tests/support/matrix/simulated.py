@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from support.matrix.place import Place, Refusal
-from support.matrix.table import BY_NAME, CASES, Case, run_case
+from support.matrix.table import BY_NAME, CASES, Case, nothing, run_case
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
@@ -148,6 +148,7 @@ class SeedOutcome:
     """How a seed went."""
 
     case: str
+    kind: str = ""  # of the requests
     problem: str = ""
     seconds: float = 0.0
 
@@ -205,18 +206,26 @@ class Trouble:
             plan.active = False
 
 
-def run_seed(seed: int, name: str = "") -> SeedOutcome:
-    """One case, its cause removed at a random moment, with the faults of the seed until then.
+LATEST = 3.0
+"""Seconds after the beginning of a drain until which a cause appears: most pods are gone by then."""
 
-    The seed chooses the case, unless one is named: so a failure can be repeated when cases are added.
+
+def run_seed(seed: int, name: str = "", kind: str = "") -> SeedOutcome:
+    """One case, its cause appearing and removed at random moments, with the faults of the seed until then.
+
+    The seed chooses case and kind of requests, unless they are named: so a failure can be repeated when cases
+    are added.
     """
     case = BY_NAME[name] if name else CASES[seed % len(CASES)]
+    kinds = [one for one in case.request_kinds if kind in ("", one.request_kind)]
+    dialect = kinds[seed // len(CASES) % len(kinds)]
 
     async def main(sim: Sim) -> SeedOutcome:
         trouble = Trouble(sim)
         draw = sim.stream("moments")
         async with World(sim, trouble.settings(case.limits)) as world:
             place = SimulatedPlace(world)
+            place.dialect = dialect
             place.setup_seconds = 1200.0  # a watch that falls silent is asked for anew after ten minutes
 
             await world.until(lambda: len(world.objects(NODES)) == len(place.nodes), place.setup_seconds)
@@ -228,6 +237,10 @@ def run_seed(seed: int, name: str = "") -> SeedOutcome:
                     await disturbing
                 trouble.end()
 
+            async def late() -> None:
+                await sim.clock.sleep(draw.uniform(0, LATEST))
+
+            is_late = case.given is not nothing and draw.uniform(0, 1) < 0.5
             patient = replace(
                 case,
                 reports=(),  # what is reported is checked without faults
@@ -235,9 +248,11 @@ def run_seed(seed: int, name: str = "") -> SeedOutcome:
                 progress="",
                 ends_within=case.ends_within + trouble.allowance,
             )
+            made = SeedOutcome(case.name, dialect.request_kind)
             try:
-                return SeedOutcome(case.name, seconds=await run_case(place, patient, pause))
+                took = await run_case(place, patient, pause, late if is_late else None)
             except (VacateError, AssertionError, KeyError) as error:
-                return SeedOutcome(case.name, f"{case.name}: {type(error).__name__}: {error}")
+                return replace(made, problem=f"{case.name}: {type(error).__name__}: {error}")
+            return replace(made, seconds=took)
 
     return run_sim(main, seed, limit=86400.0, shuffle=seed % 2 == 1)

@@ -40,6 +40,7 @@ from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.model import Limits, Stage
@@ -187,9 +188,13 @@ async def _one_pod(place: Place) -> None:
     await place.pod("p")
 
 
+async def _budget(place: Place) -> None:
+    await place.budget("strict", minAvailable=1)
+
+
 async def _strict_budget(place: Place) -> None:
     await place.pod("p")
-    await place.budget("strict", minAvailable=1)
+    await _budget(place)
 
 
 async def _open_budget(place: Place) -> None:
@@ -202,8 +207,7 @@ async def _delete_budget(place: Place) -> None:
 
 
 async def _two_budgets(place: Place) -> None:
-    await place.pod("p")
-    await place.budget("strict", minAvailable=1)
+    await _budget(place)
     await place.budget("other", minAvailable=0)
 
 
@@ -448,8 +452,11 @@ async def _complete_response(place: Place) -> None:
 
 
 async def _moving_deployment(place: Place) -> None:
-    """One replica that has opted in to be moved, and fits no other node."""
+    """One replica that has opted in to be moved."""
     await _single_replica(place, {OPT_IN: "true"})
+
+
+async def _no_room(place: Place) -> None:
     await _fit(place, place.nodes[1], None)
 
 
@@ -468,7 +475,11 @@ async def _staying_deployment(place: Place) -> None:
 
 
 async def _opt_in(place: Place) -> None:
-    change = {"metadata": {"annotations": {OPT_IN: "true"}}}
+    """In lifecycle.k8s.io, where responders are fixed, the pods are created again, as the remedy says."""
+    change: Obj = {"metadata": {"annotations": {OPT_IN: "true"}}}
+    if place.dialect is LIFECYCLE:
+        restarted = {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}
+        change["spec"] = {"template": {"metadata": restarted}}
     await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
@@ -494,15 +505,17 @@ async def _single_replica(place: Place, annotations: dict[str, str], **spec: str
     await place.budget("strict", minAvailable=1)
 
 
-async def _moving_without_quota(place: Place) -> None:
-    await _single_replica(place, {OPT_IN: "true"})
+async def _no_quota(place: Place) -> None:
     await place.refuse(Refusal("quota", "POST", PODS, link="controllers"))
 
 
-async def _moving_without_class(place: Place) -> None:
-    """Its pods name a PriorityClass that is gone: admission refuses the replacement."""
+async def _moving_with_class(place: Place) -> None:
     await _create_class(place)
     await _single_replica(place, {OPT_IN: "true"}, priorityClassName=_class(place))
+
+
+async def _delete_class(place: Place) -> None:
+    """Pods name a PriorityClass that is gone: admission refuses the replacement."""
     await place.delete(PRIORITYCLASSES, _class(place))
 
 
@@ -536,9 +549,8 @@ async def _raise_ceiling(place: Place) -> None:
     await place.client.patch(HORIZONTALPODAUTOSCALERS, "web", change, place.namespace)
 
 
-async def _recreating_deployment(place: Place) -> None:
+async def _recreate(place: Place) -> None:
     """It terminates all of its pods at once, so that its interceptor declines."""
-    await _single_replica(place, {OPT_IN: "true"})
     await _replace_by(place, {"type": "Recreate", "rollingUpdate": None})
 
 
@@ -648,9 +660,11 @@ def _refused(
 
 
 CASES = (
-    Case("a budget that is opened", _strict_budget, _open_budget, ("DisruptionBudget",), "strict"),
-    Case("a budget that is deleted", _strict_budget, _delete_budget, ("DisruptionBudget",), "strict"),
-    Case("several budgets", _two_budgets, _delete_budget, ("DisruptionBudget",), "several"),
+    Case("a budget that is opened", _budget, _open_budget, ("DisruptionBudget",), "strict", given=_one_pod),
+    Case(
+        "a budget that is deleted", _budget, _delete_budget, ("DisruptionBudget",), "strict", given=_one_pod
+    ),
+    Case("several budgets", _two_budgets, _delete_budget, ("DisruptionBudget",), "several", given=_one_pod),
     Case("an unready pod of the budget", _unready_peer, _ready_peer, ("DisruptionBudget",), "strict"),
     Case(
         "an interceptor that is silent",
@@ -765,27 +779,30 @@ CASES = (
     ),
     Case(
         "a surge without room",
-        _moving_deployment,
+        _no_room,
         _room,
         ("Replacement",),
         "make room",
+        given=_moving_deployment,
         reported_within=40.0,
     ),
     Case(
         "a surge without quota",
-        _moving_without_quota,
+        _no_quota,
         _allow,
         ("Replacement",),
         BY["quota"],
+        given=_moving_deployment,
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # the ReplicaSet controller tries again ever more rarely
     ),
     Case(
         "a surge whose pods are refused",
-        _moving_without_class,
+        _delete_class,
         _create_class,
         ("Replacement",),
         "PriorityClass",
+        given=_moving_with_class,
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,
     ),
@@ -800,10 +817,11 @@ CASES = (
     ),
     Case(
         "a surge that the strategy does not allow",
-        _recreating_deployment,
+        _recreate,
         _roll,
         ("DisruptionBudget",),
         "Recreate",
+        given=_moving_deployment,
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # another turn, and a replacement that becomes ready
     ),

@@ -14,7 +14,7 @@ from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition, Requester
+from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest, RequestCondition, Requester
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.lifecycle.givingway import Yielding
@@ -42,6 +42,7 @@ from vacate.eviction.dialects.lifecycle.translation import NO_RESPONDER_LEFT, Li
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.model import Assign, DecisionContext, Turn
 from vacate.eviction.records import events
+from vacate.eviction.records.reader import is_superseded
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -164,7 +165,7 @@ class Targets:
         self, wanted: list[LifecycleRequest], requests: list[LifecycleRequest], last: LifecycleRecord | None
     ) -> Outcome:
         now = self._deps.clock.now()
-        if last is not None and failure_of(last) == Reason.NO_RESPONDER:
+        if last is not None and failure_of(last) == Reason.NO_RESPONDER and not is_superseded(last):
             ended = max((one.last_transition_time or now for one in final_conditions(last)), default=now)
             if now < ended + RETRY_AFTER:
                 for one in requests:
@@ -188,6 +189,8 @@ class Targets:
             "labels": labels_of([one.name for one in requesters], [*_responders(pod), EVICTOR]),
             "ownerReferences": [msgspec.to_builtins(one) for one in owners_of(requests)],
         }
+        if last is not None and is_superseded(last):
+            meta["annotations"] = {SUPERSEDES: last.metadata.uid}
         target = {"pod": {"name": name, "uid": dig(pod, "metadata", "uid")}}
         try:
             await self._deps.client.create(

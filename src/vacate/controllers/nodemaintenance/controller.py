@@ -8,7 +8,6 @@ middle sees all of that; every write names the version that the decision was mad
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
 from vacate.api.events import EventNote
 from vacate.api.kinds import NODEMAINTENANCES
@@ -72,7 +71,7 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by maintenances, nodes, and the pods and requests of nodes that are claimed."""
     view = View(deps)
     deps.metrics.show("drains", DrainTotals(view.maintenances.reader, deps.clock.now))
-    controller = Controller(
+    return Controller(
         QUEUE,
         NodeMaintenances(deps, view),
         (
@@ -81,18 +80,12 @@ def build(deps: Deps) -> Controller:
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
             *(Source(requests, keys=view.of_request) for requests in view.requests.values()),
+            Source(deps.refusals, keys=view.of_refused),
         ),
         deps,
         workers=WORKERS,
         refusals_on=view.maintenances,
     )
-
-    def on_refusal(about: Any) -> None:
-        for key in view.of_refused(about):
-            controller.queue.add(key)
-
-    deps.refusals.subscribe(on_refusal)
-    return controller
 
 
 class NodeMaintenances:
@@ -217,6 +210,7 @@ class NodeMaintenances:
             return found or attempts.made(pod, now)
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
+        reported = maintenance.status.blockers if attempts.blockers is None else attempts.blockers
         return Environment(
             nodes,
             self._view.pods_on,
@@ -227,20 +221,14 @@ class NodeMaintenances:
             unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},
             unwithdrawn=dict(attempts.withdrawals),
             refused_nodes=dict(attempts.nodes),
-            unwritten=self._unwritten,
+            unwritten=self._view.unwritten,
             unscheduled=self._view.unscheduled,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
             forced={node: tuple(pods) for node, pods in attempts.forced.items()},
-            since=known_since(
-                attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
-            ),
+            since=known_since(reported),
         )
-
-    def _unwritten(self, pod: Pod) -> str:
-        found = self._deps.refusals.of_requests(pod.metadata.uid)
-        return "" if found is None else found.message
 
     async def _act(
         self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime
@@ -399,14 +387,8 @@ class NodeMaintenances:
 
 
 def _refusals(around: Environment) -> tuple[object, ...]:
-    return (
-        around.refused,
-        around.undeleted,
-        around.unevicted,
-        around.unwithdrawn,
-        around.refused_nodes,
-        around.forced,
-    )
+    pods = around.refused, around.undeleted, around.unevicted, around.unwithdrawn
+    return (*pods, around.refused_nodes, around.forced)
 
 
 def _is_about(blocker: Blocker, pod: Pod) -> bool:

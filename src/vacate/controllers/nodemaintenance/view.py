@@ -43,6 +43,7 @@ class View:
             dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
         }
+        self._refusals = deps.refusals
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
@@ -85,6 +86,11 @@ class View:
     def request_for(self, pod: Pod) -> EvictionRequest | None:
         """The request for a pod, by whichever API: one that goes on before one that is over."""
         return request_by_any(self.requests, pod)
+
+    def unwritten(self, pod: Pod) -> str:
+        """Why what is written about the requests for a pod is refused; empty where it is not."""
+        found = self._refusals.of_requests(pod.metadata.uid)
+        return "" if found is None else found.message
 
     def requested(self, maintenance: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a maintenance."""
