@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from support.effort import seeds
+from support.matrix.live import progress_within
 from support.matrix.place import Refusal
 from support.matrix.simulated import GATES, MANAGER, Refusals, SimulatedPlace, run_plain, run_seed
-from support.matrix.table import BY_NAME, CASES, EXEMPT, Case, run_case
+from support.matrix.table import BY_NAME, CASES, ENDS_WITHIN, EXEMPT, UNREPORTED, Case, run_case
 from support.simulated.workloads import history
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.clock import LoopClock
@@ -60,6 +61,18 @@ def test_it_ends_by_itself_also_after_faults_and_crashes(part: int) -> None:
 @pytest.mark.parametrize(("seed", "name", "kind"), KEPT)
 def test_what_failed_once_ends_by_itself(seed: int, name: str, kind: str) -> None:
     assert run_seed(seed, name, kind).problem == ""
+
+
+def test_every_case_checks_what_it_claims() -> None:
+    silent = {one.name for one in CASES if not (one.reports or one.event or one.progress)}
+    assert silent == UNREPORTED.keys()
+    assert [one.name for one in CASES if one.names and not (one.reports or one.event)] == []
+
+
+def test_a_running_cluster_would_show_a_drain_that_goes_on_only_after_a_minute_and_a_half() -> None:
+    """As one did after an outage of the webhook: however slow the machine, that is too late."""
+    assert progress_within(ENDS_WITHIN, 0.1) < 30.0
+    assert progress_within(ENDS_WITHIN, 600.0) < 90.0
 
 
 def test_what_a_case_is_exempt_from_names_cases_and_kinds() -> None:

@@ -15,6 +15,7 @@ from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
+from vacate.clock import SystemClock
 from vacate.errors import NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
@@ -61,6 +62,19 @@ class Place(ABC):
     @abstractmethod
     def now(self) -> float:
         """Seconds on the clock of the place."""
+
+    def moment(self) -> dt.datetime:
+        """Now, as what the product writes has it."""
+        return SystemClock().now()
+
+    @abstractmethod
+    async def check_progress(
+        self, what: str, since: dt.datetime, removed: dt.datetime, seconds: float
+    ) -> None:
+        """That the drain went on soon, where the machine may have been slow to see its end.
+
+        `since` is when the removal of the cause began, `removed` when it was over.
+        """
 
     @abstractmethod
     async def refuse(self, refusal: Refusal) -> None:

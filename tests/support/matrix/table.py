@@ -132,11 +132,13 @@ async def run_case(
         await place.until(lambda: _shown(place, case), f"{case.name}: {case.progress}", case.reported_within)
     if pause is not None:
         await pause()
+    since = place.moment()
     await case.remove(place)
-    began = place.now()
+    began, removed = place.now(), place.moment()
     await case.finish(place)
     left = began + case.ends_within - place.now()
     await place.until(place.is_drained, f"{case.name}: the drain ends", left)
+    await place.check_progress(case.name, since, removed, case.ends_within)
     return place.now() - began
 
 
@@ -693,13 +695,13 @@ CASES = (
         after=_ending("Failed"),
     ),
     Case("an unready pod", _unready_pod, _let_unready_go, ("DisruptionBudget",), "strict"),
-    Case("a finalizer of the request", _pinned_request, _unpin_request, (), FINALIZER),
-    Case("a finalizer of the request, which stays", _pinned_request, nothing, (), FINALIZER),
+    Case("a finalizer of the request", _pinned_request, _unpin_request, ("RequestPinned",), FINALIZER),
+    Case("a finalizer of the request, which stays", _pinned_request, nothing, ("RequestPinned",), FINALIZER),
     Case(
         "a finalizer of the request for a DaemonSet pod, which stays",
         _pinned_daemon_pod,
         nothing,
-        (),
+        ("RequestPinned",),
         FINALIZER,
         spec={"pods": {"daemonSetPods": "Evict"}},
     ),
@@ -913,6 +915,12 @@ CASES = (
         onDeadline="Delete",
     ),
 )
+UNREPORTED: Mapping[str, str] = {
+    "no manager": "it is what reports; the commands say that none works",
+    "no API server": "nothing can be read; the commands say so",
+}
+"""By case: why the drain itself cannot report it. tests/cli has what the commands say."""
+
 _NAMES_DIFFER = {"Lifecycle": "requests of others have other names, and are in the way of none"}
 _NO_EVICTIONS = dict.fromkeys(("EvictionRequest", "Evacuation"), "the request is the process itself")
 EXEMPT: Mapping[str, Mapping[str, str]] = {
