@@ -134,12 +134,15 @@ class LivePlace(Place):
         self, what: str, since: dt.datetime, removed: dt.datetime, seconds: float
     ) -> None:
         """By the first time that the product has written after the cause went: not when it was seen here."""
-        events = (await self.client.list(EVENTS, self.namespace)).items
+        events = list((await self.client.list(EVENTS, self.namespace)).items)
         drains = (await self.client.list(EVENTS, "default")).items
         events += [one for one in drains if one["involvedObject"].get("name") == self.drain_name]
         times = [one.get("lastTimestamp") for one in events if one.get("type") == NORMAL]
-        times += [one.get("drainedTime") for one in (await self.status()).get("nodes", [])]
+        drained = [parse_time(one["drainedTime"]) for one in (await self.status())["nodes"]]
+        if max(drained) < since.replace(microsecond=0):
+            return  # it did not wait for the removal
         known = [at for one in times if one and (at := parse_time(one)) >= since.replace(microsecond=0)]
+        known += drained
         assert known, f"{what}: nothing says when the drain went on"
         took, allowed = (min(known) - removed).total_seconds(), progress_within(seconds, self._longest_look)
         assert took <= allowed, f"{what}: went on after {took:.0f} s, not within {allowed:.0f} s"

@@ -86,6 +86,7 @@ class Case:
     given: Step = nothing  # what is there before, so that the rest may appear at any moment of the drain
     after: Step = nothing  # a step after the drain was begun
     finish: Step = nothing  # what others do once the cause is removed, in the time that the case states
+    passed: str = ""  # the reason of an Event of the pod, where the drain may be past it before anybody looks
     event: str = ""  # the reason of an Event about the drain, where its status cannot report it
     progress: str = ""  # what the message of the node must have, where an interceptor says what it waits for
     limits: Limits = field(default_factory=Limits)  # of the installation
@@ -163,6 +164,11 @@ async def _reported(place: Place, case: Case) -> Obj | None:
         for remedy in one["remedies"]:
             _can_be_typed(remedy.get("command", ""))
     text = case.names.replace("NAMESPACE", place.namespace)
+    if case.passed:
+        events = (await place.client.list(EVENTS, place.namespace)).items
+        found = [one for one in events if one["reason"] == case.passed and text in one["message"]]
+        if found:
+            return dict(found[0])
     return next(
         (
             one
@@ -300,8 +306,11 @@ async def _complete_turn(place: Place) -> None:
 
 
 async def _pinned_request(place: Place) -> None:
-    """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name."""
-    await _pin(place, await place.pod("p"))
+    """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name.
+
+    An interceptor has its turn until then: otherwise the pod would be evicted for that request at once.
+    """
+    await _pin(place, await place.pod("p", _silent(place)))
 
 
 async def _pin(place: Place, pod: Obj) -> None:
@@ -703,6 +712,7 @@ CASES = (
         nothing,
         ("RequestPinned",),
         FINALIZER,
+        passed="EvictedPastRequest",
         spec={"pods": {"daemonSetPods": "Evict"}},
     ),
     Case(
