@@ -31,8 +31,8 @@ FAILED = ("EvictionFailed", "NoFurtherResponder")
 
 async def declines(world: World, status: str = "True") -> None:
     """The responder says in a condition that it could not prepare the pod, or takes that back."""
-    said = {"type": declined_type(FIRST), "status": status, "reason": "Tried", "message": "no disk"}
-    patch = {"status": {"conditions": [{**said, "lastTransitionTime": now(world)}]}}
+    answer = {"type": declined_type(FIRST), "status": status, "reason": "Tried", "message": "no disk"}
+    patch = {"status": {"conditions": [{**answer, "lastTransitionTime": now(world)}]}}
     await world.client.patch(
         LIFECYCLE_EVICTIONS, "pod-1-web", patch, "default", patch_type=STRATEGIC_PATCH, subresource="status"
     )
