@@ -13,7 +13,14 @@ import pytest
 from support.matrix.place import Refusal
 from support.matrix.simulated import MANAGER, SimulatedPlace
 from support.simulated.clusters import in_world
-from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NODEMAINTENANCES, PODS
+from vacate.api.kinds import (
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    LEASES,
+    LIFECYCLE_EVICTIONS,
+    NODEMAINTENANCES,
+    PODS,
+)
 from vacate.api.objectnames import MANAGER as LEASE
 from vacate.api.objectnames import NODE_MAINTAINER, TROUBLE
 from vacate.api.times import format_micro_time
@@ -28,6 +35,10 @@ from vacate.cli.status.command import show_requests
 from vacate.cli.status.view import View
 from vacate.entropy import seeded_entropy
 from vacate.errors import Forbidden, VacateError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
 from vacate.sim.cluster import World
@@ -38,19 +49,24 @@ pytestmark = pytest.mark.sim
 
 SECONDS = dt.timedelta(seconds=10)
 HOOK, JANE = "hook.example.com", Peer("jane", ("system:authenticated",))
-Lab = SimulatedPlace
 DRAINED = {"daemonSetPods": "Ignore", "unmanagedPods": "Evict", "localDataPods": "Evict"}
 EMBEDDED_REMEDY = "vacate manager"
 
 
+Lab = SimulatedPlace
+
+
 async def drain(lab: Lab, cluster: Cluster) -> None:
-    options = DrainOptions((lab.node,), "", {"pods": DRAINED}, False, False, SECONDS, "")
+    spec = {"pods": DRAINED, "requestKind": lab.dialect.request_kind}
+    options = DrainOptions((lab.node,), "", spec, False, False, SECONDS, "")
     await start_drain(cluster, options, StartedDrain())
 
 
-async def evict(_lab: Lab, cluster: Cluster) -> None:
-    name = "jane.example.com"
-    requester = Requester(cluster.client, name, clock=cluster.clock, entropy=seeded_entropy(1))
+async def evict(lab: Lab, cluster: Cluster) -> None:
+    name = lab.dialect.participant("jane.example.com")
+    requester = Requester(
+        cluster.client, name, clock=cluster.clock, entropy=seeded_entropy(1), dialect=lab.dialect
+    )
     await Eviction(cluster, requester, EvictOptions(wait=True, timeout=SECONDS)).run(("p",), Selection())
 
 
@@ -205,7 +221,7 @@ def test_a_command_says_what_is_in_the_way_and_what_helps(
 
     async def body(world: World) -> None:
         nonlocal shown
-        lab = SimulatedPlace(world)
+        lab = Lab(world)
         lab.refusals.links = (MANAGER, "user")
         await lab.pod("p", *([HOOK] if command is bridge else []))
         await cause(lab)
@@ -224,3 +240,62 @@ def test_a_command_says_what_is_in_the_way_and_what_helps(
     text = " ".join(f"{captured.out} {captured.err} {shown}".split())
     for part in expected:
         assert part in text, text
+
+
+WRITES = [
+    (EVICTION_REQUEST, Refusal("policy", "PATCH", EVICTIONREQUESTS, "status")),
+    (EVACUATION, Refusal("policy", "PATCH", EVACUATIONS, "status")),
+    (LIFECYCLE, Refusal("policy", "POST", LIFECYCLE_EVICTIONS)),
+    (LIFECYCLE, Refusal("policy", "PATCH", LIFECYCLE_EVICTIONS, "status")),
+]
+REFUSED_WRITE = (
+    "ValidatingAdmissionPolicy 'company' with binding 'company' denied request: not now",
+    "kubectl get validatingadmissionpolicy company",
+)
+
+
+@pytest.mark.thorough(beyond=1)
+@pytest.mark.parametrize("begun", [False, True], ids=["at first", "in a turn"])
+@pytest.mark.parametrize("command", [drain, evict, status, explain])
+@pytest.mark.parametrize(
+    ("dialect", "refusal"), WRITES, ids=lambda one: getattr(one, "name", getattr(one, "method", ""))
+)
+def test_a_command_says_that_a_request_cannot_be_written_until_it_can(
+    dialect: Dialect,
+    refusal: Refusal,
+    command: Callable[[Lab, Cluster], Awaitable[None]],
+    begun: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    begun = begun and refusal.method == "PATCH"
+
+    async def body(world: World) -> None:
+        lab = Lab(world)
+        lab.dialect = dialect
+        hook, following = lab.interceptor(f"first.{HOOK}"), lab.interceptor(HOOK)
+        await lab.pod("p", following, hook)
+        await working(lab)
+        cluster = Cluster(world.client_of("user"), "default", world.sim.clock)
+        if begun:
+            name = dialect.participant("other.example.com")
+            entropy = seeded_entropy(2)
+            other = Requester(lab.client, name, clock=cluster.clock, entropy=entropy, dialect=dialect)
+            await other.request("p", "default")
+            first = await lab.turn(hook)
+            await world.sim.clock.sleep(10)
+        await lab.refuse(refusal)
+        if begun:
+            await lab.report(first, activeInterceptorCompleted=True)
+        capsys.readouterr()
+        await command(lab, cluster)
+        captured = capsys.readouterr()
+        text = " ".join(f"{captured.out} {captured.err}".split())
+        for part in REFUSED_WRITE:
+            assert part in text, text
+        await lab.allow()
+        await lab.turn(following if begun else hook)
+        explanation, _ = await explain_pod(cluster, "p")
+        assert HOOK in str(explanation.turns)
+        assert "not now" not in str(explanation)
+
+    in_world(body, gates=parse_feature_gates(f"{BRIDGE_GATE}=true,EvacuationAPI=true,LifecycleAPI=true"))

@@ -209,7 +209,8 @@ def _supersede(process: Process, target: Target) -> Supersede | None:
     """
     if not process.failed_evictions or process.forbids_cancellation:
         return None
-    new = tuple(name for name in target.registered if name not in process.interceptors)
+    known = (*process.interceptors, *process.ended)
+    new = tuple(name for name in target.registered if name not in known)
     if new:
         return Supersede(SupersedeCause.REGISTERED, new)
     again = tuple(name for name in process.reconsidered if name in target.registered)

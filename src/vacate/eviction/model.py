@@ -100,6 +100,7 @@ class Process:
     skipped: tuple[str, ...] = ()
     pushed_by: str = ""
     trusts_heartbeats: bool = False  # the API server itself refuses those that are not of its present time
+    ended: tuple[str, ...] = ()  # interceptors whose turns are over, where no other can follow
     exhausted: bool = False  # whoever evicts the target by this API has ended the last turn
     supersedes: bool = False  # it took over the requesters of an earlier request
 

@@ -14,7 +14,6 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.interceptors.decision import Wait
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.refusals import WriteRefusals
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build
 from vacate.sdk.interceptors.interceptor import Handler, Interceptor
@@ -48,10 +47,6 @@ class SharedHandlers(Generic[H]):
         if found is None:
             found = self._made[id(deps.informers)] = self._make(deps)
         return found
-
-
-REFUSALS = SharedHandlers(WriteRefusals)
-"""What the controllers that write for turns cannot write: the turns report it."""
 
 
 class GiveWays:

@@ -49,6 +49,12 @@ def from_error(pod: Pod, message: str) -> Blocker:
     return _refused_by(pod, "RequestRefused", text, refusal_of(message))
 
 
+def from_write(pod: Pod, message: str) -> Blocker:
+    """A pod whose eviction is requested, and about which Vacate may not write."""
+    text = f"what Vacate writes for its eviction is refused: {plain(message, 600)}"
+    return _refused_by(pod, "WriteRefused", text, refusal_of(message))
+
+
 def from_deletion(pod: Pod, message: str) -> Blocker:
     """A pod that is to be deleted, and whose deletion was refused."""
     text = f"it could not be deleted: {plain(message, 600)}"

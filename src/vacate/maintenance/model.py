@@ -51,6 +51,7 @@ class Environment:
     unevicted: Mapping[str, str] = field(default_factory=dict)  # evictions past a request, likewise
     unwithdrawn: Mapping[str, str] = field(default_factory=dict)  # withdrawals, by namespace/pod
     refused_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
+    unwritten: Callable[[Pod], str] = lambda _: ""  # what its eviction needs, by any controller
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
 
     others: Sequence[Turn] = ()  # the nodes that other maintenances drain now

@@ -32,6 +32,7 @@ from vacate.maintenance.blockers import (
     from_pin,
     from_unready,
     from_verdict,
+    from_write,
     next_report,
 )
 from vacate.maintenance.claims import claims_of
@@ -130,6 +131,8 @@ def _held(
         plan.wake(next_report(pod, request))
     if pod.terminating:
         return None if held is None else around.dated(held, now)
+    if refused := around.unwritten(pod):  # what the request says is not the newest
+        return around.dated(from_write(pod, refused), now)
     if held is None and request is not None and _pinned_since(maintenance, request) is not None:
         held = from_pin(pod, request, around.unevicted.get(uid), budgets)
     elif held is None and uid in around.refused and _lacks(maintenance, request):

@@ -17,6 +17,7 @@ from vacate.queue.queue import Queue
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome, Reconciler, Terminal
 from vacate.runtime.refusals import WriteRefusals
+from vacate.runtime.refusedwrites import RefusedWrites
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def own_key(obj: Any) -> Iterable[Key]:
 class Source(Generic[T]):
     """Where keys come from: each change of the informer's objects concerns the keys that `keys` names."""
 
-    informer: Informer[T]
+    informer: Informer[T] | RefusedWrites
     keys: Callable[[T], Iterable[Key]] = own_key
     # Whether a change matters; asked with the objects before and after.
     when: Callable[[T | None, T | None], bool] | None = None
@@ -52,8 +53,12 @@ class Controller:
         workers: int = 1,
         backoff: Backoff[Key] | None = None,
         refusals_on: Informer[Any] | None = None,
+        refused_for: Callable[[Key], Sequence[Any]] | None = None,
     ) -> None:
-        """`refusals_on` has the objects whose keys these are: what is refused for one is shown on it."""
+        """`refusals_on` has the objects whose keys these are: what is refused for one is shown on it.
+
+        Where the keys are others, `refused_for` says which of its objects a key is about.
+        """
         self.name = name
         self.sources = tuple(sources)
         self.queue: Queue[Key] = Queue(
@@ -65,7 +70,8 @@ class Controller:
         self._reconciler = reconciler
         self._refusals = WriteRefusals(deps)
         self._refusals_on = refusals_on
-        self._refused: set[Key] = set()
+        self._refused_for = refused_for or self._own_object
+        self._refused: dict[Key, Sequence[Any]] = {}  # on what it is shown
         self.last_work: dt.datetime | None = None  # when an object was last brought to where it should be
         self._clock = deps.clock
         self._workers = workers
@@ -131,15 +137,23 @@ class Controller:
         refused = isinstance(outcome, ApiError) and outcome.is_refusal
         if self._refusals_on is None or (not refused and key not in self._refused):
             return
-        found = self._refusals_on.reader.get(*key)
-        if isinstance(outcome, ApiError) and refused:
-            if found is not None and key in self._refused:
-                self._refusals.note(self._refusals_on.kind, found, outcome)
-            self._refused.add(key)
-        elif found is None or not isinstance(outcome, Exception):
-            self._refused.discard(key)
-            if found is not None:
-                self._refusals.forget(found)
+        kind, found = self._refusals_on.kind, self._refused_for(key)
+        there = {one.metadata.uid for one in found}
+        again = key in self._refused
+        over = not found or not isinstance(outcome, Exception)
+        for one in self._refused.pop(key, ()):
+            if over or one.metadata.uid not in there:
+                self._refusals.forget(kind, one, gone=one.metadata.uid not in there)
+        if over:
+            return
+        self._refused[key] = found
+        if again and isinstance(outcome, ApiError) and refused:
+            for one in found:
+                self._refusals.note(kind, one, outcome)
+
+    def _own_object(self, key: Key) -> Sequence[Any]:
+        found = self._refusals_on.reader.get(*key) if self._refusals_on is not None else None
+        return () if found is None else (found,)
 
 
 def _asked(error: Exception) -> float:

@@ -21,6 +21,7 @@ from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
 from vacate.runtime.events import Recorder
 from vacate.runtime.podrequests import target_indexes
+from vacate.runtime.refusedwrites import RefusedWrites
 
 if TYPE_CHECKING:
     from vacate.metrics import Metrics  # its library takes a fifth of the start of a command
@@ -184,3 +185,5 @@ class Deps:
     fencing_addresses: tuple[Network, ...] = ()
     # For how many seconds another controller is left to work on lifecycle.k8s.io, before this is asked again.
     lifecycle_pause: Callable[[], float] = float
+    # One for all controllers of the process: what holds one of them up is reported by others.
+    refusals: RefusedWrites = field(default_factory=RefusedWrites)

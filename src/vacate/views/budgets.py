@@ -13,7 +13,7 @@ import msgspec
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OPT_IN
+from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OPT_IN, OWN_RESPONDERS
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.turn_conditions import is_prepared, unsuccessful_turns
@@ -143,6 +143,8 @@ def opt_in(pod: Pod, budget: PodDisruptionBudget, request: EvictionRequest | Non
     owner, meta = pod.metadata.controller, pod.metadata
     if owner is None or not never_allows(budget):
         return None
+    if request is not None and not request.kind.custom:  # the responders of a pod never change
+        return restarted(pod)
     if (command := move_first(pod)) is not None:
         return Remedy("start a replacement first", command)
     prepared = request is None or is_prepared(request)
@@ -177,6 +179,23 @@ def workload_of(pod: Pod) -> tuple[str, str]:
     if owner is not None and owner.kind == "StatefulSet":
         return "statefulset", owner.name
     return "deployment", _deployment_of(pod)
+
+
+def restarted(pod: Pod) -> Remedy | None:
+    """Have the Deployment create its pods again, elsewhere; None where that replaces no pod first.
+
+    New pods list the responders of a workload that has opted in, and a rollout asks no budget.
+    """
+    name = _deployment_of(pod)
+    if not name or OWN_RESPONDERS[DEPLOYMENT_INTERCEPTOR] in {
+        one.name for one in pod.spec.eviction_responders
+    }:
+        return None
+    words = "rollout", "restart", f"deployment/{name}", "-n", pod.metadata.namespace
+    return Remedy(
+        "create its pods again; a rolling update does so before the old ones go",
+        command_line("kubectl", *words),
+    )
 
 
 def _deployment_of(pod: Pod) -> str:

@@ -238,6 +238,7 @@ def _heading(one: Blocker, namespace: str, name: str, count: int) -> Heading:
 
 _REFUSED = {
     "RequestRefused": "requests of evictions",
+    "WriteRefused": "what Vacate writes for evictions",
     "EvictionRefused": "evictions",
     "DeletionRefused": "deletions",
     "WithdrawalRefused": "withdrawals of requests",

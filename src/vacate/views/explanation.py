@@ -138,7 +138,7 @@ def _section_of(inputs: ExplanationInput, action: Action) -> Section:
         case Skip():
             return at_work(inputs, Hold(Stage.INTERCEPTING, until=inputs.now))
         case Supersede():
-            return blocked(inputs, taken_over=superseded_because(action))
+            return blocked(inputs, taken_over=superseded_because(inputs.request, action))
         case Hold():
             return blocked(inputs)
         case _:

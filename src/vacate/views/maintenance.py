@@ -135,12 +135,12 @@ def _concerns(row: Blocker, pod: Pod | None) -> bool:
 def refused_lines(
     maintenances: Iterable[NodeMaintenance], namespace: str, pods: Sequence[str], width: int
 ) -> list[str]:
-    """Evictions that drains want and cannot request: no request shows them. Empty selections mean all."""
+    """Evictions that drains want and that are refused: no request shows why. Empty selections mean all."""
     lines = []
     for one in maintenances:
         for row in one.status.blockers:
             chosen = namespace in ("", row.namespace) and (not pods or row.pod in pods)
-            if row.kind == "RequestRefused" and chosen:
+            if row.kind in ("RequestRefused", "WriteRefused") and chosen:
                 lines.append(f"nodemaintenance/{one.metadata.name} is held:")
                 lines += blocker_lines(row, width)
     return lines

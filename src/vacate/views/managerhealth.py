@@ -15,7 +15,8 @@ from vacate.api.objectnames import MANAGER, TROUBLE, VIEWER
 from vacate.api.text import plain
 from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, ObjectMeta
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import INTERCEPTOR_ASSIGNED, PROGRESSING, EvictionRequest
+from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.eviction.model import Stage
 from vacate.views.model import Explanation, Remedy
@@ -52,6 +53,7 @@ class Unattended:
     name: str  # as in nodemaintenance/drain-a
     since: dt.datetime
     uid: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +148,25 @@ def unattended_request(requests: Iterable[EvictionRequest]) -> Unattended | None
     return _unattended((_called(one), one.metadata, one.status.conditions) for one in opened)
 
 
+def waiting_requests(requests: Iterable[EvictionRequest]) -> list[Unattended]:
+    """The open requests, each since its controller has last written of its progress."""
+    return [
+        Unattended(_called(one), since, one.metadata.uid, one.metadata.namespace)
+        for one in requests
+        if not one.complete and (since := _last_progress(one)) is not None
+    ]
+
+
+def _last_progress(request: EvictionRequest) -> dt.datetime | None:
+    made = request.metadata.creation_timestamp
+    own = (condition(request.status.conditions, sort) for sort in (PROGRESSING, INTERCEPTOR_ASSIGNED))
+    written = [one.last_transition_time for one in own if one is not None and one.last_transition_time]
+    return max(written, default=made)
+
+
 def _unattended(found: Iterable[tuple[str, ObjectMeta, object]]) -> Unattended | None:
     """Of names, metadata, and what was reported: what was reported on shows that a manager works."""
-    rows = [(Unattended(name, meta.creation_timestamp, meta.uid), bool(reported))
+    rows = [(Unattended(name, meta.creation_timestamp, meta.uid, meta.namespace), bool(reported))
             for name, meta, reported in found if meta.creation_timestamp is not None]  # fmt: skip
     waiting = min((one for one, reported in rows if not reported), key=lambda one: one.since, default=None)
     if waiting is None or any(one.since >= waiting.since for one, reported in rows if reported):

@@ -62,11 +62,12 @@ def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 
 def _cancel_drain(inputs: ExplanationInput, requester: str) -> Remedy:
     """A drain would request the eviction again, so that only the whole drain can be cancelled."""
-    limit = dialect_of(inputs.request).max_requester
+    dialect = dialect_of(inputs.request)
+    limit = dialect.max_requester
     name = maintenance_of(requester, limit)
     if inputs.maintenances is not None:
         named = {
-            fitted_requester(one.metadata.name, MAINTENANCE_SUFFIX, limit): one.metadata
+            dialect.participant(fitted_requester(one.metadata.name, MAINTENANCE_SUFFIX, limit)): one.metadata
             for one in inputs.maintenances
         }
         own = named.get(requester)

@@ -310,6 +310,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
             READ_EVICTIONS,
+            rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
             rule("list watch", "apps", "deployments replicasets"),
             rule("list watch", CORE, "pods"),
             READ_AUTOSCALERS,

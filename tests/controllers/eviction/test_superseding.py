@@ -15,12 +15,19 @@ from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.evictions import A, B, finish, found, request_eviction, running_pod, status
 from support.simulated.maintenances import drain, on_node, phase
 from support.simulated.workloads import condition_of, created, events_of, history, running
-from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    STATEFULSETS,
+)
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import SUPERSEDES
-from vacate.api.workloads import OPT_IN
+from vacate.api.workloads import OPT_IN, STATEFULSET_INTERCEPTOR
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
@@ -29,7 +36,7 @@ from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
-from vacate.testing import pdb
+from vacate.testing import pdb, statefulset
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -78,6 +85,43 @@ def test_opting_in_frees_a_drain_that_is_blocked_already() -> None:
         (message,) = set(events_of(world, old["metadata"]["name"], "EvictionSuperseded"))
         assert "the pod now registers replicaset.apps.k8s.io, deployment.apps.k8s.io" in message
         assert "Requested by kernel.nodemaintenance.vacate.dev." in message
+
+    in_world(body)
+
+
+def test_opting_in_frees_a_later_drain_of_a_pod_whose_request_was_cancelled() -> None:
+    async def body(world: World) -> None:
+        old = await guarded_replica(world)
+        uid = await request_eviction(world, old)
+        await world.until(lambda: is_blocked(world, uid))
+        await world.client.patch(EVICTIONREQUESTS, uid, {"spec": {"requesters": []}}, "default")
+        await world.until(lambda: condition_of(found(world, uid), "Complete", "reason") == "Cancelled")
+        await opt_in(world)
+        await world.until(lambda: all(REGISTERED[0] in str(one["metadata"]) for one in pods(world)))
+        await drain(world, old["spec"]["nodeName"])
+        await world.until(lambda: phase(world) == "Drained", 120.0)
+        assert (fewest(world, 1), replicas(world)) == (1, 1)
+
+    in_world(body)
+
+
+def test_opting_in_reaches_the_blocked_request_of_a_pod_of_a_statefulset() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(STATEFULSETS, statefulset(replicas=2), "default")
+        await world.until(lambda: condition_of(world.find(PODS, "db-1", "default") or {}, "Ready") == "True")
+        budget = pdb("db", min_available=2, selector={"app": "db"})
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        uid = await request_eviction(world, created(world, PODS, "db-1"))
+        await world.until(lambda: is_blocked(world, uid))
+        first = found(world, uid)["metadata"]["uid"]
+        change = {"metadata": {"annotations": {OPT_IN: "true"}}}
+        await world.client.patch(STATEFULSETS, "db", change, "default")
+        await world.until(lambda: is_replaced(world, uid, first), 60.0)
+        named = [one["name"] for one in found(world, uid)["spec"]["interceptors"]]
+        assert named == [STATEFULSET_INTERCEPTOR]
+        await world.until(
+            lambda: found(world, uid).get("status", {}).get("activeInterceptorName") == named[0]
+        )
 
     in_world(body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import datetime as dt
 import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,10 +17,12 @@ from support.matrix.table import CASES, Case, run_case
 from support.realcluster.evictions import HOME, REAL, REVIEW_SECONDS
 from support.realcluster.otherwebhook import OtherWebhook
 from support.tlsserver import serving
+from vacate.api.events import NORMAL
 from vacate.api.identity import service_account_user
 from vacate.api.kinds import (
     CLUSTERROLES,
     CONFIGMAPS,
+    EVENTS,
     NAMESPACES,
     NODEMAINTENANCES,
     NODES,
@@ -31,7 +34,7 @@ from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as _POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as _BINDINGS
 from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
+from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
@@ -41,13 +44,18 @@ from vacate.embedded.bootstrap.controllerroles import CONTROLLER_PREFIX
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import system_entropy
 from vacate.errors import ApiError, InternalError, NotFound, TransportError, VacateError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.model import Limits
 from vacate.install.objectkinds import VALIDATING_WEBHOOKS
 from vacate.maintenance.names import CLAIMS
 
 T = TypeVar("T")
 BUSY_SECONDS = 150.0
-"""What a busy machine may take longer."""
+"""What a busy machine may take longer, until something is seen here."""
+SLOW_LOOKS = 10.0
+MAX_ALLOWANCE = 60.0
+"""Until the product itself goes on it may take longer by so many times what one look took at most, and by no
+more seconds than that."""
 _QUOTAS = Kind("", "v1", "ResourceQuota", "resourcequotas", "resourcequota", namespaced=True)
 _OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE", "DELETE": "DELETE"}
 _MESSAGES = {
@@ -85,6 +93,11 @@ def _less(rule: Obj, group: str, resource: str, verb: str) -> list[Obj]:
     return [one for one in parts if one["resources"] and one["verbs"]]
 
 
+def progress_within(seconds: float, longest_look: float) -> float:
+    """How long after the removal of a cause the product may write that it goes on, on a machine this slow."""
+    return seconds + min(SLOW_LOOKS * longest_look, MAX_ALLOWANCE)
+
+
 class LivePlace(Place):
     """A namespace of a running cluster."""
 
@@ -94,6 +107,7 @@ class LivePlace(Place):
         self._away: list[str] = []
         self._rules: list[Obj] = []  # of the manager's role, while a right is missing there
         self._undo = contextlib.ExitStack()
+        self._longest_look = 0.0
 
     def now(self) -> float:
         """Seconds of the machine."""
@@ -104,14 +118,34 @@ class LivePlace(Place):
         end = self.now() + seconds + BUSY_SECONDS
 
         async def seen() -> T | None:
+            began = self.now()
             with contextlib.suppress(TransportError):
-                return await look()
+                found = await look()
+                self._longest_look = max(self._longest_look, self.now() - began)
+                return found
             return None
 
         while not (found := await seen()):
             assert self.now() < end, f"{what}: not within {seconds:g} s; {await self._shown()}"
             await asyncio.sleep(0.2)
         return found
+
+    async def check_progress(
+        self, what: str, since: dt.datetime, removed: dt.datetime, seconds: float
+    ) -> None:
+        """By the first time that the product has written after the cause went: not when it was seen here."""
+        events = list((await self.client.list(EVENTS, self.namespace)).items)
+        drains = (await self.client.list(EVENTS, "default")).items
+        events += [one for one in drains if one["involvedObject"].get("name") == self.drain_name]
+        times = [one.get("lastTimestamp") for one in events if one.get("type") == NORMAL]
+        drained = [parse_time(one["drainedTime"]) for one in (await self.status())["nodes"]]
+        if max(drained) < since.replace(microsecond=0):
+            return  # it did not wait for the removal
+        known = [at for one in times if one and (at := parse_time(one)) >= since.replace(microsecond=0)]
+        known += drained
+        assert known, f"{what}: nothing says when the drain went on"
+        took, allowed = (min(known) - removed).total_seconds(), progress_within(seconds, self._longest_look)
+        assert took <= allowed, f"{what}: went on after {took:.0f} s, not within {allowed:.0f} s"
 
     async def _shown(self) -> Obj:
         with contextlib.suppress(NotFound, TransportError):
@@ -323,7 +357,13 @@ async def run_all(cluster: EvictionCluster, *names: str) -> dict[str, str]:
             failed[case.name] = f"{type(error).__name__}: {error}"
 
     try:
-        chosen = [one for one in CASES if cluster.sort in one.places and (not names or one.name in names)]
+        chosen = [
+            one
+            for one in CASES
+            if cluster.sort in one.places
+            and EVICTION_REQUEST in one.request_kinds
+            and (not names or one.name in names)
+        ]
         await asyncio.gather(*(run(one) for one in chosen if cluster.sort not in one.alone))
         for one in chosen:
             if cluster.sort in one.alone:

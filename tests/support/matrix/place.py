@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from vacate.api.kinds import NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import CONFIGMAPS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
+from vacate.api.times import parse_time
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
+from vacate.client.codec import codec_for
+from vacate.clock import SystemClock
 from vacate.errors import NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.registration import PREFIXES
 
 T = TypeVar("T")
@@ -39,6 +48,7 @@ class Place(ABC):
         self.namespace = namespace
         self.nodes = nodes  # the first is drained
         self.drain_name = f"drain-{namespace}"
+        self.dialect: Dialect = EVICTION_REQUEST  # in which the drain requests
 
     @property
     def node(self) -> str:
@@ -52,6 +62,19 @@ class Place(ABC):
     @abstractmethod
     def now(self) -> float:
         """Seconds on the clock of the place."""
+
+    def moment(self) -> dt.datetime:
+        """Now, as what the product writes has it."""
+        return SystemClock().now()
+
+    @abstractmethod
+    async def check_progress(
+        self, what: str, since: dt.datetime, removed: dt.datetime, seconds: float
+    ) -> None:
+        """That the drain went on soon, where the machine may have been slow to see its end.
+
+        `since` is when the removal of the cause began, `removed` when it was over.
+        """
 
     @abstractmethod
     async def refuse(self, refusal: Refusal) -> None:
@@ -71,9 +94,60 @@ class Place(ABC):
 
     # Objects
 
+    def interceptor(self, name: str) -> str:
+        """What an interceptor is called in the API of the drain."""
+        return f"{name}/backup" if self.dialect is LIFECYCLE else name
+
+    async def requests(self) -> list[EvictionRequest]:
+        """The requests of this namespace by the API of the drain, as records."""
+        found = (await self.client.list(self.dialect.kind, self.namespace)).items
+        return [self.dialect.read(codec_for(self.dialect.wire).convert(one)) for one in found]
+
+    async def turn(self, interceptor: str) -> EvictionRequest:
+        """The request once the interceptor has its turn in it."""
+
+        async def look() -> EvictionRequest | None:
+            status = ((one, one.status) for one in await self.requests() if not one.complete)
+            return next((one for one, now in status if now.active_interceptor_name == interceptor
+                         and not now.active_interceptor_completed), None)  # fmt: skip
+
+        return await self.until(look, f"{interceptor} has its turn", self.setup_seconds)
+
+    async def report(self, request: EvictionRequest, *conditions: Obj, **status: Any) -> None:
+        """What an interceptor writes into the request, beside the conditions of others."""
+        if conditions:
+            meta = request.metadata
+            stored = await self.client.get(self.dialect.kind, meta.name, meta.namespace)
+            types = [one["type"] for one in conditions]
+            # A merge patch replaces the list; the strategic one of lifecycle.k8s.io adds to it.
+            old = [] if self.dialect is LIFECYCLE else stored["status"].get("conditions", [])
+            status["conditions"] = [*(one for one in old if one["type"] not in types), *conditions]
+        patch = self.dialect.status_patch({"status": status}, request, await self.server_time())
+        await self.client.patch(
+            self.dialect.kind,
+            request.metadata.name,
+            patch,
+            request.metadata.namespace,
+            patch_type=self.dialect.status_patch_type,
+            subresource="status",
+        )
+
+    async def server_time(self) -> dt.datetime:
+        """By the clock of the API server, which checks what is reported."""
+        probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "now"}}
+        made = await self.client.create(CONFIGMAPS, probe, self.namespace, dry_run=True)
+        return parse_time(made["metadata"]["creationTimestamp"])
+
     async def pod(self, name: str, *interceptors: str, node: str = "", **parts: Any) -> Obj:
         """A pod on the node that is drained, once it is ready; nothing re-creates it."""
-        turns = {f"{PREFIXES[0]}/priority_{one}": str(10 * at) for at, one in enumerate(interceptors, 1)}
+        turns, responders = {}, []
+        for at, one in enumerate(interceptors, 1):
+            if self.dialect is LIFECYCLE:
+                responders.append({"name": one, "priority": 10_000 + at})
+            else:
+                turns[f"{PREFIXES[self.dialect is EVACUATION]}/priority_{one}"] = str(10 * at)
+        if responders:
+            parts["evictionResponders"] = responders
         meta = {
             "name": name,
             "labels": {"app": self.namespace, **parts.pop("labels", {})},
@@ -100,7 +174,11 @@ class Place(ABC):
 
         async def counted() -> bool | None:
             found = await self.client.get(PODDISRUPTIONBUDGETS, name, self.namespace)
-            return bool(found.get("status", {}).get("expectedPods")) or None
+            if found.get("status", {}).get("expectedPods"):
+                return True
+            with contextlib.suppress(NotFound):  # a drain that was quicker leaves none to be counted
+                return await self.is_drained()
+            return None
 
         await self.until(counted, f"budget {name} is counted", self.setup_seconds)
 
@@ -108,6 +186,8 @@ class Place(ABC):
         """Drain the node of the pods of this namespace alone; others may use it too."""
         rules = {"unmanagedPods": "Evict", "localDataPods": "Evict", "daemonSetPods": "Ignore"}
         pods = {**rules, **spec.pop("pods", {}), "selector": {"matchLabels": {"app": self.namespace}}}
+        if self.dialect is not EVICTION_REQUEST:
+            spec = {"requestKind": self.dialect.request_kind, **spec}
         body = {
             "apiVersion": NODEMAINTENANCES.api_version,
             "kind": NODEMAINTENANCES.kind,

@@ -23,7 +23,7 @@ def check(seed: int) -> tuple[int, SeedOutcome]:
     try:
         return seed, run_seed(seed)
     except Exception as error:  # the other seeds go on
-        return seed, SeedOutcome("", f"{type(error).__name__}: {error}")
+        return seed, SeedOutcome("", problem=f"{type(error).__name__}: {error}")
 
 
 def main() -> int:
@@ -42,7 +42,10 @@ def main() -> int:
             longest = max(longest, outcome.seconds)
             if outcome.problem:
                 failed += 1
-                print(f"seed {seed}: {outcome.problem}\n  run_seed({seed}, {outcome.case!r})", flush=True)
+                print(
+                    f"seed {seed}: {outcome.problem}\n  run_seed({seed}, {outcome.case!r}, {outcome.kind!r})",
+                    flush=True,
+                )
             if clock.monotonic() - reported_at >= BETWEEN_LINES or done == options.seeds:
                 reported_at = clock.monotonic()
                 took = f"{reported_at - began:.0f} s; longest from removal to the end {longest:.0f} s"

@@ -4,17 +4,20 @@ watches that go wrong, until the cause is removed."""
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from support.matrix.place import Place, Refusal
-from support.matrix.table import BY_NAME, CASES, Case, run_case
+from support.matrix.table import BY_NAME, CASES, Case, nothing, run_case
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.errors import ApiError, Forbidden, InternalError, Invalid, OutOfTime, VacateError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.model import Limits
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World, WorldSettings
@@ -97,6 +100,11 @@ class SimulatedPlace(Place):
             self.world.check()
         return found
 
+    async def check_progress(
+        self, what: str, since: dt.datetime, removed: dt.datetime, seconds: float
+    ) -> None:
+        """Nothing is slow here: that the drain ended in time says it."""
+
     def now(self) -> float:
         """Virtual seconds."""
         return self.world.sim.loop.time()
@@ -128,13 +136,15 @@ class SimulatedPlace(Place):
         self.refusals.active.clear()
 
 
-def run_plain(case: Case) -> float:
+def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST) -> float:
     """A case without faults; the seconds from the removal of its cause until the drain has ended."""
 
     async def main(sim: Sim) -> float:
         async with World(sim, WorldSettings(gates=GATES, limits=case.limits)) as world:
+            place = SimulatedPlace(world)
+            place.dialect = dialect
             # Long enough for several tries: the last of them must not be the last of all.
-            return await run_case(SimulatedPlace(world), case, lambda: sim.clock.sleep(HELD_SECONDS))
+            return await run_case(place, case, lambda: sim.clock.sleep(HELD_SECONDS))
 
     return run_sim(main, limit=86400.0)
 
@@ -144,6 +154,7 @@ class SeedOutcome:
     """How a seed went."""
 
     case: str
+    kind: str = ""  # of the requests
     problem: str = ""
     seconds: float = 0.0
 
@@ -201,18 +212,26 @@ class Trouble:
             plan.active = False
 
 
-def run_seed(seed: int, name: str = "") -> SeedOutcome:
-    """One case, its cause removed at a random moment, with the faults of the seed until then.
+LATEST = 3.0
+"""Seconds after the beginning of a drain until which a cause appears: most pods are gone by then."""
 
-    The seed chooses the case, unless one is named: so a failure can be repeated when cases are added.
+
+def run_seed(seed: int, name: str = "", kind: str = "") -> SeedOutcome:
+    """One case, its cause appearing and removed at random moments, with the faults of the seed until then.
+
+    The seed chooses case and kind of requests, unless they are named: so a failure can be repeated when cases
+    are added.
     """
     case = BY_NAME[name] if name else CASES[seed % len(CASES)]
+    kinds = [one for one in case.request_kinds if kind in ("", one.request_kind)]
+    dialect = kinds[seed // len(CASES) % len(kinds)]
 
     async def main(sim: Sim) -> SeedOutcome:
         trouble = Trouble(sim)
         draw = sim.stream("moments")
         async with World(sim, trouble.settings(case.limits)) as world:
             place = SimulatedPlace(world)
+            place.dialect = dialect
             place.setup_seconds = 1200.0  # a watch that falls silent is asked for anew after ten minutes
 
             await world.until(lambda: len(world.objects(NODES)) == len(place.nodes), place.setup_seconds)
@@ -224,6 +243,10 @@ def run_seed(seed: int, name: str = "") -> SeedOutcome:
                     await disturbing
                 trouble.end()
 
+            async def late() -> None:
+                await sim.clock.sleep(draw.uniform(0, LATEST))
+
+            is_late = case.given is not nothing and draw.uniform(0, 1) < 0.5
             patient = replace(
                 case,
                 reports=(),  # what is reported is checked without faults
@@ -231,9 +254,11 @@ def run_seed(seed: int, name: str = "") -> SeedOutcome:
                 progress="",
                 ends_within=case.ends_within + trouble.allowance,
             )
+            made = SeedOutcome(case.name, dialect.request_kind)
             try:
-                return SeedOutcome(case.name, seconds=await run_case(place, patient, pause))
+                took = await run_case(place, patient, pause, late if is_late else None)
             except (VacateError, AssertionError, KeyError) as error:
-                return SeedOutcome(case.name, f"{case.name}: {type(error).__name__}: {error}")
+                return replace(made, problem=f"{case.name}: {type(error).__name__}: {error}")
+            return replace(made, seconds=took)
 
     return run_sim(main, seed, limit=86400.0, shuffle=seed % 2 == 1)

@@ -12,17 +12,21 @@ import msgspec
 
 from vacate.api.kinds import EVENTS
 from vacate.api.objectnames import EMBEDDED_BUILD
+from vacate.api.objects import dig
 from vacate.api.options import ListOptions
 from vacate.api.times import EARLIEST, format_time
 from vacate.api.types.core import Event
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.program import program_name
+from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, TransportError
 from vacate.runtime.managerlease import manager_leases
+from vacate.runtime.refusals import ACCEPTED as WRITE_ACCEPTED
 from vacate.runtime.refusals import REASON as WRITE_REFUSED
 from vacate.runtime.refusals import REFUSES
 from vacate.views.managerhealth import (
+    SILENT_AFTER,
     WORKS,
     ManagerHealth,
     ManagerState,
@@ -41,22 +45,27 @@ _CHECK_SECONDS = 10.0
 WORKS_AGAIN = "The manager works again."
 
 
-async def read_manager_health(cluster: Cluster, unattended: Unattended | None = None) -> ManagerHealth:
-    """What is known now. A server that does not answer is no sign of the manager, and reported elsewhere."""
+async def read_manager_health(
+    cluster: Cluster, unattended: Unattended | None = None, waiting: Sequence[Unattended] = ()
+) -> ManagerHealth:
+    """What is known now. A server that does not answer is no sign of the manager, and reported elsewhere.
+
+    `waiting` are objects that were attended to: the manager may not be able to write to them any more.
+    """
     try:
         async with asyncio.timeout(_READ_SECONDS):
             leases = await manager_leases(cluster.client)
             found = manager_health(leases, cluster.clock.now(), unattended, program=program_name())
-            if not found.text:
+            late = [one for one in (unattended, *waiting) if one is not None and _is_late(one, cluster)]
+            refused = await _refused_write(cluster, late) if found.state in _MAY_BE_REFUSED else None
+            if not found.text and refused is None:
                 return found
             embedded = await _is_embedded(cluster)
-            refused = await _refused_write(cluster, unattended) if unattended is not None else ""
     except (ApiError, TransportError, TimeoutError):
         return ManagerHealth(ManagerState.UNKNOWN)
     now = cluster.clock.now()
-    found = manager_health(
-        leases, now, unattended, refused=refused, embedded=embedded, program=program_name()
-    )
+    about, why = refused or (unattended, "")
+    found = manager_health(leases, now, about, refused=why, embedded=embedded, program=program_name())
     return replace(found, embedded=embedded)
 
 
@@ -66,15 +75,41 @@ async def say_if_unattended(cluster: Cluster) -> None:
         terminal.echo(line, err=True)
 
 
-async def _refused_write(cluster: Cluster, about: Unattended) -> str:
-    """What the API server answered the manager last, where Events are readable; empty where it took all."""
-    selector = ListOptions(field_selector=f"involvedObject.uid={about.uid},reason={WRITE_REFUSED}")
-    try:
-        found = (await cluster.client.list(EVENTS, options=selector, into=Event)).items
-    except Forbidden:
-        return ""
-    last = max(found, key=lambda one: one.last_timestamp or EARLIEST, default=None)
-    return last.message.partition(REFUSES)[2] if last is not None else ""
+_MAY_BE_REFUSED = (ManagerState.WORKS, ManagerState.SILENT)
+
+
+def _is_late(one: Unattended, cluster: Cluster) -> bool:
+    return cluster.clock.now() - one.since >= SILENT_AFTER
+
+
+async def _refused_write(cluster: Cluster, late: Sequence[Unattended]) -> tuple[Unattended, str] | None:
+    """The first of these that the API server refuses to have written, and its answer.
+
+    None where it takes all, or Events are not readable.
+    """
+    objects = {one.uid: one for one in late if one.uid}
+    only = f"involvedObject.uid={late[0].uid}," if len(objects) == 1 else ""
+    for namespace in dict.fromkeys(one.namespace for one in objects.values()):
+        try:
+            refused = await _last_events(cluster, namespace, f"{only}reason={WRITE_REFUSED}")
+            for uid, last in refused.items():
+                one, at = objects.get(uid), last.last_timestamp or EARLIEST
+                if one is None or one.namespace != namespace or at < one.since:
+                    continue
+                taken = f"involvedObject.uid={uid},reason={WRITE_ACCEPTED}"
+                again = (await _last_events(cluster, namespace, taken)).get(uid)
+                if again is None or (again.last_timestamp or EARLIEST) < at:
+                    return one, last.message.partition(REFUSES)[2]
+        except Forbidden:
+            continue
+    return None
+
+
+async def _last_events(cluster: Cluster, namespace: str, selector: str) -> dict[str, Event]:
+    """By the UID of what they are about."""
+    listed = await cluster.client.list(EVENTS, namespace, ListOptions(field_selector=selector))
+    found = [(str(dig(one, "involvedObject", "uid")), codec_for(Event).convert(one)) for one in listed.items]
+    return dict(sorted(found, key=lambda one: one[1].last_timestamp or EARLIEST))
 
 
 async def _read_causes(cluster: Cluster) -> tuple[Finding, ...]:
@@ -115,9 +150,11 @@ class ManagerWatch:
         cluster: Cluster,
         unattended: Callable[[], Awaitable[Unattended | None]],
         say: Callable[[ManagerHealth], None] | None = None,
+        waiting: Callable[[], Awaitable[Sequence[Unattended]]] | None = None,
     ) -> None:
         self._cluster = cluster
         self._unattended = unattended
+        self._waiting = waiting
         self._say = say or self._echo
         self.health = WORKS
         self._causes: tuple[Finding, ...] = ()  # what else has failed, looked for when the state changes
@@ -127,7 +164,8 @@ class ManagerWatch:
         """Until cancelled."""
         while True:
             async with self.reading:
-                found = await read_manager_health(self._cluster, await self._unattended())
+                waiting = await self._waiting() if self._waiting is not None else ()
+                found = await read_manager_health(self._cluster, await self._unattended(), waiting)
                 before = self.health
                 changed = bool(found.text) != bool(before.text) or found.state is not before.state
                 if changed:

@@ -6,9 +6,12 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from vacate.api.kinds import (
     EVENTS,
     EVICTIONREQUESTS,
+    LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
@@ -20,7 +23,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import EvictionRequest, Interceptor
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.readable import is_complete
 from vacate.cli.common.connection import Cluster
@@ -29,7 +32,7 @@ from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE, LIFECYCLE_REQUEST
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.model import Refusals
 
@@ -153,6 +156,38 @@ async def list_all_requests(
     if len(refused) == len(apis):
         raise refused[0]
     return found
+
+
+async def evictions_of(cluster: Cluster, requests: Iterable[EvictionRequest]) -> list[EvictionRequest]:
+    """The Evictions of lifecycle.k8s.io that go on for the pods of these requests."""
+    pods = {
+        (one.metadata.namespace, ref.uid) for one in requests if (ref := one.spec.target.pod_ref) is not None
+    }
+    found = [
+        typed_request({**one, "kind": LIFECYCLE.kind.kind})
+        for namespace in sorted({namespace for namespace, _ in pods})
+        for one in await list_requests(cluster, namespace, kind=LIFECYCLE.kind)
+        if (namespace, named_uid(one)) in pods
+    ]
+    return [one for one in found if not one.complete]
+
+
+async def unbegun_request(cluster: Cluster, found: PodAndRequest) -> EvictionRequest | None:
+    """An EvictionRequest of lifecycle.k8s.io for the pod, for which no Eviction has begun yet."""
+    if found.pod is None:
+        return None
+    uid = str(dig(found.pod, "metadata", "uid"))
+    try:
+        listed = await cluster.client.list(LIFECYCLE_REQUESTS, cluster.namespace)
+    except (NotFound, Forbidden):
+        return None  # not served, or not to this user
+    about = [one for one in listed.items if named_uid(one) == uid and not is_complete(one)]
+    typed = (LIFECYCLE_REQUEST.read(codec_for(LIFECYCLE_REQUEST.wire).convert(one)) for one in about)
+    request = next((one for one in typed if one.spec.requesters), None)
+    if request is None:
+        return None
+    turns = [Interceptor(name=one) for one in reversed(LIFECYCLE.registration(found.pod).interceptors)]
+    return msgspec.structs.replace(request, spec=msgspec.structs.replace(request.spec, interceptors=turns))
 
 
 async def list_pods(

@@ -32,6 +32,7 @@ from vacate.cli.common.exitcodes import (
 from vacate.cli.common.managerwatch import ManagerWatch, watching
 from vacate.cli.common.output import print_object, print_objects
 from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import evictions_of
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.evict.progress import shown_progress
 from vacate.cli.evict.selection import (
@@ -39,12 +40,13 @@ from vacate.cli.evict.selection import (
 )
 from vacate.cli.evict.targets import shown_name
 from vacate.errors import ApiError, NotFound, TooManyRequests, TransportError, VacateError
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import CompletionReason
 from vacate.eviction.records.reader import shown_stage
 from vacate.sdk import EvictionRefused, HeldByFinalizers, Requester, Result, TurnResult
 from vacate.sdk.requesters.requests import has_requester
-from vacate.views.managerhealth import Unattended, unattended_request
+from vacate.views.managerhealth import Unattended, unattended_request, waiting_requests
 from vacate.views.phrases import command_line, listed, span
 from vacate.views.progress import forced_outcome
 
@@ -123,7 +125,15 @@ class Eviction:
                 waiting[:] = [now for one in waiting if (now := await self._requester.find(one)) is not None]
             return unattended_request(waiting)
 
-        return ManagerWatch(self._cluster, unattended)
+        async def going() -> list[Unattended]:
+            """The requests that go on, in which what is reported may be refused."""
+            going = [one for one in requests.values() if not one.complete]
+            if self._requester.dialect is LIFECYCLE:
+                with contextlib.suppress(VacateError):
+                    going += await evictions_of(self._cluster, going)
+            return waiting_requests(going)
+
+        return ManagerWatch(self._cluster, unattended, waiting=going)
 
     async def _request(self, pod: str) -> EvictionRequest | None:
         deadline = self._options.deadline

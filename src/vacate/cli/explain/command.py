@@ -20,7 +20,14 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import PodAndRequest, find, list_budgets, list_maintenances, refusals
+from vacate.cli.common.queries import (
+    PodAndRequest,
+    find,
+    list_budgets,
+    list_maintenances,
+    refusals,
+    unbegun_request,
+)
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_explained
 from vacate.cli.explain.several import Explained, explain_several, explained
@@ -38,7 +45,13 @@ from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volume
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
-from vacate.views.managerhealth import ManagerHealth, unattended_maintenance, unattended_request, with_manager
+from vacate.views.managerhealth import (
+    ManagerHealth,
+    unattended_maintenance,
+    unattended_request,
+    waiting_requests,
+    with_manager,
+)
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.responders import lacks_responders, with_missing_responders
 from vacate.views.sections.unrequested import explain_unrequested
@@ -98,6 +111,8 @@ async def _explanation(
     found = await find(cluster, pod, only)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
+    if only in (None, LIFECYCLE) and (request is None or request.complete or not request.spec.requesters):
+        request = await unbegun_request(cluster, found) or request
     if request is None:
         explanation = await _unrequested(found, cluster, budgets or [])
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
@@ -117,7 +132,7 @@ async def _explanation(
     )
     if request.kind is LIFECYCLE.kind:
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
-    health = await read_manager_health(cluster, unattended_request([request]))
+    health = await read_manager_health(cluster, unattended_request([request]), waiting_requests([request]))
     return explanation, budgets is not None, health
 
 

@@ -35,7 +35,7 @@ from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.maintenance import refused_lines
-from vacate.views.managerhealth import unattended_maintenance, unattended_request
+from vacate.views.managerhealth import unattended_maintenance, unattended_request, waiting_requests
 from vacate.views.nodeshutdowns import shutdown_lines
 from vacate.views.phrases import command_line, counted
 from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
@@ -133,7 +133,7 @@ async def show_requests(cluster: Cluster, view: View) -> None:
     if refused := refused_lines(drains, namespace, pods, terminal.width(err=True)):
         terminal.echo_lines(refused, err=True)
     waiting = unattended_request(decoded) or unattended_maintenance(*drains)
-    health = await read_manager_health(cluster, waiting)
+    health = await read_manager_health(cluster, waiting, waiting_requests(decoded))
     if health.text:
         terminal.echo(health.line, err=True)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):

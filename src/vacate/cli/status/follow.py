@@ -32,7 +32,7 @@ from vacate.cli.status.view import View
 from vacate.entropy import system_entropy
 from vacate.eviction.records.reader import is_superseded
 from vacate.runtime.dependencies import InformerFactory
-from vacate.views.managerhealth import Unattended, unattended_request
+from vacate.views.managerhealth import Unattended, unattended_request, waiting_requests
 from vacate.views.phrases import NOTHING
 from vacate.views.statusrows import Row, pod_of, row_of, unreadable_row
 
@@ -62,7 +62,7 @@ class Follower:
         self._outage = Outage(cluster.clock)
         self._seen: dict[str, bool | None] = {}  # by pod: whether its request is over; None: another follows
         say = (lambda _: self._changes.notify()) if self._console.is_terminal else None
-        self._manager = ManagerWatch(cluster, self._unattended, say)
+        self._manager = ManagerWatch(cluster, self._unattended, say, self._waiting)
         self._gone: dict[str, Row] = {}  # of named pods, whose end is worth a look: the request's last row
 
     async def run(self) -> None:
@@ -92,6 +92,9 @@ class Follower:
 
     async def _unattended(self) -> Unattended | None:
         return unattended_request(self._requests.reader.list())
+
+    async def _waiting(self) -> list[Unattended]:
+        return waiting_requests(self._requests.reader.list())
 
     async def _say_what_remains(self) -> None:
         about = {pod_of(one): one for one in self._requests.reader.list()}

@@ -54,11 +54,17 @@ class Succession:
         self._deps = deps
         self._dialect = dialect
         self._writer = writer
+        # Otherwise the requesters have objects of their own, whose controller begins the next process.
+        self._named_by_pod = bool(dialect.request_name("", "uid"))
 
     async def begin(self, request: EvictionRequest, action: Supersede) -> Outcome:
         """Supersede a request that the server shows as it was decided upon; Conflict where it does not."""
         ref, meta = request.spec.target.pod_ref, request.metadata
         if ref is None:
+            return Done()
+        if not self._named_by_pod:
+            await self._writer.write(request, supersede_patch(request, action, self._deps.clock.now()))
+            self._writer.note(*events.superseded(request, action))
             return Done()
         found = await self._read(meta.namespace, meta.name)
         if found is None or metadata(found).get("resourceVersion") != meta.resource_version:
@@ -77,6 +83,8 @@ class Succession:
 
         None where that is nothing: the record is of another API's request, or cannot be read.
         """
+        if not self._named_by_pod:
+            return None
         pod = await self._pod(namespace, pod_name)
         if pod is None or terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
             return Done()  # it needs no request any more

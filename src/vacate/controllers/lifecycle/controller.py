@@ -14,7 +14,7 @@ from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition, Requester
+from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest, RequestCondition, Requester
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.lifecycle.givingway import Yielding
@@ -42,6 +42,7 @@ from vacate.eviction.dialects.lifecycle.translation import NO_RESPONDER_LEFT, Li
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.model import Assign, DecisionContext, Turn
 from vacate.eviction.records import events
+from vacate.eviction.records.reader import is_superseded
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -71,7 +72,15 @@ def build(deps: Deps) -> Controller:
         # Who waits for the request of another API goes on when that has come to its end.
         *(Source(deps.informers.requests(one), keys=_eviction_keys) for one in _others(deps)),
     )
-    return Controller("lifecycle", Yielding(targets, deps), sources, deps, workers=8, refusals_on=requests)
+    return Controller(
+        "lifecycle",
+        Yielding(targets, deps),
+        sources,
+        deps,
+        workers=8,
+        refusals_on=requests,
+        refused_for=targets.requests_of,
+    )
 
 
 def _others(deps: Deps) -> tuple[Dialect, ...]:
@@ -111,13 +120,16 @@ class Targets:
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
-        found = self._requests.by_index(_TARGET, key.name)
-        requests = [one for one in found if one.metadata.namespace == key.namespace]
         evictions = sorted(self._evictions_of(key), key=_age)
         try:
-            return await self._step(requests, evictions)
+            return await self._step(self.requests_of(key), evictions)
         except NotFound:
             return Done()  # an informer will say what is gone
+
+    def requests_of(self, key: Key) -> list[LifecycleRequest]:
+        """The requests for the pod."""
+        found = self._requests.by_index(_TARGET, key.name)
+        return [one for one in found if one.metadata.namespace == key.namespace]
 
     def _evictions_of(self, key: Key) -> list[LifecycleRecord]:
         found = self._evictions.by_index(_TARGET, key.name)
@@ -156,7 +168,7 @@ class Targets:
         self, wanted: list[LifecycleRequest], requests: list[LifecycleRequest], last: LifecycleRecord | None
     ) -> Outcome:
         now = self._deps.clock.now()
-        if last is not None and failure_of(last) == Reason.NO_RESPONDER:
+        if last is not None and failure_of(last) == Reason.NO_RESPONDER and not is_superseded(last):
             ended = max((one.last_transition_time or now for one in final_conditions(last)), default=now)
             if now < ended + RETRY_AFTER:
                 for one in requests:
@@ -179,6 +191,8 @@ class Targets:
             "labels": labels_of([one.name for one in requesters], [*_responders(pod), EVICTOR]),
             "ownerReferences": [msgspec.to_builtins(one) for one in owners_of(requests)],
         }
+        if last is not None and is_superseded(last):
+            meta["annotations"] = {SUPERSEDES: last.metadata.uid}
         target = {"pod": {"name": name, "uid": dig(pod, "metadata", "uid")}}
         if why := await self._create({"metadata": meta, "spec": {"target": target}}, next_number(before)):
             for one in requests:

@@ -80,6 +80,7 @@ def build(deps: Deps) -> Controller:
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
             *(Source(requests, keys=view.of_request) for requests in view.requests.values()),
+            Source(deps.refusals, keys=view.of_refused),
         ),
         deps,
         workers=WORKERS,
@@ -209,6 +210,7 @@ class NodeMaintenances:
             return found or attempts.made(pod, now)
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
+        reported = maintenance.status.blockers if attempts.blockers is None else attempts.blockers
         return Environment(
             nodes,
             self._view.pods_on,
@@ -219,14 +221,13 @@ class NodeMaintenances:
             unevicted={uid: one.refused for uid, one in attempts.evictions.items() if one.refused},
             unwithdrawn=dict(attempts.withdrawals),
             refused_nodes=dict(attempts.nodes),
+            unwritten=self._view.unwritten,
             unscheduled=self._view.unscheduled,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
             forced={node: tuple(pods) for node, pods in attempts.forced.items()},
-            since=known_since(
-                attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
-            ),
+            since=known_since(reported),
         )
 
     async def _act(
@@ -386,14 +387,8 @@ class NodeMaintenances:
 
 
 def _refusals(around: Environment) -> tuple[object, ...]:
-    return (
-        around.refused,
-        around.undeleted,
-        around.unevicted,
-        around.unwithdrawn,
-        around.refused_nodes,
-        around.forced,
-    )
+    pods = around.refused, around.undeleted, around.unevicted, around.unwithdrawn
+    return (*pods, around.refused_nodes, around.forced)
 
 
 def _is_about(blocker: Blocker, pod: Pod) -> bool:

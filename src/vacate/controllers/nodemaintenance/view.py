@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.lifecycle import LifecycleRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.cache.informer import Informer
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance, own_name
 from vacate.maintenance.claims import claims_of
@@ -41,6 +43,7 @@ class View:
             dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
         }
+        self._refusals = deps.refusals
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
@@ -83,6 +86,11 @@ class View:
     def request_for(self, pod: Pod) -> EvictionRequest | None:
         """The request for a pod, by whichever API: one that goes on before one that is over."""
         return request_by_any(self.requests, pod)
+
+    def unwritten(self, pod: Pod) -> str:
+        """Why what is written about the requests for a pod is refused; empty where it is not."""
+        found = self._refusals.of_requests(pod.metadata.uid)
+        return "" if found is None else found.message
 
     def requested(self, maintenance: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a maintenance."""
@@ -137,6 +145,12 @@ class View:
             known = [name for name in names if requester_of(name, dialect) == requester]
             keys += [Key("", name) for name in known or [own_name(requester, MAINTENANCE_SUFFIX)]]
         return keys
+
+    def of_refused(self, about: object) -> Iterable[Key]:
+        """Those that wait for a write about this object, where it is a request."""
+        if isinstance(about, LifecycleRequest):
+            about = LIFECYCLE_REQUEST.read(about)
+        return self.of_request(about) if isinstance(about, EvictionRequest) else ()
 
     def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:
         """The maintenance, and those that share nodes with it, as a node shows what all of them want."""

@@ -46,7 +46,7 @@ def finished(request: EvictionRequest, action: Finish) -> Notes:
 
 def superseded(request: EvictionRequest, action: Supersede) -> Notes:
     """A new request takes over; on request and pod, with the requesters that it takes over."""
-    text = f"{superseded_because(action)} Requested by {_requesters(request)}."
+    text = f"{superseded_because(request, action)} Requested by {_requesters(request)}."
     kinds = NORMAL, "EvictionSuperseded"
     return _about(request, *kinds, text), _on_pod(request, *kinds, text)
 

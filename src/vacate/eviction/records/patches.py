@@ -91,13 +91,15 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
 
 def supersede_patch(request: EvictionRequest, action: Supersede, now: dt.datetime) -> Obj:
     """The request is over, cancelled by no requester: a new one takes over."""
-    message = _cut(superseded_because(action))
+    message = _cut(superseded_because(request, action))
     return _completed(request, CompletionReason.CANCELLED, Stage.SUPERSEDED, message, now)
 
 
-def superseded_because(action: Supersede) -> str:
+def superseded_because(request: EvictionRequest, action: Supersede) -> str:
     """Why a new request takes over, for conditions and Events alike."""
     why = _CAUSES[action.cause].format(", ".join(action.interceptors), action.by or "a user")
+    if not request.kind.custom:  # the requests stay
+        return f"Another Eviction takes the place of this one: {why}."
     return f"A new request takes over the requesters of this one: {why}."
 
 

@@ -21,7 +21,7 @@ from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record, writers
 from vacate.interceptors.surge.view import pod_uid
-from vacate.interceptors.turns import GIVE_WAYS, REFUSALS
+from vacate.interceptors.turns import GIVE_WAYS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of, is_raised
 from vacate.kube.patches import guarded
@@ -30,6 +30,7 @@ from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.refusals import WriteRefusals
 
 RECHECK_AFTER = dt.timedelta(seconds=5)
 """While a floor is raised: a pod becomes available by waiting alone, without a change that wakes us."""
@@ -59,7 +60,7 @@ class FloorController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
-        self._refusals = REFUSALS.of(deps)
+        self._refusals = WriteRefusals(deps)
         self._give_ways = GIVE_WAYS.of(deps)
         self._records: dict[Key, FloorRecord] = {}  # of autoscalers that are raised, should one be deleted
         self._open: dict[Key, None] = {}

@@ -18,7 +18,7 @@ from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
-from vacate.interceptors.turns import GIVE_WAYS, REFUSALS, decided, interceptor_for
+from vacate.interceptors.turns import GIVE_WAYS, decided, interceptor_for
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
@@ -40,7 +40,7 @@ class AutoscalerTurns:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
-        self._refusals = REFUSALS.of(deps)
+        self._refusals = deps.refusals
         self._give_ways = GIVE_WAYS.of(deps)
         self._holding = Holding(deps)
 

@@ -23,7 +23,7 @@ from vacate.kube.surge import (
     surge_limit,
     unsupported,
 )
-from vacate.runtime.refusals import WriteRefusal
+from vacate.runtime.refusedwrites import WriteRefusal
 from vacate.sdk.values import Declined, Finished
 from vacate.views.phrases import command_line, counted
 from vacate.views.refusals import refusal_of

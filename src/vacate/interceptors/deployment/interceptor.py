@@ -26,7 +26,7 @@ from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
-from vacate.interceptors.turns import GIVE_WAYS, REFUSALS, SharedHandlers, decided, interceptor_for
+from vacate.interceptors.turns import GIVE_WAYS, SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_in_surge, record_of
 from vacate.runtime.controller import Controller
@@ -49,7 +49,7 @@ class DeploymentTurns:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
-        self._refusals = REFUSALS.of(deps)
+        self._refusals = deps.refusals
         self._give_ways = GIVE_WAYS.of(deps)
         self._holding = Holding(deps)
         self._given: dict[str, str] = {}  # pods that were handed over in batches, and their Deployments

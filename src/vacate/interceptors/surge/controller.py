@@ -23,7 +23,7 @@ from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record, writers
 from vacate.interceptors.surge.view import SurgeView, pod_uid
-from vacate.interceptors.turns import GIVE_WAYS, REFUSALS
+from vacate.interceptors.turns import GIVE_WAYS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.patches import guarded
 from vacate.kube.surge import (
@@ -38,6 +38,7 @@ from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.refusals import WriteRefusals
 
 RECHECK_AFTER = dt.timedelta(seconds=10)
 """While a Deployment is raised: a pod becomes available by waiting alone, without a change that wakes us."""
@@ -73,7 +74,7 @@ class SurgeController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
-        self._refusals = REFUSALS.of(deps)
+        self._refusals = WriteRefusals(deps)
         self._give_ways = GIVE_WAYS.of(deps)
         self._open: dict[Key, None] = {}  # Deployments with pods to be moved
         self.view = SurgeView(deps)

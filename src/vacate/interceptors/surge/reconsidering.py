@@ -162,8 +162,8 @@ def _in_vain(last: _Try | None, message: str, since: dt.datetime) -> int:
 
 
 def _is_declined(request: EvictionRequest) -> bool:
-    """Whether one of ours declined and a budget blocks the eviction, where turns can come again."""
-    if request.complete or not request.kind.custom or recorded_stage(request) is not Stage.BLOCKED:
+    """Whether one of ours declined and a budget blocks the eviction."""
+    if request.complete or recorded_stage(request) is not Stage.BLOCKED:
         return False
     return any(_has_declined(request, name) for name in _NAMES)
 

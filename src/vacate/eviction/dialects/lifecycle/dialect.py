@@ -38,6 +38,7 @@ from vacate.eviction.dialects.lifecycle.translation import (
     responder_named,
     status_patch,
 )
+from vacate.eviction.dialects.turn_conditions import reconsidered
 from vacate.eviction.model import CompletionReason, Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
@@ -109,12 +110,19 @@ class LifecycleDialect:
         ):
             return found
         return dataclasses.replace(
-            found, interceptors=(), active=None, heartbeat=None, exhausted=request.is_exhausted
+            found,
+            interceptors=(),
+            ended=found.interceptors,
+            active=None,
+            heartbeat=None,
+            exhausted=request.is_exhausted,
+            reconsidered=reconsidered(request),
         )
 
     def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
-        """The pod as the engine sees it. Its responders never change, so no Eviction is superseded."""
-        return target_of(request, pod, live=live)
+        """The pod as the engine sees it. Its responders never change: another Eviction has the same."""
+        registered = tuple(one.name for one in reversed(request.spec.interceptors))
+        return dataclasses.replace(target_of(request, pod, live=live), registered=registered)
 
     def settled(self, request: EvictionRequest) -> bool:
         """Over, or not begun: the first status is written where requesters are collected."""

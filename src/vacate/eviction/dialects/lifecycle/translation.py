@@ -216,8 +216,8 @@ def _past_turn(record: LifecycleRecord, one: TargetResponder) -> PastTurn:
             result = TurnResult.POD_GONE  # it was interrupted by the end, not handed over
     elif _is_true(record, failed_type(name)):
         result = TurnResult.FAILED
-    elif _is_true(record, declined_type(name)):
-        result = TurnResult.DECLINED
+    elif condition(record.eviction.conditions, declined_type(name)) is not None:
+        result = TurnResult.DECLINED  # also where it has been taken back since: it had no other turn
     return PastTurn(name, began, result, ended, report.message.replace("\n", " ")[:256])
 
 
@@ -293,7 +293,9 @@ def _written_conditions(record: LifecycleRecord, written: dict[str, Obj], ends: 
     if ends:
         evicted, failed = _OUTCOMES[CompletionReason(ends["reason"])]
         succeeded = failed is Reason.SUCCEEDED
-        if not succeeded and record.is_exhausted and record.spec.requesters:
+        if written.get(PROGRESSING, {}).get("reason") == Stage.SUPERSEDED:
+            failed = Reason.NO_RESPONDER  # none that has not had its turn; in the next one all have
+        elif not succeeded and record.is_exhausted and record.spec.requesters:
             failed, ends = Reason.NO_RESPONDER, {**ends, "message": NO_RESPONDER_LEFT}
         found.append({**ends, "type": TARGET_EVICTED, "status": str(succeeded), "reason": evicted.value})
         found.append({**ends, "type": FAILED, "status": str(not succeeded), "reason": failed.value})
