@@ -128,7 +128,7 @@ async def test_a_member_whose_own_grace_period_is_0_is_removed_at_once_by_any_de
         asked = review("DELETE", old=old, kind=PODS, namespace="d", user=TAINT_EVICTION, options=options)
         assert (await hook.ask(PATH, asked)).allowed
     (message,) = await messages(server)
-    assert TAINT_EVICTION["username"] in message
+    assert str(TAINT_EVICTION["username"]) in message
     assert "the pod's own grace period is 0" in message
     assert counted(hook, "own-grace") == 1
 

@@ -515,9 +515,9 @@ def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both(start
                 await world.until(lambda: node_of(world, "two") == B, 60, "it has a node")
                 await world.sim.clock.sleep(5)
                 assert events_of(world, "two", "VolumeShared") == []
-                first = {"name": "first", "containerID": "containerd://1", "image": "", "imageID": "",
+                init = {"name": "first", "containerID": "containerd://1", "image": "", "imageID": "",
                          "ready": False, "restartCount": 0}  # fmt: skip
-                status = {"phase": "Pending", "initContainerStatuses": [first]}
+                status = {"phase": "Pending", "initContainerStatuses": [init]}
                 await world.client.patch(PODS, "two", {"status": status}, "default", subresource="status")
             else:
                 await running(world, name)
