@@ -81,7 +81,7 @@ class PodReconciler:
             by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
         records = dict(load_all(self._settings.pods_folder))
         for record in records.values():
-            record.booted(self._boot)
+            record.adopt(self._boot)
         for uid in {**by_uid, **{uid: () for uid, one in records.items() if one.order is not None}}:
             found, record = by_uid.get(uid, []), records.get(uid, PodRecord())
             labels = found[0].labels if found else {NAMESPACE: record.namespace, POD: record.name}
@@ -92,8 +92,7 @@ class PodReconciler:
             self.containers.go_on(held)
             if record.order is not None:
                 held.go_on(self._asking(held))
-                if held.ending:
-                    self._stop_due(held)  # what the one before was asked to do and did not come to
+                self._stop_due(held)  # what the one before was asked to do and did not come to
             self._add(key)
 
     def ended(self, state: ContainerState) -> None:
