@@ -11,6 +11,7 @@ import msgspec
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
+from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
@@ -36,6 +37,8 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 log = logging.getLogger(__name__)
 
+STOP_SECONDS = 5.0
+"""How long pods have that end with their agent, hooks included."""
 _FOREIGN_PAUSE = 10.0
 
 _NOT_MEANT = (
@@ -161,12 +164,13 @@ class PodReconciler:
             self.containers.stop(held, name, held.cause(name))
 
     async def stop_all(self) -> None:
-        """End every container, quickly: the machine goes down as far as the pods are concerned."""
+        """End every container, quickly and with its hook: the node goes down with its agent."""
         running: list[str] = []
         for held in self._held.values():
             for name, state in held.progress.containers.items():
                 if state.run is not None and state.running:
-                    cause = TerminationCause("The node is going down", 3.0, run_hook=False)
+                    seconds = min(held.pod.grace_seconds if held.pod else 0.0, STOP_SECONDS)
+                    cause = TerminationCause("The node is going down", seconds, reason=EVICTION, within=True)
                     self.containers.stop(held, name, cause)
                     running.append(state.run.id)
         await asyncio.gather(*(self._runtime.wait(one) for one in running))
