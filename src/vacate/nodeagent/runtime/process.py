@@ -73,7 +73,14 @@ class ProcessRuntime:
         return self._states[state.id]
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
+        self,
+        container: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        timeout: float,
+        once: str = "",
+        *,
+        outside: bool = False,
     ) -> ExecResult:
         """Have the supervisor run it beside the container."""
         reported = await self._supervisor.ask(
@@ -84,6 +91,7 @@ class ProcessRuntime:
                 "env": marked(env, self._folder, container),
                 "timeout": timeout,
                 "once": once,
+                "outside": outside,
             },
         )
         return ExecResult(reported["code"], reported["output"], reported["timed_out"])
