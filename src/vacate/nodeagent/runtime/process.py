@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.clock import Clock, SystemClock
-from vacate.nodeagent.runtime.connection import LOCK, SupervisorConnection
+from vacate.nodeagent.runtime.connection import SupervisorConnection
 from vacate.nodeagent.runtime.messages import marked, start_request, state_of
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
@@ -125,12 +125,12 @@ class ProcessRuntime:
 
     async def holds(self, *, listening: bool = False) -> Held | None:
         """The lock, if the supervisor holds it."""
-        answer = await self._supervisor.ask("holds", {**LOCK, "listening": listening})
-        return Held(answer.get("left_at")) if answer["held"] else None  # an older one does not say when
+        answer = await self._supervisor.ask("holds", {"listening": listening})
+        return Held(answer["left_at"]) if answer["held"] else None
 
     async def release(self) -> None:
         """Have the supervisor close it."""
-        await self._supervisor.ask("release", dict(LOCK))
+        await self._supervisor.ask("release", {})
 
     async def _views_work(self) -> bool:
         """Try an overlay once; machines differ in what they allow."""
