@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vacate.admission.pods.terminationcause import NODES_GROUP, PodDeletion, reason_change
-from vacate.api.identity import User
+from vacate.api.identity import INSTALLED_CONTROLLER, User
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
@@ -65,6 +65,7 @@ def change(
         (REPLICASET_CONTROLLER, {}, None),  # its owners are gone: it is collected
         (f"{SYSTEM}taint-eviction-controller", {}, "IntolerableTaint"),
         ("system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent", {}, "Eviction"),
+        (INSTALLED_CONTROLLER, {}, "Eviction"),  # past a budget, or at the deadline of a maintenance
         ("vacate-shutdown-agent", {}, None),  # a user of that name, and no account
         ("system:serviceaccount:shop:vacate-shutdown-agent", {}, None),  # a tenant's
         (f"{SYSTEM}generic-garbage-collector", workload(), None),

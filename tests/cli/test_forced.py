@@ -151,6 +151,9 @@ def run(command: Command, way: Way, meanwhile: Callable[[World, Obj], Awaitable[
             if not gone and one["metadata"]["name"].startswith(pod["metadata"]["uid"])
         ]
         assert condition_of(versions[-1], "Forced", "reason") == way.reason
+        uid = pod["metadata"]["uid"]
+        pods = [one["metadata"] for _, one in history(world, PODS) if one["metadata"]["uid"] == uid]
+        assert {one.get("reason") for one in pods if "deletionTimestamp" in one} == {"Eviction"}
         if meanwhile is None:  # a process that is killed takes its metrics, and Events that wait, with it
             await world.until(lambda: bool(events_of(world, "db-0", way.event)))
             counted = world.server.metrics.registry.get_sample_value(

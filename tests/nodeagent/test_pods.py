@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from support.nodes.agents import AgentCluster, agent_place, main_status, ready
 from support.nodes.containers import processes_of
+from support.nodes.shutdown_agents import eventually
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
@@ -198,13 +200,13 @@ def _cmdline(pid: int) -> bytes:
 
 
 async def test_a_pod_ends_when_its_active_deadline_is_over(place: AgentCluster) -> None:
-    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> hooks"]}}}
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook $KUBE_POD_TERM_REASON >> hooks"]}}}
     script = "trap 'cat hooks; exit 0' TERM; echo on; while :; do sleep 0.02; done"
     made = await place.create("web", script, activeDeadlineSeconds=1, container={"lifecycle": hook})
     ended = await place.until("web", lambda one: one["status"].get("phase") == "Failed")
     assert ended["status"]["reason"] == "DeadlineExceeded"
     assert "DisruptionTarget" not in [one["type"] for one in ended["status"]["conditions"]]
-    assert "hook" in await place.logged(made, "hook")
+    assert "hook Eviction\n" in await place.logged(made, "hook")
     await place.client.delete(PODS, "web", "default")
     await place.gone("web")
 
@@ -224,3 +226,23 @@ async def test_a_container_runs_as_its_user_below_a_folder_that_only_root_may_en
     assert "runs as 1234:4321" in await place.logged(made, "runs as")
     _, output = await place.output_until_deleted(made)
     assert output.endswith("hooked by 1234\n")
+
+
+async def test_an_agent_that_ends_with_its_pods_runs_their_hooks_with_a_reason(tmp_path: Path) -> None:
+    wait = "until [ -e go ]; do sleep 0.02; done"
+    command = f"echo hook $KUBE_POD_TERM_REASON >> hooks; {wait}; echo done >> hooks"
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", command]}}}
+    script = "trap 'cp hooks ended; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+    async with agent_place(tmp_path / "node", stop_pods=True) as place:
+        made = await place.create("web", script, container={"lifecycle": hook})
+        await place.create("deaf", "trap '' TERM; echo on; while :; do sleep 0.02; done")
+        await place.logged(made, "on")
+        await place.until("web", ready)
+        await place.until("deaf", ready)
+        began = time.monotonic()
+        ending = asyncio.create_task(place.stop_agent())
+        await eventually((place.own_folder(made) / "hooks").exists)
+        place.let_end(made)
+        await ending
+        assert time.monotonic() - began < 20.0  # also with a pod that has to be killed
+        assert (place.own_folder(made) / "ended").read_text() == "hook Eviction\ndone\n"

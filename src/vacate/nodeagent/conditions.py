@@ -22,7 +22,6 @@ DEADLINE = NodeReason(
     "Pod was active on the node longer than the specified deadline",
     phase="Failed",
     disruption=False,
-    hook_reason="",
 )
 
 DISRUPTION_TARGET = "DisruptionTarget"

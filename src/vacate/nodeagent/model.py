@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from vacate.api.terminationreason import EVICTION
 from vacate.nodeagent.view import AgentContainer
 
 UNKNOWN_CODE = 137
@@ -58,7 +57,6 @@ class NodeReason:
     message: str  # of its status and of its condition DisruptionTarget
     phase: str = ""  # what the pod has come to then; by its exit codes where this is empty
     disruption: bool = True  # whether the pod could have gone on elsewhere
-    hook_reason: str = EVICTION  # the termination reason, where nobody gave another
 
 
 @dataclass(frozen=True, slots=True)

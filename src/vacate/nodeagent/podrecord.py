@@ -65,13 +65,16 @@ class PodRecord(msgspec.Struct):
     order: TerminationOrder | None = None
     terminations: dict[str, ContainerTermination] = msgspec.field(default_factory=dict)  # by run
 
-    def booted(self, boot: str) -> None:
-        """Take it over in this boot of the machine."""
+    def adopt(self, boot: str) -> None:
+        """Take it over from the agent before this one, in this boot of the machine.
+
+        An order by which the pod was not asked to end yet is given again, if its cause still stands.
+        """
+        if self.order is not None and self.order.asked is None:
+            self.order = None
         if self.boot != boot:
-            order, self.terminations = self.order, {}
-            asked = order is not None and order.asked is not None
-            self.order = TerminationOrder(0.0, 0.0, order.cause, 0.0) if order and asked else None
-        self.boot = boot
+            self.order = TerminationOrder(0.0, 0.0, self.order.cause, 0.0) if self.order else None
+            self.boot, self.terminations = boot, {}
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ import msgspec
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
+from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
@@ -36,6 +37,8 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 log = logging.getLogger(__name__)
 
+STOP_SECONDS = 5.0
+"""How long pods have that end with their agent, hooks included."""
 _FOREIGN_PAUSE = 10.0
 
 _NOT_MEANT = (
@@ -81,7 +84,7 @@ class PodReconciler:
             by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
         records = dict(load_all(self._settings.pods_folder))
         for record in records.values():
-            record.booted(self._boot)
+            record.adopt(self._boot)
         for uid in {**by_uid, **{uid: () for uid, one in records.items() if one.order is not None}}:
             found, record = by_uid.get(uid, []), records.get(uid, PodRecord())
             labels = found[0].labels if found else {NAMESPACE: record.namespace, POD: record.name}
@@ -92,8 +95,7 @@ class PodReconciler:
             self.containers.go_on(held)
             if record.order is not None:
                 held.go_on(self._asking(held))
-                if held.ending:
-                    self._stop_due(held)  # what the one before was asked to do and did not come to
+                self._stop_due(held)  # what the one before was asked to do and did not come to
             self._add(key)
 
     def ended(self, state: ContainerState) -> None:
@@ -162,12 +164,13 @@ class PodReconciler:
             self.containers.stop(held, name, held.cause(name))
 
     async def stop_all(self) -> None:
-        """End every container, quickly: the machine goes down as far as the pods are concerned."""
+        """End every container, quickly and with its hook: the node goes down with its agent."""
         running: list[str] = []
         for held in self._held.values():
             for name, state in held.progress.containers.items():
                 if state.run is not None and state.running:
-                    cause = TerminationCause("The node is going down", 3.0, run_hook=False)
+                    seconds = min(held.pod.grace_seconds if held.pod else 0.0, STOP_SECONDS)
+                    cause = TerminationCause("The node is going down", seconds, reason=EVICTION, within=True)
                     self.containers.stop(held, name, cause)
                     running.append(state.run.id)
         await asyncio.gather(*(self._runtime.wait(one) for one in running))

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 
 from vacate.api.objects import Obj
+from vacate.api.terminationreason import EVICTION
 from vacate.nodeagent import podrecord
 from vacate.nodeagent.fieldrefs import FieldValues
 from vacate.nodeagent.lifecycle.reason import reason_of
@@ -78,7 +79,7 @@ class PodWorker(RecordedPod):
         left = max(order.deadline - self.clock.monotonic(), 0.0)
         message = f"Stopping container {name}: {order.cause.cause}"
         return TerminationCause(
-            message, min(own, left), reason=given or order.cause.hook_reason, within=order.cause.disruption
+            message, min(own, left), reason=given or EVICTION, within=order.cause.disruption
         )
 
     def save(self, *, sync: bool = False) -> None:

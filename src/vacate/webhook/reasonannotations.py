@@ -47,17 +47,17 @@ class ReasonAnnotator:
         self._looks: set[asyncio.Task[None]] = set()
 
     async def annotate(
-        self, request: AdmissionRequest, agents: tuple[str, ...], check: Callable[[], Awaitable[None]]
+        self, request: AdmissionRequest, evicting: tuple[str, ...], check: Callable[[], Awaitable[None]]
     ) -> None:
         """Write the reason of this deletion; what fails is logged, and the deletion goes on.
 
-        `agents` are the user names of shutdown agents. `check` raises where the caller of an eviction may not
-        evict.
+        `evicting` are the user names of managers and shutdown agents. `check` raises where the caller of an
+        eviction may not evict.
         """
         eviction = request.sub_resource == "eviction"
         options = mapping((request.object or {}).get("deleteOptions")) if eviction else request.options
         dry_run = request.dry_run is True
-        deletion = PodDeletion(request.user, eviction, mapping(options), dry_run, agents)
+        deletion = PodDeletion(request.user, eviction, mapping(options), dry_run, evicting)
         if deletion.untouched:
             return
         try:

@@ -172,7 +172,8 @@ class Reviewer:
 
         if config.reasons:
             await self._run(request, request.decode)
-            await self._reasons.annotate(request, config.authority.shutdown_agents, check)
+            evicting = (*config.authority.controllers, *config.authority.shutdown_agents)
+            await self._reasons.annotate(request, evicting, check)
         return ALLOWED
 
     async def record(self, request: AdmissionRequest, _config: WebhookConfig) -> ReviewResult:

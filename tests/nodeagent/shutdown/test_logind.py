@@ -210,6 +210,26 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
 
 
 @pytest.mark.thorough
+def test_without_any_delay_no_pod_is_terminated_in_an_order_that_there_is_no_time_for(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 40, 1000: 20}) as node:
+        node.run_pod("low", 0, takes=None)
+        node.run_pod("high", 1000, takes=None)
+        node.kill()
+        node.machine.run(
+            "sh", "-c",
+            "printf '[Login]\\nInhibitDelayMaxSec=0\\n' > /etc/systemd/logind.conf.d/99-zz.conf; "
+            "systemctl kill -s HUP systemd-logind",
+        )  # fmt: skip
+        until(lambda: node.machine.property("InhibitDelayMaxUSec") == "0")
+        before = len(node.agent_log)
+        node.start()
+        assert "logind delays no shutdown (InhibitDelayMaxSec is 0)" in node.agent_log[before:]
+        node.machine.power_off()
+        off_at(node.machine)
+        assert "shutting down pod" not in node.agent_log  # systemd ends them, all at once
+
+
+@pytest.mark.thorough
 def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 20, 1000: 90}) as node:
         node.run_pod("plain", 0)

@@ -105,13 +105,22 @@ PODS = [
 @pytest.mark.unit
 def test_static_pods_and_the_agent_are_left_alone_and_a_node_that_cannot_says_why() -> None:
     config = read_config(yaml.safe_load(CONFIG))
-    lines = shown_order("worker", config, PODS, node_that_says("False", "Unavailable", "no system bus"))
+    static = "pod default/etcd is static: it terminates with the machine"
+    lines = shown_order("worker", config, PODS, node_that_says("True", "Agent"))
     assert [line.split()[3] for line in lines[2:4]] == ["default/db", "default/web"]
     assert not any("default/agent" in line for line in lines)
-    assert lines[-2:] == [
-        "pod default/etcd is static: it terminates with the machine",
-        "node/worker would not do this now: no system bus",
-    ]
+    assert lines[-1] == static
+    why = "logind delays no shutdown (InhibitDelayMaxSec is 0), so that no pod is terminated in order"
+    lines = shown_order("worker", config, PODS, node_that_says("False", "Unavailable", why))
+    assert lines == [f"node/worker: all pods terminate at once, in no order: {why}", static]
+
+
+@pytest.mark.unit
+def test_a_node_that_does_not_say_what_logind_allows_is_named() -> None:
+    config = read_config(yaml.safe_load(CONFIG))
+    lines = shown_order("worker", config, PODS, {"metadata": {"name": "worker"}})
+    assert [line.split()[3] for line in lines[2:4]] == ["default/db", "default/web"]
+    assert lines[-1].startswith("node/worker does not say what logind allows it")
 
 
 @pytest.mark.unit

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.bootstrap.identities import node
 from vacate.errors import TransportError
 from vacate.nodeagent.podrecord import FILE
+from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.wire.message import Request, Response
@@ -126,6 +128,59 @@ async def test_hooks_run_before_sigterm_and_once(
         await place.start_agent()
     ended = await place.until("db", lambda one: one["status"]["phase"] == "Failed")
     assert ended["status"]["reason"] == "Terminated"
+
+
+class HookService:
+    """What an HTTP hook calls; it answers when it is let."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.go = asyncio.Event()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.calls.append(head.split()[1] + head.partition("KUBE-POD-TERM-REASON:")[2].splitlines()[0])
+        await self.go.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+
+@pytest.mark.parametrize("stage", ["sent", "recorded"])
+async def test_an_http_hook_is_sent_once_and_waited_for(
+    place: AgentCluster, logind: PipeLogind, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the agent dies between the record of the stage and the request."""
+    service, recorded, sending = HookService(), asyncio.Event(), ProcessRuntime.exec
+
+    async def stalls(self: ProcessRuntime, *given: Any, **more: Any) -> Any:
+        if more.get("once"):
+            recorded.set()
+            await asyncio.Event().wait()
+        return await sending(self, *given, **more)
+
+    server = await asyncio.start_server(service.handle, "127.0.0.1")
+    async with server:
+        action = {"host": "127.0.0.1", "port": server.sockets[0].getsockname()[1], "path": "/bye"}
+        hook = {"lifecycle": {"preStop": {"httpGet": action}}}
+        db = await place.create("db", SCRIPT, container=hook)
+        await place.logged(db, "on")
+        await place.until("db", ready)
+        if stage == "recorded":
+            monkeypatch.setattr(ProcessRuntime, "exec", stalls)
+        logind.power_off()
+        await eventually(lambda: bool(service.calls) if stage == "sent" else recorded.is_set())
+        await place.stop_agent()
+        monkeypatch.setattr(ProcessRuntime, "exec", sending)
+        async with started(place, api=False):
+            await eventually(lambda: service.calls)
+            await asyncio.sleep(0.3)  # time in which a wrong SIGTERM, or a second request, would come
+            assert (service.calls, events(place, db)) == (["/bye Eviction"], [])
+            service.go.set()
+            await eventually(lambda: events(place, db) == ["term"])
+        assert len(service.calls) == 1
+    await place.stop_agent()
+    await place.start_agent()
+    await place.until("db", lambda one: one["status"]["phase"] == "Failed")
 
 
 async def test_a_pod_without_a_record_waits_for_the_api_server(

@@ -104,8 +104,8 @@ def goes_on_with_the_shutdown_of_another_boot(patch: pytest.MonkeyPatch) -> None
 def loses_the_times_when_it_starts(patch: pytest.MonkeyPatch) -> None:
     recover = ShutdownManager._recover
 
-    def forgets_the_times(self: ShutdownManager) -> None:
-        recover(self)
+    async def forgets_the_times(self: ShutdownManager) -> None:
+        await recover(self)
         if not self.state.active:
             self._save(ShutdownRecord())
 

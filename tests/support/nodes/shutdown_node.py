@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hack.kubelab.certificates import write_kubeconfigs
+from hack.kubelab.flags import Layout
 from hack.kubelab.ports import reserve_port
 from hack.logindlab.machine import LogindMachine
 
@@ -19,7 +21,9 @@ from support.nodes.machine import write_buckets
 from support.processes.cluster import ClusterProcess, environment, running_cluster
 from support.processes.node import NODE, NodeProcess
 from support.waiting import until
+from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
+from vacate.embedded.bootstrap import identities
 
 _PASSED = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "COLUMNS")
 REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
@@ -34,6 +38,7 @@ class ShutdownNode(NodeProcess):
         self.machine = machine
         self.unit = ""
         self.config = write_buckets(machine.shared / "kubelet.yaml", buckets)
+        self.identity = _identity(cluster)
 
     @property
     def agent_log(self) -> str:
@@ -58,7 +63,7 @@ class ShutdownNode(NodeProcess):
             *(f"--property=StandardOutput={log}", f"--property=StandardError={log}"),
             *(f"--setenv={name}={value}" for name, value in environment().items() if name in _PASSED),
             *(sys.executable, "-m", "vacate", "node", "--name", NODE, "--no-taint", "--verbose"),
-            *("--dir", str(self.folder), "--kubeconfig", str(self.cluster.kubeconfig)),
+            *("--dir", str(self.folder), "--kubeconfig", str(self.identity)),
             *("--address", "127.0.0.1", "--config", str(self.config)),
         )
 
@@ -70,6 +75,7 @@ class ShutdownNode(NodeProcess):
                 "the machine goes down",
                 "before this agent started",
                 "nothing here delays a shutdown",
+                "logind delays no shutdown",
             )
             return any(word in one for one in new for word in words)
 
@@ -190,6 +196,20 @@ class ShutdownNode(NodeProcess):
     def uids(self) -> dict[str, str]:
         found: dict[str, str] = self.__dict__.setdefault("_uids", {})
         return found
+
+
+def _identity(cluster: ClusterProcess) -> Path:
+    """A kubeconfig of the node, and the right to request evictions, which an administrator gives it."""
+    layout = Layout(cluster.kubeconfig.parent)
+    write_kubeconfigs(layout, urlsplit(cluster.address).port or 0, {NODE: identities.node(NODE)})
+    group = "rbac.authorization.k8s.io"
+    body = {
+        "metadata": {"name": NODE},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": SHUTDOWN_REQUESTER},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": f"system:node:{NODE}"}],
+    }
+    cluster.https().call("POST", f"/apis/{group}/v1/clusterrolebindings", body).ok()
+    return layout.kubeconfig(NODE)
 
 
 @contextlib.contextmanager

@@ -225,7 +225,10 @@ async def _boot(place: Machine) -> None:
     place.holder = SimLockHolder(place.logind)
     place.pods = SimPods(place.sim.clock, place.pods.pods, place.pods.needs, stuck=place.pods.stuck)
     place.boot = "next"
+    place.logind.away = True  # the bus comes up after the agent
     place.start()
+    await place.sim.clock.sleep(2 * AWAY)
+    place.logind.away = False
     await place.until(lambda: place.state.locked)
     await place.sim.clock.sleep(10.0)
     assert not place.pods.ended

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vacate.api.identity import INSTALLED_SHUTDOWN_AGENT, User
+from vacate.api.identity import INSTALLED_CONTROLLER, INSTALLED_SHUTDOWN_AGENT, User
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig
@@ -45,7 +45,8 @@ class PodDeletion:
     eviction: bool
     options: Obj = field(default_factory=dict)  # DeleteOptions, as the caller sent them
     dry_run: bool = False
-    shutdown_agents: tuple[str, ...] = (INSTALLED_SHUTDOWN_AGENT,)  # their user names
+    evicting: tuple[str, ...] = (INSTALLED_CONTROLLER, INSTALLED_SHUTDOWN_AGENT)
+    """User names of those who delete pods only to evict them: managers and shutdown agents."""
 
     @property
     def untouched(self) -> bool:
@@ -84,7 +85,7 @@ def reason_change(deletion: PodDeletion, pod: Obj, find: Find) -> dict[str, str 
 
 
 def _reason(deletion: PodDeletion, pod: Obj, find: Find) -> str:
-    if deletion.eviction or deletion.user.name in deletion.shutdown_agents:
+    if deletion.eviction or deletion.user.name in deletion.evicting:
         return EVICTION
     if deletion.user.name in _TAINT_EVICTION:
         return INTOLERABLE_TAINT

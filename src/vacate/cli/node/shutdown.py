@@ -91,12 +91,15 @@ def shown_order(
     limit = delay_of(str(condition.get("message"))) if condition.get("reason") == SHORT_DELAY else None
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
-    lines = order_lines(preview(name, config, [described(one) for one in ended], limit=limit), width)
+    if config.enabled and condition.get("status") == "False":
+        lines = [f"node/{name}: all pods terminate at once, in no order: {condition.get('message')}"]
+    else:
+        lines = order_lines(preview(name, config, [described(one) for one in ended], limit=limit), width)
     lines += [f"pod {described(one).key} is static: it terminates with the machine" for one in static]
-    if condition.get("status") == "False":
-        lines.append(f"node/{name} would not do this now: {condition.get('message')}")
-    elif condition.get("reason") == SHORT_DELAY:
+    if condition.get("reason") == SHORT_DELAY:
         lines.append(f"node/{name}: {condition.get('message')}")
+    elif config.enabled and not condition:
+        lines.append(f"node/{name} does not say what logind allows it: no agent of Vacate has done so yet")
     return lines
 
 

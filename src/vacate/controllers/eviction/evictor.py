@@ -129,8 +129,14 @@ class Evictor:
     async def _go_past(self, request: EvictionRequest, pod: Pod) -> None:
         """Delete a pod that is prepared, and held by its own budget only, as its owner allows."""
         meta, grace = pod.metadata, grace_period(request)
-        options = DeleteOptions(grace_period_seconds=grace, uid=meta.uid)
-        await self._deps.client.delete(PODS, meta.name, meta.namespace, options)
+        options = DeleteOptions(grace_period_seconds=grace, uid=meta.uid, reason=EVICTION)
+        annotated = await self._annotate(pod)
+        try:
+            await self._deps.client.delete(PODS, meta.name, meta.namespace, options)
+        except (ApiError, TransportError):
+            if annotated:
+                await self._take_back(pod)
+            raise
         self._deps.metrics.bypasses.labels("prepared").inc()
         for note in events.went_past(request):
             self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
+from vacate.api.terminationreason import EVICTION
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import PRIORITY, NodeMaintenance
@@ -140,7 +141,8 @@ class Evictions:
             with remembered(refused, meta.uid), contextlib.suppress(Conflict):
                 if meta.uid in plan.pinned and not (meta.uid in plan.overdue or await self._is_held(pod)):
                     return  # another request can be made
-                await self._deps.client.delete(PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid))
+                options = DeleteOptions(uid=meta.uid, reason=EVICTION)
+                await self._deps.client.delete(PODS, meta.name, meta.namespace, options)
                 deleted.append(pod)
 
         await for_each(plan.delete, one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.objects import Obj
 from vacate.clock import Clock
-from vacate.nodeagent.lifecycle.http import http_get, port_of
+from vacate.nodeagent.lifecycle.http import http_get, http_get_once, port_of
 from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
 from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
@@ -26,8 +26,8 @@ async def run_hook(
 ) -> None:
     """Run the handler to its end; ContainerError where it fails or takes longer than the timeout.
 
-    With `once` a command that was started under that name is not started again. `ago`: so many seconds ago
-    an agent before this one began with it; None where none did.
+    With `once` what was started under that name is not started again. `ago`: so many seconds ago an agent
+    before this one began with it, for a sleep; None where none did.
     """
     extras = extras or HookExtras()
     if isinstance(action := handler.get("exec"), dict):
@@ -41,11 +41,10 @@ async def run_hook(
         if result.code != 0:
             raise ContainerError(f"the command exited with {result.code}: {result.output.strip()[:512]}")
     elif isinstance(action := handler.get("httpGet"), dict):
-        if ago is not None:
-            return  # the agent that sent it is gone, and its answer with it: a request is not repeated
         address = str(action.get("host") or target.address)
         port = port_of(action, target.container)
-        code = await http_get(address, port, action, extras.headers, timeout)
+        given = (address, port, action, extras.headers, timeout)
+        code = await (http_get_once(runtime, target.id, *given, once) if once else http_get(*given))
         if code >= 400:
             raise ContainerError(f"HTTP hook answered {code}")
     elif isinstance(action := handler.get("sleep"), dict):

@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import quote
 
 from vacate.api.objects import Obj
-from vacate.nodeagent.runtime.protocol import ContainerError
+from vacate.nodeagent.runtime.endpoint import isolated
+from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
+from vacate.nodeagent.runtime.supervisor.httprequest import REQUEST, unverified
 from vacate.nodeagent.view import AgentContainer
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -22,15 +24,33 @@ async def http_get(
 ) -> int:
     """The status code of the answer; ContainerError where there is none in time."""
     request = _request(address, port, action, headers)
-    tls = _unverified() if str(action.get("scheme") or "HTTP").upper() == "HTTPS" else None
+    tls = unverified() if _scheme(action) == "HTTPS" else None
     what = f"Get {_url(address, port, action)}"
     async with _connected(what, address, port, timeout, tls) as (reader, writer):
         writer.write(request)
-        line = await reader.readline()
-    found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
-    if found is None:
-        raise ContainerError(f"{what}: the answer is not HTTP")
-    return int(found[1])
+        return _code(what, await reader.readline())
+
+
+async def http_get_once(
+    runtime: ContainerRuntime,
+    container: str,
+    address: str,
+    port: int,
+    action: Obj,
+    headers: Sequence[tuple[str, str]],
+    timeout: float,
+    once: str,
+) -> int:
+    """The same by the container's runtime, which sends it once and goes on without this agent."""
+    env = {REQUEST: _request(address, port, action, headers).hex()}
+    argv = isolated("httprequest", address, str(port), _scheme(action))
+    what = f"Get {_url(address, port, action)}"
+    result = await runtime.exec(container, argv, env, timeout, once=once, outside=True)
+    if result.timed_out:
+        raise ContainerError(f"{what}: no answer within {timeout:g} s")
+    if result.code != 0:
+        raise ContainerError(f"{what}: {result.output.strip()}")
+    return _code(what, result.output.encode())
 
 
 async def tcp_connect(address: str, port: int, timeout: float) -> None:
@@ -98,18 +118,21 @@ def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, 
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8")
 
 
+def _code(what: str, line: bytes) -> int:
+    found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
+    if found is None:
+        raise ContainerError(f"{what}: the answer is not HTTP")
+    return int(found[1])
+
+
+def _scheme(action: Obj) -> str:
+    return str(action.get("scheme") or "HTTP").upper()
+
+
 def _path(action: Obj) -> str:
     path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
     return path if path.startswith("/") else f"/{path}"
 
 
 def _url(address: str, port: int, action: Obj) -> str:
-    return f"{str(action.get('scheme') or 'HTTP').lower()}://{address}:{port}{_path(action)}"
-
-
-def _unverified() -> ssl.SSLContext:
-    """As kubelets do it: a probe asks whether there is an answer, not whose it is."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    return f"{_scheme(action).lower()}://{address}:{port}{_path(action)}"

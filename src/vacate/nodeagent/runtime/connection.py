@@ -23,8 +23,6 @@ from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
-LOCK = {"name": "shutdown-inhibitor"}
-"""Part of each request about the lock: a supervisor of an earlier version wants a name."""
 
 
 class SupervisorConnection:
@@ -69,7 +67,7 @@ class SupervisorConnection:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self.ensure()
                 await connect(connection, self._folder)
-                socket.send_fds(connection, [orjson.dumps(request | LOCK) + b"\n"], [fd])
+                socket.send_fds(connection, [orjson.dumps(request) + b"\n"], [fd])
                 answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
         except (TimeoutError, OSError) as error:
             raise RuntimeLost(f"the supervisor does not take the lock: {error}") from error

@@ -17,8 +17,8 @@ from vacate.nodeagent.runtime.supervisor.connections import SOCKET
 CONNECT_SECONDS = 10.0
 
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[2]); "
-    "from vacate.nodeagent.runtime.supervisor.main import main; main(sys.argv[1])"
+    "import sys; sys.path.insert(0, sys.argv.pop()); "
+    "from vacate.nodeagent.runtime.supervisor.{} import main; main(*sys.argv[1:])"
 )
 _LIMIT = 16 * 1024 * 1024
 
@@ -78,5 +78,10 @@ async def _spawn(folder: Path) -> None:
 
 
 def _command(folder: Path) -> list[str]:
+    return isolated("main", str(folder.absolute()))
+
+
+def isolated(module: str, *arguments: str) -> list[str]:
+    """The command line of a module of the supervisor, with the standard library and nothing else."""
     package = Path(vacate.__file__).parent.parent
-    return [sys.executable, "-I", "-S", "-c", _PROGRAM, str(folder.absolute()), str(package)]
+    return [sys.executable, "-I", "-S", "-c", _PROGRAM.format(module), *arguments, str(package)]

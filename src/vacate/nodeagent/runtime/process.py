@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.clock import Clock, SystemClock
-from vacate.nodeagent.runtime.connection import LOCK, SupervisorConnection
+from vacate.nodeagent.runtime.connection import SupervisorConnection
 from vacate.nodeagent.runtime.messages import marked, start_request, state_of
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
@@ -73,7 +73,14 @@ class ProcessRuntime:
         return self._states[state.id]
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
+        self,
+        container: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        timeout: float,
+        once: str = "",
+        *,
+        outside: bool = False,
     ) -> ExecResult:
         """Have the supervisor run it beside the container."""
         reported = await self._supervisor.ask(
@@ -84,6 +91,7 @@ class ProcessRuntime:
                 "env": marked(env, self._folder, container),
                 "timeout": timeout,
                 "once": once,
+                "outside": outside,
             },
         )
         return ExecResult(reported["code"], reported["output"], reported["timed_out"])
@@ -117,12 +125,12 @@ class ProcessRuntime:
 
     async def holds(self, *, listening: bool = False) -> Held | None:
         """The lock, if the supervisor holds it."""
-        answer = await self._supervisor.ask("holds", {**LOCK, "listening": listening})
-        return Held(answer.get("left_at")) if answer["held"] else None  # an older one does not say when
+        answer = await self._supervisor.ask("holds", {"listening": listening})
+        return Held(answer["left_at"]) if answer["held"] else None
 
     async def release(self) -> None:
         """Have the supervisor close it."""
-        await self._supervisor.ask("release", dict(LOCK))
+        await self._supervisor.ask("release", {})
 
     async def _views_work(self) -> bool:
         """Try an overlay once; machines differ in what they allow."""

@@ -93,11 +93,19 @@ class ContainerRuntime(Protocol):
         ...
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
+        self,
+        container: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        timeout: float,
+        once: str = "",
+        *,
+        outside: bool = False,
     ) -> ExecResult:
         """Run a command beside a running container's processes, and wait for it.
 
-        One that was run as `once` before, by whichever agent, is only waited for.
+        One that was run as `once` before, by whichever agent, is only waited for. `outside` is one of the
+        agent's own: it runs as the agent's user, and sees the machine's files.
         """
         ...
 

@@ -45,6 +45,8 @@ LISTENING_SECONDS = 1.0
 """How often the holder of the lock is told that this agent hears logind: one that is stopped cannot tell."""
 KNOWN_SECONDS = 10.0
 """How long an agent that starts waits for the API server where no record says what its pods need."""
+CONFIRM_SECONDS, RECOVERY_RETRIES = 2.0, 3
+"""How long logind may take to say whether a shutdown goes on; how often an agent that starts asks again."""
 
 
 class ShutdownManager:
@@ -95,7 +97,7 @@ class ShutdownManager:
     async def _run(self) -> None:
         self._pods.on_change(self._wake.set)
         await self._wait_known()
-        self._recover()
+        await self._recover()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._watch(), name="watch logind")
@@ -118,17 +120,43 @@ class ShutdownManager:
     def _is_terminating(self) -> bool:
         return self.state.active and not self.state.finished
 
-    def _recover(self) -> None:
+    async def _recover(self) -> None:
         self.record = self._storage.load()
-        if not self.record.under_way(self._boot):
-            self._show(self.state)
-            return
         shutdown = self.record.shutdown
-        assert shutdown is not None
-        now = self._clock.monotonic()
+        if shutdown is None or not self.record.under_way(self._boot):
+            return
         log.warning("going on with the shutdown that began at %s", self.record.start)
         self._show(replace(self.state, active=True))
-        self._give(resume(shutdown, now, ()))  # those that are gone, too: they must not be started again
+        if await self._goes_on(RECOVERY_RETRIES):
+            # Those that are gone, too: they must not be started again.
+            self._give(resume(shutdown, self._clock.monotonic(), ()))
+
+    async def _goes_on(self, retries: int = 0) -> bool:
+        """Whether the shutdown of the record does; it may have been cancelled unseen, and is closed then.
+
+        A process that was away or stopped has timers that are due before it has heard anything.
+        """
+        preparing = await self.is_preparing()
+        for _ in range(retries):
+            if preparing is not None:
+                break
+            await self._clock.sleep(FIRST_RETRY)
+            preparing = await self.is_preparing()
+        if preparing is False and self.state.active:
+            self._cancel()
+        return self.state.active
+
+    async def is_preparing(self) -> bool | None:
+        """Whether the machine is about to shut down; None where logind does not say."""
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                session = await self._logind.connect()
+                try:
+                    return await session.preparing()
+                finally:
+                    await session.aclose()
+        except (VacateError, OSError):  # a time-out is one of the latter
+            return None
 
     # --- logind ---------------------------------------------------------------------------------------------
 
@@ -212,6 +240,8 @@ class ShutdownManager:
         elif not preparing and not self._tidied:
             self._tidied = True
             self._pods.cancel()  # an earlier agent may not have come to it
+            if self.record.outcome == FINISHED:  # and came to nothing, or the boot goes on after it
+                self._save(msgspec.structs.replace(self.record, outcome=CANCELLED))
 
     # --- the course of a shutdown ---------------------------------------------------------------------------
 
@@ -273,6 +303,10 @@ class ShutdownManager:
             return None
         gone = self._pods.gone(one.uid for one in shutdown.pods)
         after, orders = advance(shutdown, self._clock.monotonic(), gone)
+        if orders and shutdown.index >= 0:  # the first bucket follows what logind has just said
+            if not await self._goes_on():
+                return None
+            after, orders = advance(shutdown, self._clock.monotonic(), gone)
         if after != shutdown or gone != set(self.record.gone):
             self._save(msgspec.structs.replace(self.record, shutdown=after, gone=tuple(sorted(gone))))
         self._give(orders)

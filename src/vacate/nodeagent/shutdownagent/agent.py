@@ -114,7 +114,7 @@ class ShutdownAgent:
 
     async def _finish_shutdown(self) -> None:
         """A kubelet that shuts down ends this agent first, maybe before logind's own signal is here."""
-        if not self.shutdown.state.active and await self._is_preparing():
+        if not self.shutdown.state.active and await self.shutdown.is_preparing():
             try:
                 async with asyncio.timeout(SIGNAL_SECONDS):
                     await self._until(lambda state: state.active)
@@ -126,18 +126,6 @@ class ShutdownAgent:
         while not holds(self.shutdown.state):
             await self._moved.wait()
             self._moved.clear()
-
-    async def _is_preparing(self) -> bool:
-        try:
-            session = await self._logind.connect()
-        except LogindUnavailable:
-            return False
-        try:
-            return await session.preparing()
-        except LogindUnavailable:
-            return False
-        finally:
-            await session.aclose()
 
     async def _arrange(self, session: LogindSession, preparing: bool) -> ShutdownConfig:
         """What to do in the next shutdown, from what the kubelet would do in it."""

@@ -44,6 +44,8 @@ class Machine:
         self.needs: Callable[[ContainerState], Iterable[str]] = lambda _: ()  # hosts that a process waits for
         self.ready: Callable[[ContainerState], bool] = lambda _: True  # what its probes say
         self.hook_seconds: Callable[[ContainerState], float] = lambda _: 0.0  # that a hook takes
+        # Of a process from SIGTERM on.
+        self.stop_seconds: Callable[[], float] = lambda: entropy.uniform(0, MAX_STOP_SECONDS)
         self.history: list[tuple[float, str, str]] = []  # when, which run, and what was done to it
         self.lock: int | None = None  # what is held of logind
         self.listened_at: float | None = None  # when an agent last said that it hears logind
@@ -182,7 +184,7 @@ class Machine:
     # How processes end
 
     async def _end_later(self, container: str) -> None:
-        await self._clock.sleep(self._entropy.uniform(0, MAX_STOP_SECONDS))
+        await self._clock.sleep(self.stop_seconds())
         run = self._runs.get(container)
         if run is not None and run.exit is None and self._free(run):
             self._finish(run, ENDED)

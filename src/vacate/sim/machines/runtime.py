@@ -38,7 +38,14 @@ class SimRuntime:
         return started
 
     async def exec(
-        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float, once: str = ""
+        self,
+        container: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        timeout: float,
+        once: str = "",
+        *,
+        outside: bool = False,
     ) -> ExecResult:
         """A command in a container: a hook takes its time, any other tells whether the process is ready."""
         run = self._machine.run(container)
@@ -46,7 +53,7 @@ class SimRuntime:
             raise ContainerError("container: the container is not running")
         if once:
             await self._machine.run_once(container, once, timeout)
-            return ExecResult(0)
+            return ExecResult(0, "HTTP/1.1 200 OK" if outside else "")
         return ExecResult(0 if self._machine.ready(run) else 1)
 
     async def signal(self, container: str, number: int) -> None:
