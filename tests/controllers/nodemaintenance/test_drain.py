@@ -88,7 +88,7 @@ def test_two_maintenances_share_a_node_and_the_last_uncordons() -> None:
         await world.until(lambda: phase(world, "first") == phase(world, "second") == "Drained")
         await gone(world, "first")
         assert is_cordoned(world, "node-1")
-        assert shown(world, "node-1")["Drained"] == "True"
+        await world.until(lambda: shown(world, "node-1")["Drained"] == "True")
         await gone(world, "second")
         assert not is_cordoned(world, "node-1")
 

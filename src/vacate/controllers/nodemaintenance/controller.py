@@ -208,9 +208,8 @@ class NodeMaintenances:
                 attempts.seen(pod, found)
             return found or attempts.made(pod, now)
 
-        nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
         return Environment(
-            nodes,
+            {name: node for name in names if (node := self._view.node(name)) is not None},
             self._view.pods_on,
             request,
             self._view.budgets_of,
@@ -220,12 +219,13 @@ class NodeMaintenances:
             unwithdrawn=dict(attempts.withdrawals),
             refused_nodes=dict(attempts.nodes),
             unscheduled=self._view.unscheduled,
+            workload=self._view.workloads.of,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
             forced={node: tuple(pods) for node, pods in attempts.forced.items()},
             since=known_since(
-                attempts.blockers if attempts.blockers is not None else maintenance.status.blockers
+                maintenance.status.blockers if attempts.blockers is None else attempts.blockers
             ),
         )
 

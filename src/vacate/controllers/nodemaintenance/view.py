@@ -11,6 +11,7 @@ from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.cache.informer import Informer
+from vacate.controllers.workloads import Workloads
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX, is_maintenance, own_name
@@ -42,6 +43,7 @@ class View:
             for dialect in served_dialects(deps.gates)
         }
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
+        self.workloads = Workloads(deps)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
         """A maintenance."""
