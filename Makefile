@@ -146,9 +146,9 @@ sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock 
 
 # What is in the parts is committed: DIRTY=1 is for trials. IMAGE=1 adds the images for all architectures, on Debian or a
 # relative of it. PUSH=1 reads REGISTRY_USER and REGISTRY_PASSWORD where the registry wants them.
-release: $(STAMP) ## Write wheel, sdist, chart, manifests, bill of materials and checksums to dist/VERSION (REGISTRY=host/path IMAGE=1 DOWNLOADS=https://… PUSH=1)
+release: $(STAMP) ## Write wheel, sdist, chart, manifests, bill of materials and checksums to dist/VERSION (REGISTRY=host/path IMAGE=1 DOWNLOADS=https://… FOLDER=dist/VERSION PUSH=1)
 	@test -n "$(REGISTRY)" || { echo "release: set REGISTRY to where the images will be, as make release REGISTRY=registry.example.com/team" >&2; exit 2; }
-	@$(BIN)/python -m hack.release --registry "$(REGISTRY)" $(if $(IMAGE),--image) $(if $(DOWNLOADS),--downloads "$(DOWNLOADS)") $(if $(PUSH),--push) $(if $(DIRTY),--dirty)
+	@$(BIN)/python -m hack.release --registry "$(REGISTRY)" $(if $(IMAGE),--image) $(if $(DOWNLOADS),--downloads "$(DOWNLOADS)") $(if $(PUSH),--push) $(if $(DIRTY),--dirty) $(FOLDER)
 
 # make audit STRICT=--strict fails where no database of vulnerabilities can be reached. The tool is no part of .venv.
 AUDIT_VENV := .cache/audit
