@@ -88,7 +88,9 @@ test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real c
 # As root on Debian or a relative of it; says what is missing elsewhere.
 # Those of traffic have two nodes. With K, a folder in which it selects nothing is no failure (code 5).
 NODE_TESTS := $(if $(filter tests,$(T)),tests/e2e/node tests/e2e/traffic tests/e2e/podsafety,$(T))
-test-node: $(STAMP) ## Run Vacate as pods on nodes with real kubelets and containers (T, K)
+# ARCHIVE=dist/0.1.0/vacate-0.1.0-amd64.oci.tar: the image of a release, in place of one that is made for this.
+$(if $(ARCHIVE),$(eval export VACATE_NODE_ARCHIVE := $(abspath $(ARCHIVE))))
+test-node: $(STAMP) ## Run Vacate as pods on nodes with real kubelets and containers (T, K, ARCHIVE=image of a release)
 	@for tests in $(NODE_TESTS); do \
 		case $$tests in *traffic*|*podsafety*) nodes=2;; *) nodes=1;; esac; code=0; \
 		$(BIN)/python -m hack.nodelab.session --nodes $$nodes -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) $$tests || code=$$?; \

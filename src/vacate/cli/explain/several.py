@@ -97,7 +97,8 @@ class SeveralPods:
         ways = []
         for way, whose in pods.items():
             about = whose[0] if len(whose) == 1 else f"{whose[0]} and {len(whose) - 1} more"
-            ways.append(replace(way, text=f"pod/{about}: {way.text}"))
+            alone = len(self.explanations) == 1
+            ways.append(way if alone else replace(way, text=f"pod/{about}: {way.text}"))
         known = {way.command for way in ways if way.command}
         return ways + [way for way in self.remedies if way.command not in known]
 
