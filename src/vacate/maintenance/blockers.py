@@ -318,8 +318,8 @@ def from_budgets(
     message, remedies = allowance_of(found[0]), budget_remedies(pod, found[0], request, workload)
     remedy = budget_remedy(pod, found[0], awaited, request, workload)
     if request is not None:
-        told, again = unprepared_by(pod, request, workload)
-        message = f"{message} {told}".rstrip()
+        ended, again = unprepared_by(pod, request, workload)
+        message = f"{message} {ended}".rstrip()
         if again is not None:
             remedies = [again, *remedies]
             remedy = f"{again.phrase}; or {remedy}"

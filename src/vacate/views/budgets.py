@@ -183,14 +183,14 @@ def unprepared_by(
     No other turn helps where the workload itself is why no replacement was started.
     """
     turns, meta = unsuccessful_turns(request), pod.metadata
-    told = " ".join(map(_ended, turns))
+    ended = " ".join(map(_ended, turns))
     in_vain = _MOVERS if workload is not None and workload.declines else ()
     worth = [turn.interceptor for turn in turns if turn.interceptor not in in_vain]
     if not worth:
-        return told, None
+        return ended, None
     retry = command_line("vacate", "retry", meta.name, "-n", meta.namespace)
     text = f"remove what kept {listed(worth)} from preparing the pod, for another turn at once"
-    return told, Remedy(text, retry)
+    return ended, Remedy(text, retry)
 
 
 def _ended(turn: PastTurn) -> str:
