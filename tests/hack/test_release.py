@@ -140,7 +140,7 @@ def test_the_workflow_publishes_the_parts_from_where_it_has_put_them() -> None:
     assert {f"{fetched['path']}/NOTES.md", f"{fetched['path']}/*"} <= set(publish.split())
 
 
-def test_make_release_writes_where_it_is_told() -> None:
+def test_make_release_writes_to_the_named_folder() -> None:
     words = ["make", "--dry-run", "--silent", "release", "REGISTRY=r.example.com", "FOLDER=dist/release"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "-m hack.release" in done.stdout
