@@ -88,7 +88,9 @@ test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real c
 # As root on Debian or a relative of it; says what is missing elsewhere.
 # Those of traffic have two nodes. With K, a folder in which it selects nothing is no failure (code 5).
 NODE_TESTS := $(if $(filter tests,$(T)),tests/e2e/node tests/e2e/traffic tests/e2e/podsafety,$(T))
-test-node: $(STAMP) ## Run Vacate as pods on nodes with real kubelets and containers (T, K)
+# ARCHIVE=dist/0.1.0/vacate-0.1.0-amd64.oci.tar: the image of a release, in place of one that is made for this.
+$(if $(ARCHIVE),$(eval export VACATE_NODE_ARCHIVE := $(abspath $(ARCHIVE))))
+test-node: $(STAMP) ## Run Vacate as pods on nodes with real kubelets and containers (T, K, ARCHIVE=image of a release)
 	@for tests in $(NODE_TESTS); do \
 		case $$tests in *traffic*|*podsafety*) nodes=2;; *) nodes=1;; esac; code=0; \
 		$(BIN)/python -m hack.nodelab.session --nodes $$nodes -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) $$tests || code=$$?; \
@@ -150,9 +152,9 @@ sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock 
 
 # What is in the parts is committed: DIRTY=1 is for trials. IMAGE=1 adds the images for all architectures, on Debian or a
 # relative of it. PUSH=1 reads REGISTRY_USER and REGISTRY_PASSWORD where the registry wants them.
-release: $(STAMP) ## Write wheel, sdist, chart, manifests, bill of materials and checksums to dist/VERSION (REGISTRY=host/path IMAGE=1 DOWNLOADS=https://… PUSH=1)
+release: $(STAMP) ## Write wheel, sdist, chart, manifests, bill of materials and checksums to dist/VERSION (REGISTRY=host/path IMAGE=1 DOWNLOADS=https://… FOLDER=dist/VERSION PUSH=1)
 	@test -n "$(REGISTRY)" || { echo "release: set REGISTRY to where the images will be, as make release REGISTRY=registry.example.com/team" >&2; exit 2; }
-	@$(BIN)/python -m hack.release --registry "$(REGISTRY)" $(if $(IMAGE),--image) $(if $(DOWNLOADS),--downloads "$(DOWNLOADS)") $(if $(PUSH),--push) $(if $(DIRTY),--dirty)
+	@$(BIN)/python -m hack.release --registry "$(REGISTRY)" $(if $(IMAGE),--image) $(if $(DOWNLOADS),--downloads "$(DOWNLOADS)") $(if $(PUSH),--push) $(if $(DIRTY),--dirty) $(FOLDER)
 
 # make audit STRICT=--strict fails where no database of vulnerabilities can be reached. The tool is no part of .venv.
 AUDIT_VENV := .cache/audit

@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,12 +54,13 @@ def release(
     registry: str,
     *,
     downloads: str = "",
-    with_images: bool = False,
+    images: Sequence[str] = (),
     dirty: bool = False,
 ) -> list[Path]:
     """Write all parts to the folder, which must be empty or missing; in the order of their names.
 
     `downloads` is the address of the folder where users find it: krew's manifest is written only with it.
+    `images` are the architectures to make images for.
     """
     if not _REGISTRY.fullmatch(registry):
         raise ReleaseError(
@@ -91,7 +92,7 @@ def release(
     (folder / plugin).write_bytes(krew_plugin(next(folder.glob("*.whl")), int(made_at)))
     if downloads:
         (folder / "krew.yaml").write_text(krew_manifest(folder / plugin, downloads))
-    for wanted in _ARCHITECTURES if with_images else ():
+    for wanted in images:
         shutil.copyfile(_image(wanted), folder / f"vacate-{__version__}-{wanted}.oci.tar")
     parts = sorted(path for path in folder.iterdir() if path.name != SUMS)
     sums = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in parts)
@@ -221,6 +222,9 @@ def main() -> None:
         "--registry", required=True, help="where the images will be, as registry.example.com/team"
     )
     parser.add_argument("--image", action="store_true", help=f"add the images ({', '.join(_ARCHITECTURES)})")
+    parser.add_argument(
+        "--architecture", action="append", choices=_ARCHITECTURES, help="only this image; all by default"
+    )
     parser.add_argument("--downloads", default="", help="where the folder will be, for krew: https://…")
     parser.add_argument("--push", action="store_true", help="send images and chart to the registry")
     parser.add_argument("--dirty", action="store_true", help="also with changes that are not committed")
@@ -230,7 +234,7 @@ def main() -> None:
             given.folder,
             given.registry,
             downloads=given.downloads,
-            with_images=given.image,
+            images=(given.architecture or _ARCHITECTURES) if given.image else (),
             dirty=given.dirty,
         ):
             print(path)

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from vacate.cli.explain.several import SeveralPods
 from vacate.cli.explain.text import as_object, as_text
 from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.model import Remedy
 from vacate.views.sections.intercepting import EVICTED_NEXT
 from views.explanation_inputs import EXPLANATION_INPUTS
 
@@ -69,3 +71,23 @@ def test_the_object_says_the_same() -> None:
         assert [one["name"] for one in obj["interceptors"]] == [one.interceptor for one in explanation.turns]
         assert [one["command"] for one in obj["remedies"]] == [one.command for one in explanation.remedies]
         assert (obj["nextAt"] is None) == (explanation.next_at is None)
+
+
+def test_remedies_of_several_pods_name_whose_they_are() -> None:
+    """And what is the same for several is said once."""
+    shared, own = Remedy("Let one go.", "kubectl patch pdb web"), Remedy("Wait.", "kubectl describe pdb db")
+    pods = [
+        Explanation("shop", "web-1", "It waits.", remedies=(shared,)),
+        Explanation("shop", "web-2", "It waits.", remedies=(shared,)),
+        Explanation("shop", "db-0", "It waits.", remedies=(own, Remedy("Wait.", "kubectl describe pdb db"))),
+    ]
+    whole = SeveralPods("node/a", [], pods, remedies=[Remedy("Drain it.", "vacate drain a"), own])
+    text = whole.text()
+    assert text[text.index("What you can do:") + 1 :] == [
+        "  - pod/web-1 and 1 more: Let one go.",
+        "    kubectl patch pdb web",
+        "  - pod/db-0: Wait.",
+        "    kubectl describe pdb db",
+        "  - Drain it.",
+        "    vacate drain a",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -19,6 +20,7 @@ from support.processes.cluster import FAST_PODS, running_cluster
 from support.realcluster.helm import helm_or_reason
 from vacate import __version__
 
+ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = "registry.example.com/team"
 DOWNLOADS = "https://downloads.example.com/0.1.0"
 
@@ -153,3 +155,44 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="is not empty"):
         release(tmp_path, REGISTRY, dirty=True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_workflow_publishes_the_parts_from_where_it_has_put_them() -> None:
+    """An upload keeps the folders below the first pattern of its path, so that there must be none in it."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    steps = {
+        one["uses"].partition("@")[0]: one["with"]
+        for job in jobs.values()
+        for one in job["steps"]
+        if "with" in one
+    }
+    sent, fetched = steps["actions/upload-artifact"], steps["actions/download-artifact"]
+    assert not set("*?[") & set(sent["path"])
+    assert sent["name"] == fetched["name"]
+    (make,) = [one["run"] for one in jobs["build"]["steps"] if "make release" in one.get("run", "")]
+    assert f"FOLDER={sent['path']}" in make.split()
+    (publish,) = [one["run"] for one in jobs["publish"]["steps"] if "run" in one]
+    assert {f"{fetched['path']}/NOTES.md", f"{fetched['path']}/*"} <= set(publish.split())
+
+
+def test_make_release_writes_to_the_named_folder() -> None:
+    words = ["make", "--dry-run", "--silent", "release", "REGISTRY=r.example.com", "FOLDER=dist/release"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "-m hack.release" in done.stdout
+    assert done.stdout.split()[-1] == "dist/release"
+
+
+DOCUMENTS = ("README.md", "docs/how-to/install.md", "docs/how-to/adopt.md")
+_LINES = r"^(?: {4})?(pipx install .*|helm install vacate oci://.*|vacate install --image \S+ --wait)$"
+
+
+def test_every_way_of_installing_is_the_same_line_in_all_documents_and_of_this_version() -> None:
+    texts = {name: (ROOT / name).read_text() for name in DOCUMENTS}
+    lines = {
+        name: [re.sub(r" +#.*", "", one) for one in re.findall(_LINES, text, re.MULTILINE)]
+        for name, text in texts.items()
+    }
+    assert lines["README.md"] == lines["docs/how-to/install.md"][:3]
+    assert [one.split()[0] for one in lines["README.md"]] == ["pipx", "helm", "vacate"]
+    for text in texts.values():
+        assert {*re.findall(r"(?:vacate[:-]|--version )(\d+\.\d+\.\d+)", text)} == {__version__}

@@ -7,11 +7,13 @@ import datetime as dt
 import msgspec
 import pytest
 
-from vacate.api.types import ObjectMeta, Pod, PodDisruptionBudget
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudgetSpec
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
+from vacate.kube.workloads import Workload
 from vacate.maintenance.blockers import blocking, budget_remedy
+from vacate.views.budgets import budget_remedies
 
 pytestmark = pytest.mark.unit
 
@@ -117,3 +119,131 @@ def test_an_opt_in_for_prepared_pods_is_proposed_for_prepared_pods_only(
     assert shown in held.message
     assert remedy in held.remedy
     assert (PREPARED in held.remedy) == (result == "completed")
+
+
+OWNED = {"kind": "ReplicaSet", "name": "my-web-5d9f", "controller": True}
+RECREATE = {"strategy": {"type": "Recreate"}}
+NO_SURGE = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}
+SURGE = '"spec":{"strategy":{"rollingUpdate":{"maxSurge":1}}}'
+AWAY = "kubectl patch pdb web -n shop --type merge -p"
+SCALE = "kubectl scale deployment my-web"
+MOVED_FIRST = '{"vacate.dev/move-before-eviction":"true"}'
+OPTED_IN = {"vacate.dev/move-before-eviction": "true"}
+OPTED_OUT = {"vacate.dev/move-before-eviction": "false"}
+PATCH = "kubectl patch deployment my-web -n shop --type merge -p"
+ANNOTATE = "kubectl annotate deployment my-web vacate.dev/move-before-eviction=true -n shop"
+
+
+def _pod(annotations: dict[str, str]) -> Pod:
+    labels = {"pod-template-hash": "5d9f", "app": "web"}
+    meta = {"name": "my-web-5d9f-x", "namespace": "shop", "labels": labels, "annotations": annotations}
+    return msgspec.convert({"metadata": {**meta, "ownerReferences": [OWNED]}}, Pod)
+
+
+def _workload(
+    spec: dict[str, object], annotations: dict[str, str] | None = None, *most: int, **meta: object
+) -> Workload:
+    """A Deployment of one replica, and autoscalers with these maxReplicas."""
+    about = {"name": "my-web", "namespace": "shop", "annotations": annotations or {}, **meta}
+    made = msgspec.convert({"metadata": about, "spec": {"replicas": 1, **spec}}, Deployment)
+    scalers = [
+        {"metadata": {"name": f"hpa{number}", "namespace": "shop"}, "spec": {"maxReplicas": one}}
+        for number, one in enumerate(most)
+    ]
+    return Workload(made, [msgspec.convert(one, HorizontalPodAutoscaler) for one in scalers])
+
+
+def _in_shop() -> PodDisruptionBudget:
+    selecting = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    return msgspec.structs.replace(
+        _budget(1, 1, 1),
+        metadata=ObjectMeta(name="web", namespace="shop"),
+        spec=msgspec.convert(selecting, PodDisruptionBudgetSpec),
+    )
+
+
+CAPABLE: dict[str, tuple[Workload | None, dict[str, str], str]] = {
+    "not read": (None, {}, ANNOTATE),
+    "as by default": (_workload({}), {}, ANNOTATE),
+    "opted out": (_workload({}, OPTED_OUT), {}, f"{ANNOTATE} --overwrite"),
+    "opted in, and not registered yet": (_workload({}, OPTED_IN), {}, SCALE),
+    "all pods at once": (_workload(RECREATE), {}, AWAY),
+    "all pods at once, registered": (_workload(RECREATE, OPTED_IN), MOVED, AWAY),
+    "all pods at once, with a hook": (
+        _workload(RECREATE), HOOK,
+        "kubectl annotate deployment my-web vacate.dev/delete-when-prepared=true -n shop",
+    ),
+    "no surge": (
+        _workload(NO_SURGE), {},
+        f"""{PATCH} '{{"metadata":{{"annotations":{MOVED_FIRST}}},{SURGE}}}'""",
+    ),
+    "no surge, registered": (
+        _workload(NO_SURGE, OPTED_IN), MOVED,
+        f"{PATCH} '{{{SURGE}}}'",
+    ),
+    "an autoscaler with room": (_workload(NO_SURGE, None, 3), {}, ANNOTATE),
+    "an autoscaler without room": (
+        _workload({}, None, 1), {},
+        """kubectl patch hpa hpa0 -n shop --type merge -p '{"spec":{"maxReplicas":2}}' && """ + ANNOTATE,
+    ),
+    "an autoscaler without room, registered": (
+        _workload({}, OPTED_IN, 1), MOVED,
+        """kubectl patch hpa hpa0 -n shop --type merge -p '{"spec":{"maxReplicas":2}}'""",
+    ),
+    "two autoscalers": (_workload({}, None, 3, 3), {}, AWAY),
+    "being deleted": (_workload({}, deletionTimestamp="2026-01-01T00:00:00Z"), {}, SCALE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CAPABLE)
+def test_the_first_remedy_is_one_that_the_workload_can_follow(case: str) -> None:
+    workload, annotations, command = CAPABLE[case]
+    first = budget_remedies(_pod(annotations), _in_shop(), workload=workload)[0]
+    exact = command.startswith(
+        (ANNOTATE, "kubectl annotate", "kubectl patch deployment", "kubectl patch hpa")
+    )
+    assert first.command == command if exact else first.command.startswith(command)
+
+
+def test_a_replica_that_an_autoscaler_would_take_back_is_added_to_its_minimum() -> None:
+    ways = budget_remedies(_pod(MOVED), _in_shop(), workload=_workload({}, OPTED_IN, 1))
+    patch = """kubectl patch hpa hpa0 -n shop --type merge -p '{"spec":{"minReplicas":2,"maxReplicas":2}}'"""
+    assert patch in [one.command for one in ways]
+    assert not [one for one in ways if "kubectl scale" in one.command]
+
+
+@pytest.mark.parametrize(
+    ("spec", "command"),
+    [(NO_SURGE, "kubectl patch deployment my-web"), (RECREATE, AWAY), ({}, "vacate retry my-web-5d9f-x")],
+    ids=["no surge", "all pods at once", "another cause"],
+)
+def test_another_turn_is_no_remedy_where_the_workload_has_to_change(
+    spec: dict[str, object], command: str
+) -> None:
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    turn = PastTurn("deployment.apps.k8s.io", now, TurnResult.DECLINED, now, "it cannot")
+    status = {
+        "activeInterceptorName": turn.interceptor,
+        "activeInterceptorCompleted": True,
+        "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+        "conditions": [
+            {"type": "InterceptorAssigned", "status": "True", "message": write_history([turn])},
+            {"type": "Progressing", "status": "True", "reason": "Blocked"},
+        ],
+        "podEvictionStatus": {"failedAPIEvictionCounter": 3},
+    }
+    request = msgspec.convert(
+        {
+            "metadata": {"name": "u", "namespace": "shop"},
+            "spec": {"interceptors": [{"name": turn.interceptor}]},
+            "status": status,
+        },
+        EvictionRequest,
+    )
+    workload = _workload(spec, OPTED_IN)
+    held = blocking(_pod(MOVED), request, [_in_shop()], now, workload=lambda _: workload)
+    assert held is not None
+    assert "deployment.apps.k8s.io declined: it cannot." in held.message
+    assert held.remedies[0].command.startswith(command)
+    retried = [one for one in held.remedies if one.command.startswith("vacate retry")]
+    assert bool(retried) is (not spec)

@@ -165,6 +165,49 @@ def test_what_is_moved_before_eviction_does_not_block_and_is_not_down() -> None:
     assert found_in(moved, {PODDISRUPTIONBUDGETS: [budget("web", "web", 1, 1)]}) == []
 
 
+RECREATE = {"type": "Recreate"}
+NO_SURGE = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+KEY = "interceptor.evictionrequest.coordination.k8s.io/priority_"
+
+
+def moved(strategy: Obj) -> dict[Kind, list[Obj]]:
+    """A Deployment of one pod that has opted in."""
+    made = workload("web", "a")
+    made[DEPLOYMENTS][0]["spec"]["strategy"] = strategy
+    made[DEPLOYMENTS][0]["metadata"]["annotations"] = {"vacate.dev/move-before-eviction": "true"}
+    made[PODS][0]["metadata"]["annotations"] = {f"{KEY}deployment.apps.k8s.io": "10000/controller"}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("strategy", "command"),
+    [
+        (RECREATE, "kubectl patch pdb web -n default"),
+        (NO_SURGE, "kubectl patch deployment web -n default"),
+    ],
+    ids=["all pods at once", "no surge"],
+)
+def test_an_opt_in_that_cannot_work_blocks_for_ever(strategy: Obj, command: str) -> None:
+    """With a command that can be followed; and without a budget the pod is down for a while."""
+    (held,) = found_in(moved(strategy), {PODDISRUPTIONBUDGETS: [budget("web", "web", 1, 1)]})
+    assert (held.harm, held.what) == (Harm.BLOCKS, "budget default/web")
+    assert held.commands[0].startswith(command)
+    (down,) = found_in(moved(strategy))
+    assert down.harm is Harm.DOWN
+    assert not [one for one in down.commands if "kubectl annotate" in one]
+
+
+def test_a_prepared_pod_that_may_go_past_its_own_budget_does_not_block() -> None:
+    found = moved(RECREATE)
+    found[PODS][0]["metadata"]["annotations"] = {f"{KEY}backup.example.com": "100"}
+    strict = {PODDISRUPTIONBUDGETS: [budget("web", "web", 1, 1)]}
+    (held, *_) = found_in(found, strict)
+    prepare = "kubectl annotate deployment web vacate.dev/delete-when-prepared=true -n default"
+    assert (held.harm, held.commands[0]) == (Harm.BLOCKS, prepare)
+    found[DEPLOYMENTS][0]["metadata"]["annotations"]["vacate.dev/delete-when-prepared"] = "true"
+    assert Harm.BLOCKS not in {one.harm for one in found_in(found, strict)}
+
+
 def test_the_worst_come_first() -> None:
     lone = {PODS: [pod("lone", node="c", ready=True, metadata={"uid": "lone"})]}
     strict = {**workload("web", "a", "b"), PODDISRUPTIONBUDGETS: [budget("strict", "web", 2, 2)]}

@@ -76,7 +76,7 @@ async def _lifecycle(cluster: Cluster) -> Obj:
 async def _served(cluster: Cluster) -> str:
     """The version of the API that is served, our own first; empty for none."""
     found = await chosen_api(cluster, None)
-    return found.kind.api_version if await is_served(cluster, found) else ""
+    return found.kind.api_version if await is_served(cluster, found.kind) else ""
 
 
 def _requests(served: str) -> str:

@@ -19,6 +19,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, shown_stage
+from vacate.kube.workloads import Workload
 from vacate.maintenance.blockerrecords import blocker, clock, cut, node_blocker
 from vacate.maintenance.interceptorblockers import explain_command, failed_turn, response_expected, silent
 from vacate.maintenance.pods import Verdict
@@ -196,11 +197,12 @@ def blocking(
     budgets: Sequence[PodDisruptionBudget],
     now: dt.datetime,
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: (),
+    workload: Callable[[Pod], Workload | None] = lambda _: None,
 ) -> Blocker | None:
     """What holds a pod whose eviction is requested, or that is terminating; None while it moves on.
 
     The budgets are those that select it, and perhaps others; only where one refuses are the pods without a
-    node asked for.
+    node, and the workload of the pod, asked for.
     """
     if pod.terminating:
         return _overdue(pod, now)
@@ -229,7 +231,7 @@ def blocking(
         )
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
-        return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace))
+        return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace), workload(pod))
     return None
 
 
@@ -278,7 +280,11 @@ def _unplaced(
 
 
 def _refused(
-    pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], unscheduled: Sequence[Pod]
+    pod: Pod,
+    request: EvictionRequest,
+    budgets: Sequence[PodDisruptionBudget],
+    unscheduled: Sequence[Pod],
+    workload: Workload | None,
 ) -> Blocker:
     meta = pod.metadata
     found = covering(budgets, meta.namespace, meta.labels)
@@ -289,7 +295,7 @@ def _refused(
     if not found:
         text = f"look at pod {meta.name} and the webhooks on evictions"
         return blocker(pod, "EvictionRefused", why, [Remedy(text, explain_command(pod))], sentence=text)
-    return from_budgets(pod, found, request, unscheduled)
+    return from_budgets(pod, found, request, unscheduled, workload)
 
 
 def from_budgets(
@@ -297,6 +303,7 @@ def from_budgets(
     found: Sequence[PodDisruptionBudget],
     request: EvictionRequest | None = None,
     unscheduled: Sequence[Pod] = (),
+    workload: Workload | None = None,
 ) -> Blocker:
     """A pod whose eviction the budgets that select it refuse; of the pods without a node theirs count."""
     meta, names = pod.metadata, [one.metadata.name for one in found]
@@ -314,11 +321,14 @@ def from_budgets(
     awaited = [
         one.metadata.name for one in unscheduled if covering(found, meta.namespace, one.metadata.labels)
     ]
-    message, remedies = allowance_of(found[0]), budget_remedies(pod, found[0], request)
-    remedy = budget_remedy(pod, found[0], awaited, request)
-    if request is not None and (turn := unprepared_by(pod, request)) is not None:
-        message, remedies = f"{message} {turn[0]}", [turn[1], *remedies]
-        remedy = f"{turn[1].phrase}; or {remedy}"
+    message, remedies = allowance_of(found[0]), budget_remedies(pod, found[0], request, workload)
+    remedy = budget_remedy(pod, found[0], awaited, request, workload)
+    if request is not None:
+        ended, again = unprepared_by(pod, request, workload)
+        message = f"{message} {ended}".rstrip()
+        if again is not None:
+            remedies = [again, *remedies]
+            remedy = f"{again.phrase}; or {remedy}"
     return blocker(
         pod,
         "DisruptionBudget",
@@ -343,6 +353,7 @@ def budget_remedy(
     budget: PodDisruptionBudget,
     unscheduled: Sequence[str] = (),
     request: EvictionRequest | None = None,
+    workload: Workload | None = None,
 ) -> str:
     """What would let the pod go that a budget holds, some of whose pods may have no node."""
     status, name = budget.status, budget.metadata.name
@@ -354,7 +365,7 @@ def budget_remedy(
     if never_allows(budget):
         count = status.expected_pods
         pods = "its only pod" if count == 1 else f"all of its {count} pods"
-        way = opt_in(pod, budget, request)
+        way = opt_in(pod, budget, request, workload)
         first = f"{way.phrase}; or " if way else ""
         return (
             f"disruption budget {name} needs {pods} healthy and never allows an eviction: {first}"

@@ -18,6 +18,7 @@ from vacate.api.types.nodemaintenance import (
     NodeProgress,
 )
 from vacate.eviction.model import Limits
+from vacate.kube.workloads import Workload
 from vacate.maintenance.turns import Turn
 
 ACTIVE = (DRAINING, BLOCKED)
@@ -53,6 +54,7 @@ class Environment:
     refused_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by kind of blocker and node
     unwritten: Callable[[Pod], str] = lambda _: ""  # what its eviction needs, by any controller
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
+    workload: Callable[[Pod], Workload | None] = lambda _: None  # of a pod, where that is known
 
     others: Sequence[Turn] = ()  # the nodes that other maintenances drain now
     limits: Limits = field(default_factory=Limits)  # of the installation

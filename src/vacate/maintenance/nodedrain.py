@@ -126,7 +126,7 @@ def _held(
 ) -> Blocker | None:
     """What holds a pod that is to be evicted; None while it moves on."""
     uid, request, budgets = pod.metadata.uid, around.request(pod), around.budgets(pod)
-    held = blocking(pod, request, budgets, now, around.unscheduled)
+    held = blocking(pod, request, budgets, now, around.unscheduled, around.workload)
     if held is None:
         plan.wake(next_report(pod, request))
     if pod.terminating:

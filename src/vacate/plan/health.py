@@ -12,12 +12,33 @@ from typing import TypeVar
 
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
-from vacate.api.objects import Obj
-from vacate.api.types import EvictionRequest, Node, Pod, PodDisruptionBudget
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    NAMESPACES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
+from vacate.api.objects import Obj, dig
+from vacate.api.types import (
+    Deployment,
+    EvictionRequest,
+    HorizontalPodAutoscaler,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+)
 from vacate.api.types.nodemaintenance import Blocker, BlockerRemedy, PodRules
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
+from vacate.api.workloads import DELETE_PREPARED
 from vacate.client.codec import codec_for
+from vacate.interceptors.forecast import forecast_of, may_go_prepared
+from vacate.kube.floors import scales
+from vacate.kube.workloads import Workload
 from vacate.maintenance.blockerrecords import blocker
 from vacate.maintenance.blockers import (
     blocking,
@@ -30,16 +51,16 @@ from vacate.maintenance.blockers import (
 from vacate.maintenance.pods import Treatment, assess_pod, selector_from
 from vacate.maintenance.relocation import without_room_by_node
 from vacate.plan.fields import WEBHOOKS
-from vacate.plan.loading import has_vacate, load_objects, workload_of
+from vacate.plan.loading import controller_of, has_vacate, load_objects, workload_of
 from vacate.plan.remedies import commands_of
 from vacate.plan.snapshot import Snapshot
-from vacate.views.budgets import covering, interceptors_on, move_first, never_allows, would_refuse
+from vacate.views.budgets import Means, covering, never_allows, would_refuse
 from vacate.views.interceptors import interceptor_summaries
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
+from vacate.views.replacing import deployment_name, interceptors_on, start_first
 
 T = TypeVar("T")
-_MOVED_FIRST = {DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR}
 _NEVER_DOWN = ("DaemonSet", "Job", "Node")  # one pod of these is no service
 _OPTIONS = {
     "UnmanagedPod": "--force",
@@ -126,6 +147,15 @@ class _Look:
         summaries = interceptor_summaries((), self._typed(EVICTIONREQUESTS, EvictionRequest))
         self._absent = {one.name for one in summaries if one.state == "NeverAnswered"}
         self._commands: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self._deployments = {
+            (one.metadata.namespace, one.metadata.name): one for one in self._typed(DEPLOYMENTS, Deployment)
+        }
+        self._autoscalers = self._typed(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler)
+        self._owners = {
+            one["metadata"]["uid"]: one
+            for kind in (DEPLOYMENTS, REPLICASETS, STATEFULSETS)
+            for one in snapshot.of(kind)
+        }
 
     def _typed(self, kind: Kind, into: type[T]) -> list[T]:
         return [codec_for(into).convert(one) for one in self._snapshot.of(kind)]
@@ -162,24 +192,46 @@ class _Look:
         if pod.terminating:
             return
         registered = interceptors_on(pod)
-        moved = bool(registered & _MOVED_FIRST)
+        known = self._workload_of(pod)
         found = covering(self._budgets.get(meta.namespace, ()), meta.namespace, meta.labels)
-        refused = bool(found) and not moved and bool(would_refuse(pod, found))
+        means = forecast_of(pod, registered - self._absent, found, known, self._snapshot.taken).means
+        if means is Means.EVICT and may_go_prepared(registered, found) and self._allows_prepared(pod):
+            means = Means.DELETE_PREPARED
+        moved = means is Means.REPLACE
+        refused = bool(found) and means is Means.EVICT and bool(would_refuse(pod, found))
         if refused:
-            held = from_budgets(pod, found)
+            held = from_budgets(pod, found, workload=known)
             for_ever = len(found) > 1 or never_allows(found[0])
             what = f"budget {held.namespace}/{held.name.replace(',', ', ')}"
             yield Harm.BLOCKS if for_ever else Harm.WAITS, what, held, self._commands_of(held)
         owner, workload = meta.controller, self._workloads[meta.uid]
         single = owner is not None and owner.kind not in _NEVER_DOWN and self._sizes[workload] == 1
         if single and not refused and not moved:
-            command = move_first(pod)
-            remedy = "start a replacement first" if command else "add replicas, or accept it"
+            way = start_first(pod, known) or Remedy("add replicas, or accept it")
             text = "it has one pod, and none from its eviction until another one is ready"
-            held = blocker(pod, "SinglePod", text, [Remedy(remedy, command or "")], sentence=remedy)
-            yield Harm.DOWN, workload, held, (command,) if command else ()
+            held = blocker(pod, "SinglePod", text, [way], sentence=way.text)
+            yield Harm.DOWN, workload, held, (way.command,) if way.command else ()
         for name in sorted(registered & self._absent):
             yield Harm.SLOW, f"interceptor {name}", from_absent(pod, name), ("vacate interceptors -A",)
+
+    def _workload_of(self, pod: Pod) -> Workload | None:
+        """What the snapshot has of the Deployment of a pod; None where it has none."""
+        meta, name = pod.metadata, deployment_name(pod)
+        deployment = self._deployments.get((meta.namespace, name)) if name else None
+        if deployment is None:
+            return None
+        around = [one for one in self._autoscalers if one.metadata.namespace == meta.namespace]
+        return Workload(deployment, [one for one in around if scales(one, name)])
+
+    def _allows_prepared(self, pod: Pod) -> bool:
+        """Whether the owner of its workload lets a prepared pod go past its own budget."""
+        owner = pod.metadata.controller
+        found = self._owners.get(owner.uid) if owner is not None else None
+        if (
+            found is not None
+        ):  # a ReplicaSet has an owner that counts; what owns a Deployment is not known here
+            found = self._owners.get(controller_of(found).get("uid"), found)
+        return bool(dig(found or {}, "metadata", "annotations", DELETE_PREPARED) == "true")
 
     def _of_room(self, going: Mapping[str, Sequence[Pod]]) -> Iterator[_Found]:
         labels = {

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 
-from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, STATEFULSETS, Kind
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODDISRUPTIONBUDGETS, STATEFULSETS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import Blocker
+from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.plan.snapshot import Snapshot
-from vacate.views.budgets import ONE_AT_A_TIME
 
-_KINDS = {"deployment": DEPLOYMENTS, "statefulset": STATEFULSETS}
+_KINDS = {
+    "deployment": DEPLOYMENTS,
+    "statefulset": STATEFULSETS,
+    "hpa": HORIZONTALPODAUTOSCALERS,
+    "pdb": PODDISRUPTIONBUDGETS,
+}
 
 
 def commands_of(blocker: Blocker, snapshot: Snapshot) -> list[tuple[str, Snapshot]]:
@@ -20,15 +27,18 @@ def commands_of(blocker: Blocker, snapshot: Snapshot) -> list[tuple[str, Snapsho
     found = []
     for command in (one.command for one in blocker.remedies):
         match shlex.split(command):
-            case ["kubectl", "annotate", kind, name, setting, "-n", namespace] if kind in _KINDS:
+            case ["kubectl", "annotate", kind, name, setting, "-n", namespace, *_] if kind in _KINDS:
                 key, _, value = setting.partition("=")
                 change = partial(_annotated, key=key, value=value)
                 changed = _changed(snapshot, _KINDS[kind], namespace, name, change)
             case ["kubectl", "scale", kind, name, replicas, "-n", namespace] if kind in _KINDS:
                 change = partial(_scaled, replicas=int(replicas.removeprefix("--replicas=")))
                 changed = _changed(snapshot, _KINDS[kind], namespace, name, change)
-            case ["kubectl", "patch", "pdb", name, "-n", namespace, *_]:
-                changed = _changed(snapshot, PODDISRUPTIONBUDGETS, namespace, name, _one_at_a_time)
+            case ["kubectl", "patch", kind, name, "-n", namespace, "--type", "merge", "-p", text] if (
+                kind in _KINDS
+            ):
+                patched = partial(_patched, patch=json.loads(text))
+                changed = _changed(snapshot, _KINDS[kind], namespace, name, patched)
             case _:
                 continue
         found += [(command, changed)] if changed is not None else []
@@ -63,6 +73,5 @@ def _scaled(obj: Obj, replicas: int) -> Obj:
     }
 
 
-def _one_at_a_time(budget: Obj) -> Obj:
-    kept = {key: value for key, value in {**budget["spec"], **ONE_AT_A_TIME}.items() if value is not None}
-    return {**budget, "spec": kept}
+def _patched(obj: Obj, patch: Obj) -> Obj:
+    return apply_merge_patch(deepcopy(obj), patch)

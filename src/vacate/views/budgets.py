@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +12,26 @@ import msgspec
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OPT_IN, OWN_RESPONDERS
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DELETE_PREPARED,
+    DEPLOYMENT_INTERCEPTOR,
+    OWN_RESPONDERS,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.turn_conditions import is_prepared, unsuccessful_turns
 from vacate.eviction.records.history import PastTurn, TurnResult
-from vacate.eviction.registration import registered_names, registering_part
 from vacate.kube.budgets import selects
 from vacate.kube.eviction import check_eviction
+from vacate.kube.workloads import Workload
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line, counted, listed
+from vacate.views.replacing import deployment_name, interceptors_on, patch_command, start_first
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
-
-_TEMPLATE_HASH = "pod-template-hash"  # written by Deployments; their ReplicaSets are named DEPLOYMENT-HASH
+_MOVERS = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
 class Means(Enum):
@@ -43,6 +48,7 @@ class Forecast:
 
     means: Means = Means.EVICT
     declined: str = ""
+    workload: Workload | None = None  # as it was read for this
 
     def phrase(self, budgets: str) -> str:
         """What would happen, after the name of the pod."""
@@ -73,9 +79,15 @@ def never_allows(budget: PodDisruptionBudget) -> bool:
 
 
 def budget_remedies(
-    pod: Pod | None, budget: PodDisruptionBudget, request: EvictionRequest | None = None
+    pod: Pod | None,
+    budget: PodDisruptionBudget,
+    request: EvictionRequest | None = None,
+    workload: Workload | None = None,
 ) -> list[Remedy]:
-    """What lets a pod go that a budget holds: what its workload can opt in to first, then what costs more."""
+    """What lets a pod go that a budget holds: what its workload can opt in to first, then what costs more.
+
+    The workload is None where it was not read: then nothing is known that would keep it from an opt-in.
+    """
     meta = budget.metadata
     look = Remedy(
         "see which pods the budget counts; more healthy pods allow more disruptions",
@@ -83,10 +95,10 @@ def budget_remedies(
     )
     if not never_allows(budget):
         return [look]
-    way = opt_in(pod, budget, request) if pod is not None else None
-    ways = [more_replicas(pod, budget), one_at_a_time(budget)]
-    if budget.status.expected_pods > 1:
-        ways.reverse()  # with several pods nothing is interrupted
+    way = opt_in(pod, budget, request, workload) if pod is not None else None
+    ways = [more_replicas(pod, budget, workload), one_at_a_time(budget)]
+    if budget.status.expected_pods > 1 or (workload is not None and workload.is_recreated):
+        ways.reverse()  # with several pods nothing is interrupted, and what is recreated always is
     return [one for one in (way, *ways, look) if one is not None]
 
 
@@ -95,34 +107,29 @@ def one_at_a_time(budget: PodDisruptionBudget) -> Remedy:
     meta = budget.metadata
     only = budget.status.expected_pods <= 1
     text = "let its only pod be away until it is replaced" if only else "let one pod be away at a time"
-    words = (
-        "patch",
-        "pdb",
-        meta.name,
-        "-n",
-        meta.namespace,
-        "--type",
-        "merge",
-        "-p",
-        json.dumps({"spec": ONE_AT_A_TIME}, separators=(",", ":")),
-    )
-    return Remedy(text, command_line("kubectl", *words))
+    return Remedy(text, patch_command("pdb", meta.name, meta.namespace, {"spec": ONE_AT_A_TIME}))
 
 
 ONE_AT_A_TIME = {"minAvailable": None, "maxUnavailable": 1}
 
 
-def more_replicas(pod: Pod | None, budget: PodDisruptionBudget) -> Remedy | None:
+def more_replicas(
+    pod: Pod | None, budget: PodDisruptionBudget, workload: Workload | None = None
+) -> Remedy | None:
     """One more replica than the budget demands; None where a number of its own, or no workload, says so."""
     found = scaled_workload(pod) if pod is not None else None
     if found is None or not isinstance(budget.spec.min_available, int):
         return None  # a percentage, and a number that may be away, demand as many more
-    kind, name = found
-    words = "scale", kind, name, f"--replicas={budget.status.desired_healthy + 1}", "-n"
-    return Remedy(
-        "add a replica; the budget then has one to spare",
-        command_line("kubectl", *words, budget.metadata.namespace),
-    )
+    (kind, name), wanted, namespace = found, budget.status.desired_healthy + 1, budget.metadata.namespace
+    command = command_line("kubectl", "scale", kind, name, f"--replicas={wanted}", "-n", namespace)
+    if workload is not None and workload.autoscalers:
+        scaler = workload.autoscaler
+        if scaler is None:
+            return None
+        # A count would be set back.
+        limits = {"minReplicas": wanted, "maxReplicas": max(wanted, scaler.spec.max_replicas)}
+        command = patch_command("hpa", scaler.metadata.name, namespace, {"spec": limits})
+    return Remedy("add a replica; the budget then has one to spare", command)
 
 
 def scaled_workload(pod: Pod) -> tuple[str, str] | None:
@@ -130,47 +137,37 @@ def scaled_workload(pod: Pod) -> tuple[str, str] | None:
     owner = pod.metadata.controller
     if owner is not None and owner.kind == "StatefulSet":
         return "statefulset", owner.name
-    name = _deployment_of(pod)
+    name = deployment_name(pod)
     return ("deployment", name) if name else None
 
 
-def opt_in(pod: Pod, budget: PodDisruptionBudget, request: EvictionRequest | None = None) -> Remedy | None:
+def opt_in(
+    pod: Pod,
+    budget: PodDisruptionBudget,
+    request: EvictionRequest | None = None,
+    workload: Workload | None = None,
+) -> Remedy | None:
     """What the workload of a pod can opt in to, where its budget never allows an eviction.
 
-    None for other workloads, for pods that are registered already, and for pods that their interceptors have
-    not prepared: to let prepared pods go would change nothing.
+    None for workloads that can do neither, for those that have opted in already, and for pods that their
+    interceptors have not prepared: to let prepared pods go would change nothing.
     """
     owner, meta = pod.metadata.controller, pod.metadata
     if owner is None or not never_allows(budget):
         return None
     if request is not None and not request.kind.custom:  # the responders of a pod never change
-        return restarted(pod)
-    if (command := move_first(pod)) is not None:
-        return Remedy("start a replacement first", command)
+        return None if workload is not None and workload.declines else restarted(pod)
+    if (way := start_first(pod, workload)) is not None:
+        return way
     prepared = request is None or is_prepared(request)
-    single = owner.kind == "StatefulSet" and budget.status.expected_pods == 1
-    if single and interceptors_on(pod) and prepared:
-        words = "statefulset", owner.name, f"{DELETE_PREPARED}=true"
-        command = command_line("kubectl", "annotate", *words, "-n", meta.namespace)
+    found = scaled_workload(pod)
+    cannot_start_first = owner.kind == "StatefulSet" or (workload is not None and workload.is_recreated)
+    single = cannot_start_first and budget.status.expected_pods == 1
+    if found is not None and single and interceptors_on(pod) - {*_MOVERS} and prepared:
+        words = "annotate", *found, f"{DELETE_PREPARED}=true", "-n", meta.namespace
+        command = command_line("kubectl", *words)
         return Remedy("let it be deleted once its interceptors have prepared it", command)
     return None
-
-
-def interceptors_on(pod: Pod) -> set[str]:
-    """The interceptors that the pod names."""
-    return {*registered_names(registering_part(pod)), *(one.name for one in pod.spec.eviction_interceptors)}
-
-
-def move_first(pod: Pod) -> str | None:
-    """The command by which the Deployment of a pod opts in to start replacements first.
-
-    None where that is so already, and for pods of others.
-    """
-    name = _deployment_of(pod)
-    if not name or DEPLOYMENT_INTERCEPTOR in interceptors_on(pod):
-        return None
-    words = "annotate", "deployment", name, f"{OPT_IN}=true", "-n", pod.metadata.namespace
-    return command_line("kubectl", *words)
 
 
 def workload_of(pod: Pod) -> tuple[str, str]:
@@ -178,7 +175,7 @@ def workload_of(pod: Pod) -> tuple[str, str]:
     owner = pod.metadata.controller
     if owner is not None and owner.kind == "StatefulSet":
         return "statefulset", owner.name
-    return "deployment", _deployment_of(pod)
+    return "deployment", deployment_name(pod)
 
 
 def restarted(pod: Pod) -> Remedy | None:
@@ -186,7 +183,7 @@ def restarted(pod: Pod) -> Remedy | None:
 
     New pods list the responders of a workload that has opted in, and a rollout asks no budget.
     """
-    name = _deployment_of(pod)
+    name = deployment_name(pod)
     if not name or OWN_RESPONDERS[DEPLOYMENT_INTERCEPTOR] in {
         one.name for one in pod.spec.eviction_responders
     }:
@@ -198,26 +195,22 @@ def restarted(pod: Pod) -> Remedy | None:
     )
 
 
-def _deployment_of(pod: Pod) -> str:
-    """The Deployment of a pod, as its ReplicaSet is named; empty for pods of others."""
-    owner = pod.metadata.controller
-    stem, _, hash_ = owner.name.rpartition("-") if owner is not None else ("", "", "")
-    if owner is None or owner.kind != "ReplicaSet" or hash_ != pod.metadata.labels.get(_TEMPLATE_HASH):
-        return ""
-    return stem
+def unprepared_by(
+    pod: Pod, request: EvictionRequest, workload: Workload | None = None
+) -> tuple[str, Remedy | None]:
+    """Which interceptors have not prepared a pod that a budget holds, and what helps; nothing where each has.
 
-
-def unprepared_by(pod: Pod, request: EvictionRequest) -> tuple[str, Remedy] | None:
-    """Which interceptors have not prepared a pod that a budget holds, and what helps; None where each has."""
+    No other turn helps where the workload itself is why no replacement was started.
+    """
     turns, meta = unsuccessful_turns(request), pod.metadata
-    if not turns:
-        return None
+    ended = " ".join(map(_ended, turns))
+    in_vain = _MOVERS if workload is not None and workload.declines else ()
+    worth = [turn.interceptor for turn in turns if turn.interceptor not in in_vain]
+    if not worth:
+        return ended, None
     retry = command_line("vacate", "retry", meta.name, "-n", meta.namespace)
-    names = listed([turn.interceptor for turn in turns])
-    return (
-        " ".join(map(_ended, turns)),
-        Remedy(f"remove what kept {names} from preparing the pod, for another turn at once", retry),
-    )
+    text = f"remove what kept {listed(worth)} from preparing the pod, for another turn at once"
+    return ended, Remedy(text, retry)
 
 
 def _ended(turn: PastTurn) -> str:

@@ -22,9 +22,9 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.kube.budgets import selects
-from vacate.views.budgets import interceptors_on
 from vacate.views.model import Remedy
 from vacate.views.phrases import advice, counted
+from vacate.views.replacing import interceptors_on
 
 SELF_EXPECTED = dt.timedelta(minutes=10)
 """What should end by itself and stands for so long, with no time known at which it ends, needs a person."""

@@ -29,6 +29,7 @@ from vacate.eviction.model import (
     Unadmitted,
 )
 from vacate.eviction.records.patches import superseded_because
+from vacate.kube.workloads import Workload
 from vacate.views.budgets import covering
 from vacate.views.model import Explanation, ExplanationInput, Refusals, Remedy, Section
 from vacate.views.phrases import ago, listed
@@ -60,16 +61,17 @@ def explanation_of(
     refusals: Sequence[Refusals] = (),
     program: str = "vacate",
     maintenances: Sequence[NodeMaintenance] | None = None,
+    workload: Workload | None = None,
 ) -> Explanation:
     """Explain a request. `pod` is what the server has under the name now, or None.
 
-    `maintenances` are those of the cluster, None where they are not known.
+    `maintenances` are those of the cluster, `workload` is that of the pod; None where they are not known.
     """
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
     known = None if maintenances is None else tuple(maintenances)
     last = max((one.last for one in refusals), default=None) or _first_refusal(request)
-    inputs = ExplanationInput(request, pod, around, last, now, program, known)
+    inputs = ExplanationInput(request, pod, around, last, now, program, known, workload)
     section = with_shutdown(inputs, _section(inputs))
     made = Explanation(
         namespace=inputs.namespace,

@@ -12,6 +12,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Process, Stage, Target
+from vacate.kube.workloads import Workload
 from vacate.views.phrases import command_line, sentence
 from vacate.views.turns import TurnView
 
@@ -127,6 +128,7 @@ class ExplanationInput:
     now: dt.datetime
     program: str  # the name under which the reader runs the CLI
     maintenances: tuple[NodeMaintenance, ...] | None = None  # of the cluster; None where they are not known
+    workload: Workload | None = None  # of the pod; None where it was not read
 
     @property
     def process(self) -> Process:

@@ -129,7 +129,7 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     if len(names) > 1:
         look = inputs.kubectl("describe", "pdb", *names)
         return (Remedy("Change the budgets so that only one of them selects the pod.", look),)
-    found = budget_remedies(inputs.pod, inputs.budgets[0], inputs.request)
+    found = budget_remedies(inputs.pod, inputs.budgets[0], inputs.request, inputs.workload)
     return tuple(Remedy(advice(one.text), one.command) for one in found)
 
 

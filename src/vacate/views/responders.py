@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from vacate.api.types import Pod
 from vacate.api.workloads import OWN_RESPONDERS
-from vacate.views.budgets import interceptors_on, workload_of
+from vacate.views.budgets import workload_of
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import command_line, listed
+from vacate.views.replacing import interceptors_on
 
 
 def lacks_responders(pod: Pod) -> list[str]:

@@ -57,6 +57,7 @@ _PODS_TO_EVICT = (
     # Whether the DaemonSet or Node that a pod names as its owner is there, and what owners allow.
     rule("get", "apps", "daemonsets"),
     rule(READ, "apps", "deployments replicasets statefulsets"),
+    READ_AUTOSCALERS,
     rule("get", CORE, "nodes"),
 )
 """What the controller of each API does with pods."""
@@ -178,6 +179,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+            # What can be done about a pod that its budget holds.
+            rule("list watch", "apps", "deployments"),
+            READ_AUTOSCALERS,
         ),
     ),
     ControllerDescriptor(

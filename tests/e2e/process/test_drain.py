@@ -216,6 +216,8 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
     assert (softer.code, 'pods.unmanagedPods is "Evict", not "Refuse"' in softer.err) == (1, True), softer.err
     other = lab.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
+    bare = name.partition("/")[2]
+    assert lab.vacate("drain", bare, "--cancel", "--dry-run=client").code == 0  # the name first
     for one in (name, other.out.split()[0]):
         by_node = lab.vacate("drain", "node-4", "--cancel")
         assert (by_node.code, one.partition("/")[2] in by_node.err) == (1, True)  # both have more nodes
@@ -317,3 +319,11 @@ def test_a_plan_is_shown_first_and_what_would_block_does_not_begin_unasked(lab: 
     assert "nodemaintenance/drain-node-6 by its plan: WOULD FINISH in " in shown
     assert ", planned at 20" in shown
     lab.vacate("uncordon", "node-6")
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--detach"])
+def test_a_drain_by_an_api_that_is_not_served_is_refused_before_it_begins(lab: Lab, how: str) -> None:
+    done = lab.vacate("drain", "node-6", "--api", "lifecycle", how)
+    assert (done.code, done.out) == (1, ""), done
+    assert "does not serve lifecycle.k8s.io" in done.err
+    assert "no drain has node" in lab.vacate("drain", "node-6", "--cancel").err

@@ -51,7 +51,7 @@ def next_steps() -> list[str]:
         *([f"  {export}"] if export else []),
         f"  {name} up                      a cluster to keep; says how to use kubectl",
         f"  {name} drain NODE --dry-run    the pods in order, and what would block",
-        f"  {name} drain NODE              drain it; Ctrl-C detaches, --cancel undoes",
+        f"  {name} drain NODE              drain it; Ctrl-C detaches, --cancel stops it",
         f"  {name} explain POD             why a pod is not evicted yet, and what to do",
         "  docs/tutorial/first-interceptor.md    prepare a pod's eviction yourself",
     ]

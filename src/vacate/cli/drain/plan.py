@@ -152,7 +152,13 @@ async def with_budgets(
     absent: Collection[str] = (),
 ) -> list[PlannedPod]:
     """The pods with the budgets that refuse them now, and how they would go all the same."""
-    return [await _with_budgets(cluster, one, budgets, absent) for one in pods]
+    slots = asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def read(one: PlannedPod) -> PlannedPod:
+        async with slots:
+            return await _with_budgets(cluster, one, budgets, absent)
+
+    return list(await asyncio.gather(*map(read, pods)))
 
 
 async def _with_budgets(
@@ -185,7 +191,7 @@ def foreseen(
             continue
         found += [from_absent(one.pod, name) for name in one.interceptors if name in absent]
         if one.refusal and one.forecast.means is Means.EVICT:
-            held = from_budgets(one.pod, one.budgets)
+            held = from_budgets(one.pod, one.budgets, workload=one.forecast.workload)
             found.append(replace_fields(held, message=_budget_refusal(one)))
         if one.pod.metadata.uid in crowded:
             found.append(from_room(one.pod, crowded[one.pod.metadata.uid]))

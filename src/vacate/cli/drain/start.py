@@ -22,6 +22,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceSpec,
 )
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import is_served
 from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.managerwatch import say_if_unattended
@@ -34,7 +35,9 @@ from vacate.cli.drain.outcome import CANCELLED_END, REPLACED_END
 from vacate.cli.drain.plan import find_nodes
 from vacate.cli.drain.preview import Verdict, preview
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
-from vacate.maintenance.names import PLANNED
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.maintenance.names import PLANNED, dialect_for
 from vacate.views.maintenance import is_draining
 from vacate.views.managerhealth import ManagerHealth
 from vacate.views.phrases import command_line, counted, listed, span
@@ -125,6 +128,17 @@ async def _mention_absence(cluster: Cluster) -> None:
         return  # nothing is known about it
 
 
+async def _check_api(cluster: Cluster, dialect: Dialect) -> None:
+    """Refuse a drain whose requests the cluster does not serve: a dry run would foresee nothing of that.
+
+    Where Vacate is not installed at all, a dry run by its own API says so and goes on.
+    """
+    if await is_served(cluster, dialect.kind):
+        return
+    if dialect is not EVICTION_REQUEST or await is_served(cluster, NODEMAINTENANCES):
+        raise not_served(dialect.kind, dialect.kind.gate)
+
+
 def _ways(name: str) -> str:
     own = program_name()
     return f"Follow it again: {own} drain --follow {name}; cancel it: {own} drain --cancel {name}"
@@ -147,6 +161,7 @@ async def start_drain(cluster: Cluster, options: DrainOptions, started: StartedD
         "spec": {**options.spec, "nodes": found},
     }
     typed = msgspec.convert(body, NodeMaintenance)
+    await _check_api(cluster, dialect_for(typed))
     pods, verdict = await preview(cluster, typed, dry_run=options.dry_run, output=options.output)
     if pods is None:
         return FAILED
@@ -223,7 +238,7 @@ def _goes_on(manager: ManagerHealth) -> str:
 async def named_drain(cluster: Cluster, name: str, nodes: Sequence[str]) -> str:
     """The drain of that name, or the one of these nodes; ConfigError where it is not certain which is meant.
 
-    A name that no drain has may be that of a node.
+    A name that no drain has may be that of a node, and one that no drained node has that of a drain.
     """
     found = await list_maintenances(cluster) or []
     names = [one.metadata.name for one in found]
@@ -231,6 +246,8 @@ async def named_drain(cluster: Cluster, name: str, nodes: Sequence[str]) -> str:
         return name
     wanted = set(nodes or (name,))
     there = [one for one in found if wanted & set(one.spec.nodes)]
+    if not there and len(nodes) == 1 and nodes[0] in names:
+        return nodes[0]
     if not there:
         raise ConfigError(f"no drain has node {listed(sorted(wanted))}; see: {program_name()} drains")
     if len(there) > 1 or not wanted >= set(there[0].spec.nodes):

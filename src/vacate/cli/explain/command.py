@@ -33,7 +33,7 @@ from vacate.cli.common.shellcompletion import complete_explained
 from vacate.cli.explain.several import Explained, explain_several, explained
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.cli.explain.volumes import exclusive_volumes, lost_nodes, pods_of_namespace
-from vacate.cli.forecasts import forecast
+from vacate.cli.forecasts import forecast, read_workload
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -41,6 +41,7 @@ from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.registration import registers_responders_only
 from vacate.eviction.requesternames import is_maintenance
 from vacate.kube.exclusivevolumes import awaits_volumes, uses_volumes
+from vacate.kube.workloads import Workload
 from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
@@ -129,6 +130,7 @@ async def _explanation(
         refusals=refused,
         program=program_name(),
         maintenances=await _maintenances(cluster, request),
+        workload=await _workload_of(cluster, found.typed_pod, request),
     )
     if request.kind is LIFECYCLE.kind:
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
@@ -149,6 +151,12 @@ async def _maintenances(cluster: Cluster, request: EvictionRequest) -> Sequence[
     if not any(is_maintenance(one.name) for one in request.spec.requesters):
         return None
     return await list_maintenances(cluster)
+
+
+async def _workload_of(cluster: Cluster, pod: Pod | None, request: EvictionRequest) -> Workload | None:
+    """The workload of a pod that a budget has held; None where nothing about it has to be said."""
+    held = pod is not None and request.status.pod_eviction_status is not None
+    return await read_workload(cluster, pod) if pod is not None and held else None
 
 
 async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:

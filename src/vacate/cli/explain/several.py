@@ -81,15 +81,26 @@ class SeveralPods:
             lines += ["", "Its pods:", *(f"  {_line(one)}" for one in self.explanations)]
         if self.left_out:
             lines.append(f"  … and {counted(self.left_out, 'more pod')}")
-        of_pods = [way for one in self.explanations for way in one.remedies if way.text != REQUEST_IT]
-        ways: dict[str, Remedy] = {}
-        for way in [*of_pods, *self.remedies]:
-            ways.setdefault(way.command or way.text, way)
-        if ways:
+        if ways := self._ways():
             lines += ["", "What you can do:"]
-        for one in ways.values():
+        for one in ways:
             lines += [f"  - {one.text}", *([f"    {one.command}"] if one.command else [])]
         return lines
+
+    def _ways(self) -> list[Remedy]:
+        """Each once, under the names of the pods that it is for; last what is about the whole."""
+        pods: dict[Remedy, list[str]] = {}
+        for one in self.explanations:
+            for way in dict.fromkeys(one.remedies):
+                if way.text != REQUEST_IT:
+                    pods.setdefault(way, []).append(one.pod)
+        ways = []
+        for way, whose in pods.items():
+            about = whose[0] if len(whose) == 1 else f"{whose[0]} and {len(whose) - 1} more"
+            alone = len(self.explanations) == 1
+            ways.append(way if alone else replace(way, text=f"pod/{about}: {way.text}"))
+        known = {way.command for way in ways if way.command}
+        return ways + [way for way in self.remedies if way.command not in known]
 
     def obj(self) -> Obj:
         """The same for programs."""

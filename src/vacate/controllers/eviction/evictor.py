@@ -16,6 +16,7 @@ from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.controllers.eviction.ownbudget import is_allowed, is_alone
+from vacate.controllers.workloads import Workloads
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, is_by_budget, why_refused
 from vacate.eviction.callers import grace_period
@@ -26,7 +27,7 @@ from vacate.eviction.records.patches import prepared_patch, refusal_patch
 from vacate.metrics import BYPASSES
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
-from vacate.views.budgets import opt_in
+from vacate.views.budgets import budget_remedies, never_allows
 from vacate.views.phrases import advice, sentence
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class Evictor:
         self._budgets = deps.informers.informer(
             PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING
         ).reader
+        self._workloads = Workloads(deps)
         # Where the API server has no field for it, the reason is an annotation: one more write.
         self._annotates = deps.gates.enabled(REASON_GATE)
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
@@ -169,11 +171,12 @@ class Evictor:
         raise error
 
     def _way_out(self, request: EvictionRequest, pod: Pod) -> str:
-        """What the workload can opt in to where its budget never lets the pod go, for the Events."""
-        meta = pod.metadata
-        held = budgets_of(self._budgets, meta.namespace, meta.labels)
-        way = opt_in(pod, held[0], request) if len(held) == 1 else None
-        return f" {advice(way.text)} {way.command}" if way is not None else ""
+        """What helps first where the budget never lets the pod go, for the Events."""
+        held = budgets_of(self._budgets, pod.metadata.namespace, pod.metadata.labels)
+        if len(held) != 1 or not never_allows(held[0]):
+            return ""
+        way = budget_remedies(pod, held[0], request, self._workloads.of(pod))[0]
+        return f" {advice(way.text)} {way.command}"
 
     async def _refused(
         self, request: EvictionRequest, why: str, way: str = "", *, by_budget: bool

@@ -209,10 +209,8 @@ class NodeMaintenances:
                 attempts.seen(pod, found)
             return found or attempts.made(pod, now)
 
-        nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
-        reported = maintenance.status.blockers if attempts.blockers is None else attempts.blockers
         return Environment(
-            nodes,
+            {name: node for name in names if (node := self._view.node(name)) is not None},
             self._view.pods_on,
             request,
             self._view.budgets_of,
@@ -223,11 +221,14 @@ class NodeMaintenances:
             refused_nodes=dict(attempts.nodes),
             unwritten=self._view.unwritten,
             unscheduled=self._view.unscheduled,
+            workload=self._view.workloads.of,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,
             forced={node: tuple(pods) for node, pods in attempts.forced.items()},
-            since=known_since(reported),
+            since=known_since(
+                maintenance.status.blockers if attempts.blockers is None else attempts.blockers
+            ),
         )
 
     async def _act(

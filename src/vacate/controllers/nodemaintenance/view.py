@@ -12,6 +12,7 @@ from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import PENDING, NodeMaintenance
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.cache.informer import Informer
+from vacate.controllers.workloads import Workloads
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
 from vacate.eviction.dialects.registry import dialect_of, served_dialects
@@ -45,6 +46,7 @@ class View:
         }
         self._refusals = deps.refusals
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
+        self.workloads = Workloads(deps)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
         """A maintenance."""

@@ -79,7 +79,10 @@ def _ways_past(
     goes = forecast is not None and forecast.means is not Means.EVICT
     if goes or not would_refuse(pod, budgets):
         return ()
-    ways = [way for one in budgets if never_allows(one) for way in budget_remedies(pod, one)]
+    workload = forecast.workload if forecast is not None else None
+    ways = [
+        way for one in budgets if never_allows(one) for way in budget_remedies(pod, one, workload=workload)
+    ]
     return tuple(Remedy(advice(way.text), way.command) for way in dict.fromkeys(ways))
 
 
