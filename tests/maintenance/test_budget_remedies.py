@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -141,7 +142,7 @@ def _pod(annotations: dict[str, str]) -> Pod:
 
 
 def _workload(
-    spec: dict[str, object], annotations: dict[str, str] | None = None, *most: int, **meta: object
+    spec: Mapping[str, object], annotations: dict[str, str] | None = None, *most: int, **meta: object
 ) -> Workload:
     """A Deployment of one replica, and autoscalers with these maxReplicas."""
     about = {"name": "my-web", "namespace": "shop", "annotations": annotations or {}, **meta}
