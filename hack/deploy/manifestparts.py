@@ -39,9 +39,13 @@ def _leaf(key: str, part: str) -> str:
 
 def _item(part: Any) -> str:
     if not isinstance(part, dict | list) or not part:
-        alone: list[Any] = [part]
-        return manifest(alone, width=_ONE_LINE)
+        return _alone(json.dumps(part))
     return f"- {_set_in(manifest_of(json.dumps(part)))[2:]}"
+
+
+@cache
+def _alone(part: str) -> str:
+    return manifest([json.loads(part)], width=_ONE_LINE)
 
 
 def _set_in(text: str) -> str:

@@ -316,6 +316,7 @@ def test_the_chart_leaves_the_namespace_to_helm(helm: Helm) -> None:
     assert "Deployment" in kinds
 
 
+@pytest.mark.thorough
 @pytest.mark.unit
 def test_the_chart_is_of_this_version() -> None:
     chart = yaml.safe_load((chart_folder() / "Chart.yaml").read_text())

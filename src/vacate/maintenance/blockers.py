@@ -11,11 +11,7 @@ from vacate.api.text import plain
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.api.types.nodemaintenance import (
-    AUTOMATIC,
-    MANUAL,
-    Blocker,
-)
+from vacate.api.types.nodemaintenance import AUTOMATIC, MANUAL, Blocker
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, shown_stage

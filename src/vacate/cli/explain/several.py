@@ -99,8 +99,13 @@ class SeveralPods:
             about = whose[0] if len(whose) == 1 else f"{whose[0]} and {len(whose) - 1} more"
             alone = len(self.explanations) == 1
             ways.append(way if alone else replace(way, text=f"pod/{about}: {way.text}"))
-        known = {way.command for way in ways if way.command}
-        return ways + [way for way in self.remedies if way.command not in known]
+        commands: set[str] = set()
+        once = []
+        for way in (*ways, *self.remedies):
+            if way.command not in commands:
+                once.append(way)
+            commands |= {way.command} - {""}
+        return once
 
     def obj(self) -> Obj:
         """The same for programs."""
