@@ -18,15 +18,23 @@ from support.simulated.clusters import in_world
 from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.workloads import condition_of, created, events_of, history
 from vacate.api.identity import MASTERS, StatusAuthority
-from vacate.api.kinds import EVENTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import (
+    EVENTS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    VALIDATINGADMISSIONPOLICIES,
+    VALIDATINGADMISSIONPOLICYBINDINGS,
+)
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.apiserver.inprocess import Handler
-from vacate.embedded.apiserver.server import ApiServer
 from vacate.errors import Forbidden
 from vacate.features import parse_feature_gates
+from vacate.install.manifests.policies import responder_policy
 from vacate.sim.cluster import World, WorldSettings
 from vacate.testing import pdb, pod
 from vacate.wire.message import Peer, Request, Response
@@ -341,9 +349,10 @@ def test_a_pod_of_a_scheduling_group_is_not_evicted_by_itself() -> None:
 
 def test_a_bound_responder_is_reported_for_by_its_account_alone_and_the_process_goes_on() -> None:
     async def body(world: World) -> None:
-        server = world.network.server
-        assert isinstance(server, ApiServer)
-        server.storage.authority = StatusAuthority(interceptors={"backup.first.example.com": ("backup",)})
+        bound = {"backup.first.example.com": ("backup",)}
+        policy, binding = responder_policy(bound, StatusAuthority().controllers)
+        await world.client.create(VALIDATINGADMISSIONPOLICIES, policy)
+        await world.client.create(VALIDATINGADMISSIONPOLICYBINDINGS, binding)
         await request(world, await given_pod(world, FIRST, SECOND))
         await world.until(lambda: states(world).get(FIRST) == "Active")
         with pytest.raises(Forbidden, match="bound to accounts"):

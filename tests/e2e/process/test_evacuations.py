@@ -151,7 +151,7 @@ def test_drain_makes_evacuations_and_cancel_by_labels_takes_them_back(lab: Lab) 
     until(lambda: not evacuations(lab))
     assert lab.vacate("evict", pod, "--api", "evacuation").code == 0
     cancelled = lab.vacate("cancel", "-l", "app=drained")
-    assert cancelled.out == "pod/drained is not evicted: the eviction request is cancelled\n"
+    assert cancelled.out == "pod/drained is not evicted: the evacuation is cancelled\n"
     until(lambda: not evacuations(lab))
 
 

@@ -25,7 +25,17 @@ _SELECTOR = {
 }
 _TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": _POD}
 _ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {**_POD, "restartPolicy": "Never"}}
+_RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["endpoints"]}
 _SPECS: dict[str, dict[str, Any]] = {
+    "validatingadmissionpolicies": {
+        "spec": {
+            "matchConstraints": {"resourceRules": [_RULE]},
+            "matchConditions": [{"name": "named", "expression": "has(object.metadata.name)"}],
+            "variables": [{"name": "labels", "expression": "object.metadata.?labels.orValue({})"}],
+            "validations": [{"expression": "variables.labels.size() < 9", "messageExpression": "'many'"}],
+        }
+    },
+    "validatingadmissionpolicybindings": {"spec": {"policyName": "p", "validationActions": ["Deny"]}},
     "pods": {
         "spec": _POD,
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
@@ -123,7 +133,7 @@ def sample_of(kind: Kind, subresource: str = "") -> dict[str, Any]:
         return {"kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
     if subresource == "scale":
         return {"kind": "Scale", "metadata": {"name": "p", "namespace": "d"}, "spec": {"replicas": 3}}
-    parts = _BINDING if kind.plural.endswith("bindings") else _SPECS.get(kind.plural, {})
+    parts = _SPECS.get(kind.plural) or (_BINDING if kind.plural.endswith("bindings") else {})
     return {
         "kind": kind.kind,
         "apiVersion": kind.api_version,

@@ -32,6 +32,8 @@ COLUMNS = {
     kinds.DEPLOYMENTS: "Name:name Ready Up-to-date Available Age Containers* Images* Selector*",
     kinds.REPLICASETS: "Name:name Desired=integer Current=integer Ready=integer Age Containers* Images* "
     "Selector*",
+    kinds.VALIDATINGADMISSIONPOLICIES: "Name:name Validations=integer ParamKind Age",
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS: "Name:name PolicyName ParamRef Age",
     kinds.STATEFULSETS: "Name:name Ready Age Containers* Images*",
     kinds.DAEMONSETS: "Name:name Desired=integer Current=integer Ready=integer Up-to-date=integer "
     "Available=integer Node_Selector Age Containers* Images* Selector*",
