@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vacate.api.objectidentity import Unreadable
+from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -152,7 +153,7 @@ class Snapshot:
         ]
         return max(
             found,
-            key=lambda one: (not one.complete, one.metadata.creation_timestamp or _EARLIEST),
+            key=lambda one: (not one.complete, one.metadata.creation_timestamp or EARLIEST),
             default=None,
         )
 
@@ -172,7 +173,4 @@ class Snapshot:
     def draining(self, node: str) -> NodeMaintenance | None:
         """The NodeMaintenance that drains the node, or has drained it."""
         found = [one for one in self.maintenances if any(row.name == node for row in one.status.nodes)]
-        return max(found, key=lambda one: one.metadata.creation_timestamp or _EARLIEST, default=None)
-
-
-_EARLIEST = dt.datetime.min.replace(tzinfo=dt.UTC)
+        return max(found, key=lambda one: one.metadata.creation_timestamp or EARLIEST, default=None)

@@ -14,7 +14,8 @@ from vacate.web.components import (
     Page,
     command,
     crumb,
-    heading,
+    page_of,
+    section,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
@@ -69,24 +70,18 @@ def preview_page(
             " Nothing has been changed." if refused else " Nothing has been changed yet.",
         ),
         _options(action, given) if action.choices or action.reason else None,
-        el(
-            "section",
-            "",
-            heading("would", "What would happen"),
+        section(
+            "would",
+            "What would happen",
             el("p", "", action.effect) if code in _DRY_RUNS else None,
             el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
-            aria_labelledby="would",
         ),
-        el(
-            "section",
-            "",
-            heading("same", "The same as a command"),
-            command(command_line(snapshot.program, *action.command(given))),
-            aria_labelledby="same",
+        section(
+            "same", "The same as a command", command(command_line(snapshot.program, *action.command(given)))
         ),
         _form(action, given, title, token) if not refused and code in _DRY_RUNS else None,
     ]
-    return Page(title, "", tuple(one for one in main if one is not None), still=True)
+    return page_of(title, "", main, still=True)
 
 
 def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome) -> Page:
@@ -99,13 +94,11 @@ def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome
         "",
         (
             verdict(OVER if failed else DONE, words),
-            el(
-                "section",
-                "",
-                heading("output", "What the command printed"),
+            section(
+                "output",
+                "What the command printed",
                 el("pre", "out", outcome.output or "Nothing."),
                 command(command_line(snapshot.program, *action.command(given))),
-                aria_labelledby="output",
             ),
             el("p", "confirm", el("a", "btn", "See what becomes of it", href=action.page(given))),
         ),
