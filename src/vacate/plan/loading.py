@@ -30,6 +30,7 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.embedded.apiserver.response.stored import encoder, key_of
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
@@ -44,7 +45,6 @@ from vacate.plan.timings import is_overdue
 OWNER_LABEL = "plan.vacate.dev/re-creates"
 """On pods of controllers that are not simulated: what stands for their controller selects them by it."""
 _NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
-_TERMINAL = ("Succeeded", "Failed")
 _FOR_EVER_SECONDS = 200 * 365 * 86400
 MAX_MISSING_PODS = 20_000
 """So many pods that workloads want, and that are not there, are created in a plan."""
@@ -113,7 +113,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
         uid = controller["metadata"]["uid"]
         workloads[uid] = f"{pod['metadata']['namespace']} {owner['kind']}/{owner['name']}"
         pods.append(made)
-        if dig(pod, "status", "phase") not in _TERMINAL:
+        if dig(pod, "status", "phase") not in TERMINAL_PHASES:
             stands_in.append(controller)
     objects: list[tuple[Kind, Obj]] = [(PODS, pod) for pod in pods]
     objects += [(REPLICASETS, one) for one in stands_in]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from vacate.api.times import LATEST
 from vacate.api.types.core import Pod
 from vacate.api.types.nodemaintenance import (
     AUTOMATIC,
@@ -154,8 +155,7 @@ def causes_of(
         if (one.namespace, one.pod) not in seen:
             add(None, one)
     found = [_cause(key, tuple(members.values()), now, ahead or Ahead()) for key, members in groups.items()]
-    latest = dt.datetime.max.replace(tzinfo=dt.UTC)
-    return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or latest, one.key)))
+    return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or LATEST, one.key)))
 
 
 def draining_nodes(maintenance: NodeMaintenance) -> list[str]:

@@ -349,5 +349,5 @@ def _responders(pod: Obj) -> dict[str, int]:
 
 def _age(eviction: LifecycleRecord) -> tuple[dt.datetime, int, str]:
     meta = eviction.metadata
-    made = meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    made = meta.creation_timestamp or EARLIEST
     return made, next_number([meta.name]), meta.name

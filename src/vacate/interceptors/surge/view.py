@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
 from vacate.api.options import ListOptions
+from vacate.api.times import EARLIEST
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
@@ -210,5 +211,4 @@ def _controller(pod: Pod) -> str:
 
 
 def _age(request: EvictionRequest) -> tuple[dt.datetime, str]:
-    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
-    return request.metadata.creation_timestamp or oldest, request.metadata.name
+    return request.metadata.creation_timestamp or EARLIEST, request.metadata.name
