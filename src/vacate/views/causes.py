@@ -81,11 +81,6 @@ class Cause:
         """What identifies it among others, also later."""
         return "/".join((self.kind, self.namespace, self.name))
 
-    @property
-    def maintenances(self) -> tuple[str, ...]:
-        """The drains that it holds."""
-        return tuple(dict.fromkeys(one.maintenance for one in self.waiting if one.maintenance))
-
 
 @dataclass(frozen=True)
 class Ahead:
@@ -315,9 +310,3 @@ def _otherwise(members: Sequence[_Member], first: Blocker, *, person: bool) -> s
         return "The pod is not evicted."
     names = nodes[0] if len(nodes) == 1 else f"{nodes[0]} and {counted(len(nodes) - 1, 'other node')}"
     return f"{names} {'is' if len(nodes) == 1 else 'are'} never drained."
-
-
-def longest(causes: Sequence[Cause]) -> dt.datetime | None:
-    """Since when the oldest cause that needs a person stands."""
-    times = [one.since for one in causes if one.needs_person and one.since is not None]
-    return min(times, default=None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from vacate.api.identity import split_service_account
 from vacate.api.kinds import SELFSUBJECTREVIEWS, Kind
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.objects import dig
 from vacate.api.options import ListOptions
 from vacate.client.client import Client
@@ -36,10 +36,6 @@ from vacate.wiring.components import (
     component_dependencies,
 )
 from vacate.wiring.controllers import LIFECYCLE_CONTROLLERS, enabled, rules
-
-COMPONENT = "vacate-manager"
-"""The name of the process, and of its Lease."""
-LEASE = COMPONENT
 
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 30.0
 _REPORT_SECONDS = 5.0  # between two looks at what a candidate has to report
@@ -76,7 +72,7 @@ class ManagerParts:
         around: Environment,
         settings: ManagerSettings,
         controllers: Sequence[ControllerDescriptor] | None = None,
-        component: str = COMPONENT,
+        component: str = MANAGER,
     ) -> None:
         """Of these controllers; without any given, of all whose gates are open."""
         self._component = component
