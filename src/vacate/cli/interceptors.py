@@ -11,7 +11,6 @@ import click
 from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
 from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import Obj
-from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
@@ -32,8 +31,6 @@ from vacate.views.interceptors import (
     unbound_notice,
 )
 from vacate.views.phrases import NOTHING
-
-_PAGE = 500
 
 
 @click.command()
@@ -118,11 +115,4 @@ def interceptor_layout(
 
 
 async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:
-    found: list[Obj] = []
-    token = ""
-    while True:
-        page = await cluster.client.list(PODS, namespace, ListOptions(limit=_PAGE, continue_token=token))
-        found += page.items
-        token = page.continue_token
-        if not token:
-            return found
+    return [one async for page in cluster.client.pages(PODS, namespace) for one in page.items]

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import DESCHEDULINGPOLICIES, NODES, PODS
-from vacate.api.options import ListOptions
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
@@ -48,7 +47,6 @@ CACHE_LAG = 30.0
 """A request that was made counts for so many seconds, though the cache does not show it."""
 
 WORKERS = 2
-_PAGE = 500
 _SIDE_BY_SIDE = 8
 _REQUESTED = "descheduling-requester"
 
@@ -191,16 +189,8 @@ class Descheduling:
                 await self._deps.client.patch(DESCHEDULINGPOLICIES, name, patch, subresource="status")
 
     async def _pods(self) -> list[Pod]:
-        found: list[Pod] = []
-        token = ""
-        while True:
-            page = await self._deps.client.list(
-                PODS, options=ListOptions(limit=_PAGE, continue_token=token), into=Pod
-            )
-            found += page.items
-            token = page.continue_token
-            if not token:
-                return [pod for pod in found if not pod.terminal]
+        pages = self._deps.client.pages(PODS, into=Pod)
+        return [pod async for page in pages for pod in page.items if not pod.terminal]
 
     def _open(self, name: str, pods: Sequence[Pod], now: float) -> dict[str, bool]:
         """By the UID of the pod: open requests, and whether they are in the policy's name."""
