@@ -11,9 +11,9 @@ from vacate.api.objects import Obj, dig
 from vacate.api.types import Node, Pod
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.client.codec import codec_for
+from vacate.kube.scheduling.clusterview import ZONE
 from vacate.kube.scheduling.requests import amounts, pod_requests
 
-ZONE = "topology.kubernetes.io/zone"
 Place = tuple[str, str]
 """Namespace and name of a pod."""
 

@@ -18,19 +18,15 @@ from typing import Any
 
 import orjson
 
-from vacate.api.kinds import (
-    EVICTIONREQUESTS,
-    NODEMAINTENANCES,
-    Kind,
-)
-from vacate.api.objects import Obj
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
+from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
-from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, dig_into, reduced
+from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, reduced
 from vacate.wire.message import Request
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
@@ -75,7 +71,7 @@ async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -
             async for page in client.pages(kind):
                 first = first or _number(page.resource_version)
                 for one in page.items:
-                    changed += _number(dig_into(one, "metadata", "resourceVersion")) > first > 0
+                    changed += _number(dig(one, "metadata", "resourceVersion")) > first > 0
                     try:
                         found.append(reduced(kind, one, images=images))
                     except VacateError:

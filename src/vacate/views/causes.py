@@ -24,7 +24,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.kube.budgets import selects
 from vacate.views.model import Remedy
-from vacate.views.phrases import advice, counted
+from vacate.views.phrases import advice, clock, counted
 from vacate.views.replacing import interceptors_on
 
 SELF_EXPECTED = dt.timedelta(minutes=10)
@@ -302,8 +302,9 @@ def _otherwise(members: Sequence[_Member], first: Blocker, *, person: bool) -> s
     if first.consequence:
         texts.append(advice(first.consequence))
     if deadlines:
-        when = min(deadlines).astimezone(dt.UTC).strftime("%H:%M:%S UTC")
-        texts.append(f"At {when}, the deadline of its node, the pod is deleted past what protects it.")
+        texts.append(
+            f"At {clock(min(deadlines))}, the deadline of its node, the pod is deleted past what protects it."
+        )
     if texts or not person:
         return " ".join(texts) or "It ends by itself."
     if not nodes:

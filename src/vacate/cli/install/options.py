@@ -23,12 +23,7 @@ from vacate.cli.common.serveroptions import (
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
-from vacate.install.settings import (
-    Certificates,
-    Confinement,
-    FailurePolicy,
-    ShutdownAgentMode,
-)
+from vacate.install.settings import Certificates, Confinement, FailurePolicy, ShutdownAgentMode
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+    SURGE_INTERCEPTORS,
+)
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import declined_type
@@ -42,8 +47,6 @@ PAUSE = 15
 
 MAX_PAUSE = 300
 """The same for one that was taken back in vain again and again."""
-
-_NAMES = (AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
 def build(deps: Deps) -> Controller:
@@ -165,7 +168,7 @@ def _is_declined(request: EvictionRequest) -> bool:
     """Whether one of ours declined and a budget blocks the eviction."""
     if request.complete or recorded_stage(request) is not Stage.BLOCKED:
         return False
-    return any(_has_declined(request, name) for name in _NAMES)
+    return any(_has_declined(request, name) for name in SURGE_INTERCEPTORS)
 
 
 def _has_declined(request: EvictionRequest, name: str) -> bool:

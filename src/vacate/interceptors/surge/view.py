@@ -10,7 +10,12 @@ from vacate.api.options import ListOptions
 from vacate.api.times import EARLIEST
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLACING,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects
@@ -26,9 +31,6 @@ from vacate.sdk.turnstate import is_wanted, needs_preparation
 
 TEMPLATE_HASH = "pod-template-hash"
 """The label that ends the name of a Deployment's ReplicaSet."""
-
-
-_MOVING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
 
 
 class SurgeView:
@@ -203,7 +205,7 @@ def lists_autoscaler(request: EvictionRequest) -> bool:
 
 def _lists_us(request: EvictionRequest) -> bool:
     """Whether the request is one for these interceptors at all: most of a cluster's are not."""
-    return any(one.name in _MOVING for one in request.spec.interceptors)
+    return any(one.name in REPLACING for one in request.spec.interceptors)
 
 
 def _controller(pod: Pod) -> str:

@@ -6,18 +6,7 @@ from dataclasses import dataclass
 
 from vacate.views.phrases import command_line
 from vacate.web.actions import Action, Given, Outcome
-from vacate.web.components import (
-    DONE,
-    OVER,
-    STUCK,
-    WAIT,
-    Page,
-    command,
-    crumb,
-    page_of,
-    section,
-    verdict,
-)
+from vacate.web.components import DONE, OVER, STUCK, WAIT, Page, command, crumb, page_of, section, verdict
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 

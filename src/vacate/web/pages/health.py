@@ -6,18 +6,7 @@ from collections.abc import Sequence
 
 from vacate.install.check.findings import Finding, State
 from vacate.views.phrases import advice, counted
-from vacate.web.components import (
-    DONE,
-    OVER,
-    STAY,
-    STUCK,
-    Page,
-    icon,
-    page_of,
-    remedies,
-    section,
-    verdict,
-)
+from vacate.web.components import DONE, OVER, STAY, STUCK, Page, icon, page_of, remedies, section, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
 

@@ -9,18 +9,7 @@ from vacate.api.names import dns1123_subdomain
 from vacate.errors import ConfigError
 from vacate.views.phrases import command_line
 from vacate.web.actions import Given, Outcome
-from vacate.web.components import (
-    DONE,
-    MOVE,
-    STUCK,
-    WAIT,
-    Page,
-    command,
-    page_of,
-    section,
-    segment,
-    verdict,
-)
+from vacate.web.components import DONE, MOVE, STUCK, WAIT, Page, command, page_of, section, segment, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
 

@@ -9,17 +9,8 @@ from dataclasses import dataclass
 from vacate.api.times import is_time, parse_time
 from vacate.api.types import Pod
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import GATE, Holder, attachment_of, is_exclusive
-from vacate.web.components import (
-    Column,
-    age,
-    cell,
-    node_link,
-    pod_link,
-    row,
-    section,
-    table,
-)
+from vacate.kube.exclusivevolumes import Holder, attachment_of, is_exclusive, waits_at_gate
+from vacate.web.components import Column, age, cell, node_link, pod_link, row, section, table
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
@@ -43,7 +34,7 @@ def held_volumes(snapshot: Snapshot) -> list[HeldVolume]:
     found = []
     waiting: dict[tuple[str, str], list[Pod]] = {}
     for pod in snapshot.pods:
-        if any(gate.get("name") == GATE for gate in pod.spec.scheduling_gates):
+        if waits_at_gate(pod):
             for claim in pod.claims:
                 waiting.setdefault((pod.metadata.namespace, claim), []).append(pod)
     for one in snapshot.volumes:
