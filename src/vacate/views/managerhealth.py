@@ -172,8 +172,7 @@ def _unattended(found: Iterable[tuple[str, ObjectMeta, object]]) -> Unattended |
 
 
 def _called(request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    return f"the request for pod/{ref.name}" if ref else request.metadata.name
+    return f"the request for pod/{request.pod_name}" if request.pod_name else request.metadata.name
 
 
 def _renewed(lease: Lease) -> dt.datetime:

@@ -314,8 +314,7 @@ def _earlier(
     if isinstance(namesakes, Unread):
         return None
     for request in namesakes:
-        ref = request.spec.target.pod_ref
-        if ref is None or ref.name != review.name or ref.uid == uid:
+        if request.pod_name != review.name or request.pod_uid == uid:
             continue
         # Of one that is being deleted the record may be anybody's: admission leaves it to its finalizers.
         if request.metadata.deletion_timestamp is not None:

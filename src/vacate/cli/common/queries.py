@@ -149,9 +149,7 @@ async def list_all_requests(
 
 async def evictions_of(cluster: Cluster, requests: Iterable[EvictionRequest]) -> list[EvictionRequest]:
     """The Evictions of lifecycle.k8s.io that go on for the pods of these requests."""
-    pods = {
-        (one.metadata.namespace, ref.uid) for one in requests if (ref := one.spec.target.pod_ref) is not None
-    }
+    pods = {(one.metadata.namespace, one.pod_uid) for one in requests}
     found = [
         typed_request({**one, "kind": LIFECYCLE.kind.kind})
         for namespace in sorted({namespace for namespace, _ in pods})

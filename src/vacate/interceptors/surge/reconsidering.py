@@ -30,7 +30,7 @@ from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import recorded_stage
 from vacate.interceptors.autoscaler.decision import decide as decide_by_autoscaler
 from vacate.interceptors.deployment.decision import WaitState, decide, is_unready
-from vacate.interceptors.surge.view import SurgeView, pod_uid
+from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.evictionbatches import goes_in_batches, unavailable_limit
 from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller, Source
@@ -97,7 +97,7 @@ class Reconsidering:
             refused = condition(request.status.conditions, declined_type(name))
             if refused is None or refused.status != "True" or refused.last_transition_time is None:
                 continue
-            which, since = (pod_uid(request), name), refused.last_transition_time
+            which, since = (request.pod_uid, name), refused.last_transition_time
             in_vain = _in_vain(tries.get(which), refused.message, since)
             if now >= after(since, min(PAUSE * 2**in_vain, MAX_PAUSE)) and await self._can_help(
                 deployment, request, mover, now
@@ -125,7 +125,7 @@ class Reconsidering:
         """Whether the interceptor would not decline again, as far as can be known before its turn."""
         if is_rolling_out(deployment) or not is_settled(deployment):
             return False
-        uid, nothing = pod_uid(request), WaitState()
+        uid, nothing = request.pod_uid, WaitState()
         if name == AUTOSCALER_INTERCEPTOR:
             scalers = self.view.autoscalers_of(deployment)
             decision = decide_by_autoscaler(scalers, deployment, uid, None, nothing, now)

@@ -63,9 +63,8 @@ class SurgeView:
 
     def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
         """The Deployment of the pod that the request is about."""
-        ref = request.spec.target.pod_ref if _lists_us(request) else None
-        pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
-        return () if pod is None else self._key(pod)
+        pod = self.pods.reader.get(request.metadata.namespace, request.pod_name)
+        return self._key(pod) if pod is not None and _lists_us(request) else ()
 
     def key_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
         """The Deployment of the ReplicaSet, which may not be in the cache yet."""
@@ -109,7 +108,7 @@ class SurgeView:
         found = [one for one in self.open_requests(deployment) if is_to_be_moved(one)]
         if self.autoscalers_of(deployment):
             found = [one for one in found if not lists_autoscaler(one)]
-        return {pod_uid(one): turn_of(one) for one in found}
+        return {one.pod_uid: turn_of(one) for one in found}
 
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
@@ -125,7 +124,7 @@ class SurgeView:
 
     def chosen(self, deployment: Deployment) -> dict[str, Pod]:
         """The pods that an autoscaler has chosen to be scaled down, by UID, as the cache has them."""
-        names = {pod_uid(one) for one in self.open_requests(deployment) if is_downscale(one)}
+        names = {one.pod_uid for one in self.open_requests(deployment) if is_downscale(one)}
         found = self.cached_pods(deployment) if names else ()
         return {pod.metadata.uid: pod for pod in found if pod.metadata.uid in names}
 
@@ -180,12 +179,6 @@ def turn_of(request: EvictionRequest) -> Turn:
             return Turn.REPLICASET
         case _:
             return Turn.OTHER
-
-
-def pod_uid(request: EvictionRequest) -> str:
-    """The UID of the pod that the request is about."""
-    ref = request.spec.target.pod_ref
-    return ref.uid if ref else ""
 
 
 def is_handed_over(request: EvictionRequest) -> bool:

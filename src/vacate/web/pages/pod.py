@@ -140,7 +140,7 @@ def _turns(snapshot: Snapshot, request: EvictionRequest | None, explanation: Exp
         return None
     created = request.metadata.creation_timestamp
     pod = snapshot.pod(request.metadata.namespace, explanation.pod)
-    if pod is not None and pod.metadata.uid != getattr(request.spec.target.pod_ref, "uid", ""):
+    if pod is not None and pod.metadata.uid != request.pod_uid:
         pod = None
     ticks = snapshot.heartbeats.get(request.metadata.uid, ())
     note = ("requested ", age(created, snapshot.now), " ago, at ", clock(created, seconds=True))

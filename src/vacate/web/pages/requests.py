@@ -74,8 +74,7 @@ def _matches(snapshot: Snapshot, request: EvictionRequest, query: str) -> bool:
 
 
 def _pod_node(snapshot: Snapshot, request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    pod = snapshot.pods_by_uid.get(ref.uid) if ref else None
+    pod = snapshot.pods_by_uid.get(request.pod_uid)
     return pod.spec.node_name if pod else ""
 
 
