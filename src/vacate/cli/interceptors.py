@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Sequence
 
 import click
@@ -74,8 +73,7 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:
-        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
-        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), width))
+        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), terminal.columns()))
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
         terminal.echo(f"No pod {where} registers an interceptor.")

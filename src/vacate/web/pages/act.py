@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.views.phrases import command_line
-from vacate.web.actions import Action, Given, Outcome
+from vacate.web.actions import LACKS_ROOM, POSSIBLE, WOULD_BLOCK, Action, Given, Outcome
 from vacate.web.components import DONE, OVER, STUCK, WAIT, Page, command, crumb, page_of, section, verdict
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
 _DRY_RUNS = {
-    0: (WAIT, "It can be done."),
-    5: (STUCK, "It would block until a person acts."),
-    6: (STUCK, "Pods would be left without room: their replacements would find no node."),
+    POSSIBLE: (WAIT, "It can be done."),
+    WOULD_BLOCK: (STUCK, "It would block until a person acts."),
+    LACKS_ROOM: (STUCK, "Pods would be left without room: their replacements would find no node."),
 }
-"""What the codes of dry runs mean; by others it was refused."""
 _REFUSED = (STUCK, "The dry run was refused.")
 
 

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from vacate.api.names import dns1123_subdomain
 from vacate.errors import ConfigError
 from vacate.views.phrases import command_line
-from vacate.web.actions import Given, Outcome
+from vacate.web.actions import LACKS_ROOM, POSSIBLE, WOULD_BLOCK, Given, Outcome
 from vacate.web.components import DONE, MOVE, STUCK, WAIT, Page, command, page_of, section, segment, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
 
 MAX_NODES = 50
-_FINISHES, _BLOCKS, _NO_ROOM = 0, 5, 6
 _VERDICTS = {
-    _FINISHES: (DONE, "The drain would finish"),
-    _BLOCKS: (STUCK, "The drain would block"),
-    _NO_ROOM: (STUCK, "The drain would leave pods without room"),
+    POSSIBLE: (DONE, "The drain would finish"),
+    WOULD_BLOCK: (STUCK, "The drain would block"),
+    LACKS_ROOM: (STUCK, "The drain would leave pods without room"),
 }
 
 
