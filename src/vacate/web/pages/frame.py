@@ -93,9 +93,9 @@ def _head(title: str, *more: Element | None) -> Element:
     )
 
 
-def _band(*said: Content, key: str = "", **attributes: str) -> Element:
+def _band(*message: Content, key: str = "", **attributes: str) -> Element:
     """A warning over the whole page."""
-    text = el("p", "", icon("stuck"), el("span", "", *said))
+    text = el("p", "", icon("stuck"), el("span", "", *message))
     return el("div", "band", text, role="alert", key=key, **attributes)
 
 
