@@ -21,13 +21,12 @@ from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import MUTATING, VALIDATING, WEBHOOK
+from vacate.api.objectnames import DEFAULT_NAMESPACE, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.crds.definition import definition_for
 from vacate.eviction.registration import resolve
 from vacate.install.manifest import manifest
-from vacate.install.settings import DEFAULT_NAMESPACE
 
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
 _TIMEOUT = 120.0

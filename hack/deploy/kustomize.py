@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from vacate.api.objectnames import DEFAULT_NAMESPACE
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
 from vacate.install.manifests.confinement import agent_confinement
@@ -15,7 +16,7 @@ from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.web import web
 from vacate.install.objectkinds import path_of
 from vacate.install.objects import objects, parts
-from vacate.install.settings import DEFAULT_HOOKS, DEFAULT_NAMESPACE, Monitoring, Settings, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, Monitoring, Settings, ShutdownAgent
 
 _IDENTITY = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}

@@ -14,13 +14,12 @@ Rule = Callable[[str], list[str]]
 GOOD: list[tuple[Rule, str]] = [
     (names.dns1123_label, "a"), (names.dns1123_label, "1-2"), (names.dns1123_label, "a" * 63),
     (names.dns1123_subdomain, "a.b-c.1"), (names.dns1123_subdomain, "a" * 253),
-    (names.dns1035_label, "a1-b"),
     (names.label_key, "a"), (names.label_key, "A_b.c-d"), (names.label_key, "example.com/Name"),
     (names.label_key, f"{'a' * 253}/{'b' * 63}"),
     (names.annotation_key, "Example.com/Name"),
     (names.label_value, ""), (names.label_value, "a_B.c"), (names.label_value, "1" * 63),
     (names.path_segment, "system:node"), (names.path_segment, "..."), (names.path_segment, ""),
-    (names.config_key, "ca.crt"), (names.env_name, "my var"), (names.c_identifier, "_a1"),
+    (names.config_key, "ca.crt"), (names.env_name, "my var"),
     (names.port_name, "http-2"), (names.percent, "100%"),
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from vacate.cli.explain.several import SeveralPods
-from vacate.cli.explain.text import as_object, as_text
+from vacate.cli.explain.text import as_lines, as_object
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.model import Remedy
 from vacate.views.sections.intercepting import EVICTED_NEXT
@@ -25,7 +25,7 @@ def explained(name: str) -> Explanation:
 
 
 def test_the_whole_text() -> None:
-    assert as_text(explained("handed over after silence")).splitlines() == [
+    assert as_lines(explained("handed over after silence")) == [
         "Pod web-1 waits for interceptor notify.example.com, which has not responded yet.",
         "The eviction request was created 30m ago; requested by drain.example.com.",
         "",
@@ -57,8 +57,8 @@ def test_the_whole_text() -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_lines_are_broken_between_words_and_commands_never(width: int) -> None:
     for explanation in map(explained, EXPLANATION_INPUTS):
-        broken = as_text(explanation, width)
-        assert as_text(explanation).split() == broken.split()
+        broken = "\n".join(as_lines(explanation, width))
+        assert "\n".join(as_lines(explanation)).split() == broken.split()
         commands = {one.command for one in explanation.remedies}
         long = [line for line in broken.splitlines() if len(line) > width and line.strip() not in commands]
         assert all(len(line.split()) <= 2 for line in long), long

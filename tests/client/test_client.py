@@ -60,6 +60,15 @@ async def test_pages() -> None:
     assert names == [["p0", "p1"], ["p2", "p3"], ["p4"]]
 
 
+async def test_a_collection_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vacate.client.client.PAGE", 2)
+    server = TinyServer()
+    for number in range(5):
+        server.put(PODS, f"p{number}")
+    pages = [page.items async for page in over(server).pages(PODS, into=Pod)]
+    assert [[pod.metadata.name for pod in page] for page in pages] == [["p0", "p1"], ["p2", "p3"], ["p4"]]
+
+
 async def test_a_watch_is_sent_at_the_first_read_and_closed_at_the_end() -> None:
     server = TinyServer()
     server.put(PODS, "a")

@@ -12,7 +12,7 @@ import pytest
 
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import Lab
-from vacate.api.objectnames import MANAGER_VERSION
+from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER_VERSION
 from vacate.api.objects import Obj
 from vacate.api.types import Lease, Node
 from vacate.cli.check import check_layout
@@ -23,7 +23,7 @@ from vacate.install.check import findings as find
 from vacate.install.check.findings import Finding, State
 from vacate.install.check.shown import install_again, shown_settings
 from vacate.install.manifests.webhooks import webhook_configurations
-from vacate.install.settings import DEFAULT_NAMESPACE, Certificates
+from vacate.install.settings import Certificates
 from vacate.pki.issue import new_authority
 from vacate.views.interceptors import InterceptorSummary
 from vacate.views.managerhealth import ManagerHealth, ManagerState

@@ -17,6 +17,7 @@ import pytest
 from support.certificates import Authority
 from vacate.api.objectnames import (
     CERTIFICATES,
+    DEFAULT_NAMESPACE,
     HOOKS,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
@@ -33,7 +34,7 @@ from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
-from vacate.install.settings import DEFAULT_HOOKS, DEFAULT_NAMESPACE, FailurePolicy, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, FailurePolicy, ShutdownAgent
 from vacate.webhook import evictionbridge, handler
 from vacate.webhook.reviewer import PATHS
 

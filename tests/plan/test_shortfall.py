@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vacate.api.objects import Obj
-from vacate.plan.capacity import ZONE
+from vacate.kube.scheduling.clusterview import ZONE
 from vacate.plan.shortfall import Shortfall, shortfalls
 from vacate.testing.builders import node, pod
 

@@ -28,6 +28,7 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
+from vacate.client.client import Client
 from vacate.client.codec import Listing
 from vacate.clock import SystemClock
 from vacate.embedded.schema.table import Shape, table
@@ -80,7 +81,11 @@ class Lists:
             raise NotFound("no")
         return b"{}"
 
-    async def list(self, kind: Kind, *, options: ListOptions) -> Listing[Obj]:
+    pages = Client.pages
+
+    async def list(
+        self, kind: Kind, _namespace: str, options: ListOptions, *, into: type[Obj]
+    ) -> Listing[Obj]:
         at = int(options.continue_token or 0)
         if not at:
             self.asked.append(kind)
@@ -334,7 +339,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_cluster_is_read_in_pages_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "PAGE", 2)
+    monkeypatch.setattr("vacate.client.client.PAGE", 2)
     pods = [{**WEB, "metadata": {**WEB["metadata"], "name": f"web-{n}"}} for n in range(5)]
     assert len(read({PODS: pods}, {})[0].of(PODS)) == 5
     monkeypatch.setattr(snapshots, "MAX_OBJECTS", 4)

@@ -15,7 +15,7 @@ from support.simulated.clusters import Body, in_world
 from support.simulated.evictions import A, active, completed, heard, requested, status
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS, service_account_user
 from vacate.api.kinds import CLUSTERROLES, LEASES, PODS, ROLES, Kind
-from vacate.api.objectnames import TROUBLE
+from vacate.api.objectnames import MANAGER, TROUBLE
 from vacate.api.objects import dig
 from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
@@ -28,7 +28,7 @@ from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
 from vacate.wiring.components import Environment
-from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
+from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
 
@@ -126,7 +126,7 @@ def test_a_manager_whose_clock_is_wrong_goes_by_the_servers(skew: float) -> None
 
 
 def holder(world: World) -> str:
-    return str(dig(world.find(LEASES, LEASE, "kube-system"), "spec", "holderIdentity") or "")
+    return str(dig(world.find(LEASES, MANAGER, "kube-system"), "spec", "holderIdentity") or "")
 
 
 def test_it_attends_to_requests_and_gives_its_lease_back() -> None:
@@ -177,7 +177,7 @@ def test_who_loses_the_lease_stops_with_an_error() -> None:
 def test_without_election_it_works_whoever_holds_the_lease_and_shows_its_own() -> None:
     async def body(world: World) -> None:
         record = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
-        meta = {"name": LEASE, "namespace": "kube-system"}
+        meta = {"name": MANAGER, "namespace": "kube-system"}
         await world.client.create(LEASES, {"metadata": meta, "spec": record})
         async with beside(world, "m", leader_elect=False):
             assert await completed(world, await requested(world)) == "PodDeleted"
@@ -223,7 +223,7 @@ LOCK_ROLE = "system::leader-locking-evictionrequest-controller"
 
 
 def trouble(world: World) -> str:
-    return str(dig(world.find(LEASES, LEASE, "kube-system"), "metadata", "annotations", TROUBLE) or "")
+    return str(dig(world.find(LEASES, MANAGER, "kube-system"), "metadata", "annotations", TROUBLE) or "")
 
 
 def test_a_manager_that_may_not_take_its_lease_logs_why_and_is_not_ready_until_it_can(
@@ -332,7 +332,7 @@ def test_a_manager_whose_namespace_was_changed_after_rendering_does_not_work_and
     """Policies that confine its account would apply to none; kustomize changes the one and not the other."""
 
     async def body(world: World) -> None:
-        user = service_account_user(namespace, LEASE)
+        user = service_account_user(namespace, MANAGER)
         async with beside(world, "m", user=user) as [manager]:
             await world.sim.clock.sleep(30)
             why = manager.parts.not_ready()
@@ -384,6 +384,6 @@ def test_with_its_gate_closed_it_stands_idle() -> None:
             assert manager.parts.not_ready() == ""
             assert not manager.parts.leading
         assert heard(world, resource="evictionrequests") == 0
-        assert world.find(LEASES, LEASE, "kube-system") is None
+        assert world.find(LEASES, MANAGER, "kube-system") is None
 
     apart(body)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
-from vacate.api.objectnames import MANAGER, SHUTDOWN_AGENT
+from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER, SHUTDOWN_AGENT
 
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"
@@ -27,7 +27,7 @@ class User:
 EVICTION_CONTROLLER = "system:serviceaccount:kube-system:evictionrequest-controller"
 """The user name of the eviction request controller where it runs inside the embedded cluster."""
 
-INSTALLED_CONTROLLER = f"system:serviceaccount:vacate-system:{MANAGER}"
+INSTALLED_CONTROLLER = f"system:serviceaccount:{DEFAULT_NAMESPACE}:{MANAGER}"
 """The user name of the manager in an installation with the default namespace."""
 
 INSTALLED_SHUTDOWN_AGENT = f"system:serviceaccount:vacate-shutdown-agent:{SHUTDOWN_AGENT}"

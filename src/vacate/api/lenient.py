@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 
 
 def mapping(value: Any) -> Obj:
@@ -50,6 +50,18 @@ def fill(target: Obj, key: str, value: Any) -> None:
     """Set the value where there is none, or an empty text or zero, which Go cannot tell from none."""
     if not target.get(key) and target.get(key) is not False:
         target[key] = value
+
+
+def controller_of(obj: Any) -> Obj:
+    """The reference to the owner that controls the object; empty where there is none."""
+    owners = maps(dig(obj, "metadata", "ownerReferences"))
+    return next((one for one in owners if one.get("controller") is True), {})
+
+
+def has_condition(obj: Any, type_: str) -> bool:
+    """Whether a condition in the object's status is True."""
+    conditions = maps(dig(obj, "status", "conditions"))
+    return any(one.get("type") == type_ and one.get("status") == "True" for one in conditions)
 
 
 _NO_NAME = "Unknown"

@@ -9,20 +9,16 @@ import re
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _PERCENT = "[0-9]+%"
 
 _LABEL_RE = re.compile(_LABEL)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
-_LABEL_1035_RE = re.compile(_LABEL_1035)
 _KEY_RE = re.compile(_KEY)
 _VALUE_RE = re.compile(_VALUE)
 _CONFIG_KEY_RE = re.compile(_CONFIG_KEY)
-_C_IDENTIFIER_RE = re.compile(_C_IDENTIFIER)
 _PERCENT_RE = re.compile(_PERCENT)
 _PORT_CHARS_RE = re.compile("[-a-z0-9]+")
 
@@ -34,20 +30,12 @@ _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
-_LABEL_1035_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-    "start with an alphabetic character, and end with an alphanumeric character"
-)
 _KEY_TEXT = (
     "must consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
 )
 _VALUE_TEXT = f"a valid label must be an empty string or {_KEY_TEXT.removeprefix('must ')}"
 _CONFIG_KEY_TEXT = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-_C_IDENTIFIER_TEXT = (
-    "a valid C identifier must start with alphabetic character or '_', "
-    "followed by a string of alphanumeric characters or '_'"
-)
 _PERCENT_TEXT = "a valid percent string must be a numeric string followed by an ending '%'"
 
 
@@ -67,14 +55,6 @@ def dns1123_subdomain(value: str) -> list[str]:
     field_errors = _longer(value, 253, "characters")
     if not _SUBDOMAIN_RE.fullmatch(value):
         field_errors.append(_pattern(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
-    return field_errors
-
-
-def dns1035_label(value: str) -> list[str]:
-    """Names that must begin with a letter."""
-    field_errors = _longer(value, 63, "characters")
-    if not _LABEL_1035_RE.fullmatch(value):
-        field_errors.append(_pattern(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
     return field_errors
 
 
@@ -146,13 +126,6 @@ def env_name(value: str) -> list[str]:
     return [
         "a valid environment variable name must consist only of printable ASCII characters other than '='"
     ]
-
-
-def c_identifier(value: str) -> list[str]:
-    """Identifiers as the language C has them."""
-    if _C_IDENTIFIER_RE.fullmatch(value):
-        return []
-    return [_pattern(_C_IDENTIFIER_TEXT, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def port_name(value: str) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+DEFAULT_NAMESPACE = "vacate-system"
+"""Where Vacate is installed unless one chooses otherwise."""
+
 MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-certificates"
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
 WEB = "vacate-web"

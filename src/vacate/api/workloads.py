@@ -19,3 +19,8 @@ OWN_RESPONDERS = {
     STATEFULSET_INTERCEPTOR: "vacate.dev/statefulset",
 }
 """What they are called in lifecycle.k8s.io, which reserves names of Kubernetes for Kubernetes."""
+
+REPLACING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
+"""Those that start a replacement before a pod goes."""
+SURGE_INTERCEPTORS = (*REPLACING, REPLICASET_INTERCEPTOR)
+"""Those that take part in that."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from vacate.api.objectnames import DEFAULT_NAMESPACE
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.run import run_until_signalled
@@ -26,7 +27,7 @@ from vacate.wiring.components import Environment
     "--namespace",
     "-n",
     type=namespace_name,
-    default="vacate-system",
+    default=DEFAULT_NAMESPACE,
     show_default=True,
     metavar="NAME",
     help="Namespace of the Secret and of the webhook's Service.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Sequence
 
 import click
@@ -83,8 +82,7 @@ async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
         terminal.echo(f"No drains. Begin one: {program_name()} drain NODE", err=True)
         return
     now = cluster.clock.now()
-    width = shutil.get_terminal_size().columns if terminal.is_terminal() and output != WIDE else 0
-    terminal.echo_lines(drain_table(typed, now, width))
+    terminal.echo_lines(drain_table(typed, now, 0 if output == WIDE else terminal.columns()))
     for one in typed:
         if planned := plain(one.metadata.annotations.get(PLANNED, ""), _PLAN_WIDTH):
             note = f"nodemaintenance/{one.metadata.name} by its plan: {planned}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import SELFSUBJECTREVIEWS
-from vacate.api.objects import dig
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.parameters import own_requester_name
+from vacate.client.access import own_user
 from vacate.errors import ApiError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -14,10 +13,9 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 async def cluster_user(cluster: Cluster) -> str:
     """The user name by which the cluster knows the caller; empty where it does not say."""
     try:
-        review = await cluster.client.create(SELFSUBJECTREVIEWS, {})
+        return await own_user(cluster.client)
     except ApiError:
         return ""
-    return str(dig(review, "status", "userInfo", "username") or "")
 
 
 async def own_requester(cluster: Cluster, dialect: Dialect = EVICTION_REQUEST) -> str:

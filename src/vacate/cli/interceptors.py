@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Sequence
 
 import click
@@ -11,7 +10,6 @@ import click
 from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
 from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import Obj
-from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
@@ -32,8 +30,6 @@ from vacate.views.interceptors import (
     unbound_notice,
 )
 from vacate.views.phrases import NOTHING
-
-_PAGE = 500
 
 
 @click.command()
@@ -77,8 +73,7 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:
-        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
-        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), width))
+        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), terminal.columns()))
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
         terminal.echo(f"No pod {where} registers an interceptor.")
@@ -118,11 +113,4 @@ def interceptor_layout(
 
 
 async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:
-    found: list[Obj] = []
-    token = ""
-    while True:
-        page = await cluster.client.list(PODS, namespace, ListOptions(limit=_PAGE, continue_token=token))
-        found += page.items
-        token = page.continue_token
-        if not token:
-            return found
+    return [one async for page in cluster.client.pages(PODS, namespace) for one in page.items]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from multidict import CIMultiDict
@@ -18,6 +19,9 @@ from vacate.errors import TransportError
 from vacate.wire.message import Request
 
 T = TypeVar("T")
+
+PAGE = 500
+"""How many objects a page has, and are held at once, where a collection is read page by page."""
 
 _WHOLE: Codec[Obj] = codec_for(dict)
 
@@ -61,6 +65,26 @@ class Client:
         """Read a collection; with a limit a page of it, and the token of the next."""
         body = await self.send(requests.list_page(kind, namespace, options))
         return codec_for(into).decode_list(body)
+
+    @overload
+    def pages(
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions()
+    ) -> AsyncIterator[Listing[Obj]]: ...
+    @overload
+    def pages(
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions(), *, into: type[T]
+    ) -> AsyncIterator[Listing[T]]: ...
+    async def pages(
+        self, kind: Kind, namespace: str = "", options: ListOptions = ListOptions(), *, into: type[Any] = dict
+    ) -> AsyncIterator[Listing[Any]]:
+        """Read a whole collection, page by page."""
+        token = ""
+        while True:
+            options = replace(options, limit=PAGE, continue_token=token)
+            page = await self.list(kind, namespace, options, into=into)
+            yield page
+            if not (token := page.continue_token):
+                return
 
     async def create(self, kind: Kind, obj: Obj, namespace: str = "", *, dry_run: bool = False) -> Obj:
         """Make an object and return it as the server keeps it."""

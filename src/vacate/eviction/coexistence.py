@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
+from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import registered_interceptors
@@ -33,7 +34,6 @@ from vacate.eviction.model import (
 )
 
 _KINDS = list(DIALECTS)
-_LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def waits_for_other(
@@ -78,4 +78,4 @@ def _leads(one: EvictionRequest, other: EvictionRequest) -> bool:
 
 
 def _rank(request: EvictionRequest) -> tuple[dt.datetime, int]:
-    return request.metadata.creation_timestamp or _LONG_AGO, _KINDS.index(request.kind)
+    return request.metadata.creation_timestamp or EARLIEST, _KINDS.index(request.kind)

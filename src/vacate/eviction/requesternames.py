@@ -24,9 +24,8 @@ def fitted_requester(name: str, suffix: str, limit: int) -> str:
     whole = f"{name}.{suffix}"
     if len(whole) <= limit:
         return whole
-    digest = _digest(name)
-    room = limit - len(suffix) - len(digest) - 2  # a dot and a hyphen
-    return f"{name[:room].rstrip('-.')}-{digest}.{suffix}"
+    room = limit - len(suffix) - DIGEST - 2  # a dot and a hyphen
+    return f"{name[:room].rstrip('-.')}-{digest(name)}.{suffix}"
 
 
 def keyed(name: str) -> str:
@@ -38,7 +37,7 @@ def keyed(name: str) -> str:
     if "/" in name or not domain:
         return name
     if len(key) > _MAX_KEY:
-        key = f"{key[: _MAX_KEY - DIGEST - 1].rstrip('-')}-{_digest(key)}"
+        key = f"{key[: _MAX_KEY - DIGEST - 1].rstrip('-')}-{digest(key)}"
     return f"{domain}/{key}"
 
 
@@ -48,7 +47,8 @@ def dotted(name: str) -> str:
     return f"{key}.{domain}" if slash else name
 
 
-def _digest(name: str) -> str:
+def digest(name: str) -> str:
+    """What keeps names apart that were cut, or that are too long to be written out."""
     return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:DIGEST]
 
 

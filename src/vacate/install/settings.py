@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
-from vacate.api.objectnames import WEB_PORT
+from vacate.api.objectnames import DEFAULT_NAMESPACE, WEB_PORT
 from vacate.api.objects import Obj
 from vacate.eviction.callers import UnverifiedCallers
 
 DEFAULT_IMAGE = f"vacate:{__version__}"
 """The name of the image without a registry: for a kustomization to replace, and no image that exists."""
-DEFAULT_NAMESPACE = "vacate-system"
 
 
 LOCAL_PAGES = f"http://127.0.0.1:{WEB_PORT}"

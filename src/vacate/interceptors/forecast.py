@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Collection, Sequence
 
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, REPLACING, REPLICASET_INTERCEPTOR, SURGE_INTERCEPTORS
 from vacate.interceptors.autoscaler.decision import decide as decide_by_autoscaler
 from vacate.interceptors.decision import Decision
 from vacate.interceptors.deployment.decision import UNREADY, WaitState, decide, is_unready
@@ -18,9 +18,6 @@ from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.workloads import Workload
 from vacate.sdk.values import Declined
 from vacate.views.budgets import Forecast, Means
-
-_FIRST = {DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR}
-_MOVERS = {*_FIRST, REPLICASET_INTERCEPTOR}
 
 
 def forecast_of(
@@ -36,7 +33,7 @@ def forecast_of(
     pods may go is another question: see `may_go_prepared`.
     """
     declined = ""
-    if _FIRST & {*interceptors}:
+    if {*REPLACING} & {*interceptors}:
         declined = _declines(pod, interceptors, workload, now)
         if not declined and (REPLICASET_INTERCEPTOR in interceptors or _met_by_surge(budgets)):
             return Forecast(Means.REPLACE, workload=workload)
@@ -45,7 +42,8 @@ def forecast_of(
 
 def may_go_prepared(interceptors: Collection[str], budgets: Sequence[PodDisruptionBudget]) -> bool:
     """Whether the pod could be deleted past its own budget once it is prepared, if its owner allows it."""
-    return bool({*interceptors} - _MOVERS) and all(one.status.expected_pods <= 1 for one in budgets)
+    others = {*interceptors} - {*SURGE_INTERCEPTORS}
+    return bool(others) and all(one.status.expected_pods <= 1 for one in budgets)
 
 
 def _met_by_surge(budgets: Sequence[PodDisruptionBudget]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.api.times import after
+from vacate.api.times import EARLIEST, after
 from vacate.api.types import Pod
 from vacate.kube.deletionorder import ready_since
 
@@ -16,7 +16,7 @@ def available_at(pod: Pod, min_ready_seconds: int) -> dt.datetime | None:
         return None
     since = ready_since(pod)
     if min_ready_seconds == 0:
-        return since or dt.datetime.min.replace(tzinfo=dt.UTC)
+        return since or EARLIEST
     return after(since, min_ready_seconds) if since else None
 
 

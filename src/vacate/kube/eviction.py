@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig, name_of, terminating
 from vacate.api.selectors.labels import NOTHING, Selector, selector_of
 from vacate.errors import ApiError
@@ -56,7 +57,7 @@ def budget_to_spend(pod: Obj, budgets: Sequence[Obj]) -> CoveringBudget | None:
     if not budgets:
         return None
     budget = budgets[0]
-    if not ready(pod) and _tolerates_unready(budget):
+    if not has_condition(pod, "Ready") and _tolerates_unready(budget):
         return CoveringBudget(budget, spends=False)
     check_budget(budget)
     return CoveringBudget(budget, spends=True)
@@ -74,12 +75,6 @@ def check_budget(budget: Obj) -> None:
         raise refusals.too_many_unconfirmed(name)
     if allowed == 0:
         raise refusals.spent_budget(name, status)
-
-
-def ready(pod: Obj) -> bool:
-    """Whether the Ready condition is True."""
-    conditions = dig(pod, "status", "conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _tolerates_unready(budget: Obj) -> bool:

@@ -8,7 +8,6 @@ volume there. A node starts a pod only if the record names that pod and that nod
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 
 import msgspec
 
@@ -220,7 +219,3 @@ def waits_at_gate(pod: Pod) -> bool:
 def awaits_volumes(pod: Pod) -> bool:
     """Whether the pod has claims and has not started, so that it may wait for a volume."""
     return bool(pod.claims) and not has_started(pod) and not pod.terminating
-
-
-FindVolume = Callable[[str, str], PersistentVolume | None]
-"""The volume to which a claim is bound, by the claim's namespace and name."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from vacate.api.times import after
+from vacate.api.times import EARLIEST, after
 from vacate.api.types import Pod
 from vacate.kube.deletionorder import is_active
 from vacate.kube.surge import SurgeRecord
@@ -20,7 +20,6 @@ YOUNG_POD_SECONDS = 60
 """Seconds before a surge: only pods created since then are named. Clocks of servers differ by less."""
 UID_LENGTH = 8
 """Characters of a UID that the record keeps: enough for the pods of one minute, and thousands still fit."""
-_OLDEST = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def surge_pods(record: SurgeRecord, pods: Sequence[Pod]) -> list[Pod]:
@@ -29,7 +28,7 @@ def surge_pods(record: SurgeRecord, pods: Sequence[Pod]) -> list[Pod]:
     Those that are not ready are first, then the youngest: of pods of the same surge any may go.
     """
     found = [pod for pod in pods if is_active(pod) and _is_new(pod, record)]
-    found.sort(key=lambda pod: pod.metadata.creation_timestamp or _OLDEST, reverse=True)
+    found.sort(key=lambda pod: pod.metadata.creation_timestamp or EARLIEST, reverse=True)
     found.sort(key=lambda pod: pod.ready)
     return found
 

@@ -68,11 +68,6 @@ def node_blocker(
     )
 
 
-def clock(moment: dt.datetime) -> str:
-    """A moment, so that the sentence does not change by itself."""
-    return moment.astimezone(dt.UTC).strftime("%H:%M:%S UTC")
-
-
 def cut(text: str) -> str:
     """The text, no longer than the schema allows."""
     return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"

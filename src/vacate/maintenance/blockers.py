@@ -12,22 +12,21 @@ from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import AUTOMATIC, MANUAL, Blocker
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
+from vacate.api.workloads import REPLACING
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import assigned, shown_stage
 from vacate.kube.workloads import Workload
-from vacate.maintenance.blockerrecords import blocker, clock, cut, node_blocker
+from vacate.maintenance.blockerrecords import blocker, cut, node_blocker
 from vacate.maintenance.interceptorblockers import explain_command, failed_turn, response_expected, silent
 from vacate.maintenance.pods import Verdict
 from vacate.maintenance.turns import Turns
 from vacate.views.budgets import allowance_of, budget_remedies, covering, never_allows, opt_in, unprepared_by
 from vacate.views.model import Remedy
-from vacate.views.phrases import command_line, counted, listed
+from vacate.views.phrases import clock, command_line, counted, listed
 from vacate.views.refusals import Refusal, refusal_of
 
 REPLACEMENT_EXPECTED = dt.timedelta(seconds=15)
 """A replacement that has no node, or cannot be created, after so long is reported."""
-_REPLACING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
 _NOT_CREATED = "FailedCreate"
 """The reason that a Deployment gives where its pods cannot be created: a quota, a webhook."""
 
@@ -258,7 +257,7 @@ def _unplaced(
     """A pod whose replacement is waited for, and has no node or cannot be created."""
     began, active, owner = assigned(request), request.status.active_interceptor_name, pod.metadata.controller
     since = began.last_transition_time if began else None
-    if active not in _REPLACING or since is None or owner is None or now - since < REPLACEMENT_EXPECTED:
+    if active not in REPLACING or since is None or owner is None or now - since < REPLACEMENT_EXPECTED:
         return None
     message = plain(request.status.message, 600)
     awaited = [
@@ -392,7 +391,7 @@ def next_report(pod: Pod, request: EvictionRequest | None) -> dt.datetime | None
     began = None if request is None or request.complete else assigned(request)
     if request is None or began is None or began.last_transition_time is None:
         return None
-    replaced = request.status.active_interceptor_name in _REPLACING
+    replaced = request.status.active_interceptor_name in REPLACING
     moments = [began.last_transition_time + REPLACEMENT_EXPECTED if replaced else None]
     moments.append(response_expected(request))
     return min((one for one in moments if one is not None), default=None)

@@ -13,9 +13,9 @@ from vacate.eviction.deadlines import deadline_of, next_turn
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import failure_of, is_held
 from vacate.eviction.records.reader import assigned, has_responded, process_of
-from vacate.maintenance.blockerrecords import blocker, clock
+from vacate.maintenance.blockerrecords import blocker
 from vacate.views.model import Remedy
-from vacate.views.phrases import command_line
+from vacate.views.phrases import clock, command_line
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
 """An interceptor that has not responded for so long is reported: most often none of that name runs."""

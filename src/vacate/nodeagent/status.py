@@ -10,6 +10,7 @@ from typing import Any
 from vacate.api.durations import go_duration
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.nodeagent.conditions import conditions_of, disruption_target
 from vacate.nodeagent.decisions import backoff
 from vacate.nodeagent.model import UNKNOWN_CODE, NodeReason, PodProgress, Progress, Run, Waiting
@@ -115,7 +116,7 @@ def _state(spec: AgentContainer, state: Progress, pod: AgentPod, phase: str) -> 
     run = state.run
     if run is not None and run.exit is None:
         return {"running": {"startedAt": format_time(run.started)}}
-    final = phase in ("Succeeded", "Failed") or pod.deleting
+    final = phase in TERMINAL_PHASES or pod.deleting
     if run is not None and (final or state.waiting is None):
         if final or backoff(state) == 0.0 or _is_plain_init(spec, pod):
             return {"terminated": _terminated(run)}
@@ -131,7 +132,7 @@ def _state(spec: AgentContainer, state: Progress, pod: AgentPod, phase: str) -> 
 def _last_state(state: Progress, phase: str) -> Obj:
     if state.run is None:
         return {}
-    if state.run.exit is not None and phase not in ("Succeeded", "Failed"):
+    if state.run.exit is not None and phase not in TERMINAL_PHASES:
         return {"terminated": _terminated(state.run)}
     return {"terminated": _terminated(state.before)} if state.before is not None else {}
 

@@ -9,10 +9,11 @@ import msgspec
 
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Node, Pod
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.client.codec import codec_for
+from vacate.kube.scheduling.clusterview import ZONE
 from vacate.kube.scheduling.requests import amounts, pod_requests
 
-ZONE = "topology.kubernetes.io/zone"
 Place = tuple[str, str]
 """Namespace and name of a pod."""
 
@@ -106,7 +107,7 @@ class Capacity:
     def pod(self, place: Place, pod: Obj | None) -> None:
         """A pod as it is now; None where it is gone."""
         uid, name = ("", "") if pod is None else (pod["metadata"]["uid"], dig(pod, "spec", "nodeName") or "")
-        if dig(pod or {}, "status", "phase") in ("Succeeded", "Failed"):
+        if dig(pod or {}, "status", "phase") in TERMINAL_PHASES:
             uid = name = ""
         known = self._pods.get(place)
         if known is not None and known[:2] != (uid, name):

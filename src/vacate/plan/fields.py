@@ -30,7 +30,7 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.names import dns1123_subdomain
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.api.types import (
     DaemonSet,
     Deployment,
@@ -140,16 +140,9 @@ def _meta(meta: Any, *, of_template: bool = False) -> Obj:
 def _container(container: Any) -> Obj:
     image = container.get("image")
     kept = {**_only(container, _CONTAINER), "image": image if isinstance(image, str) else IMAGE}
-    if isinstance(sleep := dig_into(container, "lifecycle", "preStop", "sleep"), dict):
+    if isinstance(sleep := dig(container, "lifecycle", "preStop", "sleep"), dict):
         kept["lifecycle"] = {"preStop": {"sleep": _only(sleep, ("seconds",))}}
     return kept
-
-
-def dig_into(obj: Any, *path: str) -> Any:
-    """What is at the path, of an object that may have anything anywhere; None where there is nothing."""
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
 
 
 def _pod_spec(spec: Any) -> Obj:
@@ -168,7 +161,7 @@ def _pod_volume(volume: Any) -> Obj:
     for name, fields in (("emptyDir", ("medium", "sizeLimit")), ("persistentVolumeClaim", ("claimName",))):
         if isinstance(source := volume.get(name), dict):
             kept[name] = _only(source, fields)
-    if isinstance(made := dig_into(volume, "ephemeral", "volumeClaimTemplate"), dict):
+    if isinstance(made := dig(volume, "ephemeral", "volumeClaimTemplate"), dict):
         kept["ephemeral"] = {"volumeClaimTemplate": _claim_template(made)}
     return kept
 
@@ -199,7 +192,7 @@ def _pod_status(status: Any) -> Obj:
 
 
 def _conditions(status: Any) -> list[Obj]:
-    return _each(dig_into(status, "conditions"), lambda one: _only(one, _CONDITION))
+    return _each(dig(status, "conditions"), lambda one: _only(one, _CONDITION))
 
 
 def _pod(obj: Obj) -> Obj:
@@ -215,12 +208,12 @@ def _node(obj: Obj) -> Obj:
 
 
 def _workload(obj: Obj) -> Obj:
-    spec, template = _only(obj.get("spec"), _WORKLOAD_SPEC), dig_into(obj, "spec", "template")
+    spec, template = _only(obj.get("spec"), _WORKLOAD_SPEC), dig(obj, "spec", "template")
     spec["template"] = {
-        "metadata": _meta(dig_into(template, "metadata"), of_template=True),
-        "spec": _pod_spec(dig_into(template, "spec")),
+        "metadata": _meta(dig(template, "metadata"), of_template=True),
+        "spec": _pod_spec(dig(template, "spec")),
     }
-    if claims := dig_into(obj, "spec", "volumeClaimTemplates"):
+    if claims := dig(obj, "spec", "volumeClaimTemplates"):
         spec["volumeClaimTemplates"] = _each(claims, _claim_template)
     return {"spec": spec, "status": _status(obj, _WORKLOAD_STATUS)}
 
@@ -238,15 +231,15 @@ def _fields(spec: Sequence[str], status: Sequence[str]) -> Callable[[Obj], Obj]:
 
 def _request(obj: Obj) -> Obj:
     kept = _fields(_REQUEST_SPEC, _REQUEST_STATUS)(obj)
-    kept["spec"]["requesters"] = _each(dig_into(obj, "spec", "requesters"), lambda one: _only(one, ("name",)))
-    if (refused := dig_into(obj, "status", "podEvictionStatus")) is not None:
+    kept["spec"]["requesters"] = _each(dig(obj, "spec", "requesters"), lambda one: _only(one, ("name",)))
+    if (refused := dig(obj, "status", "podEvictionStatus")) is not None:
         kept["status"]["podEvictionStatus"] = _only(refused, ("failedAPIEvictionCounter",))
     return kept
 
 
 def _drain(obj: Obj) -> Obj:
     kept = _fields(_DRAIN_SPEC, _DRAIN_STATUS)(obj)
-    kept["status"]["nodes"] = _each(dig_into(obj, "status", "nodes"), lambda one: _only(one, _NODE_ROW))
+    kept["status"]["nodes"] = _each(dig(obj, "status", "nodes"), lambda one: _only(one, _NODE_ROW))
     return kept
 
 
@@ -337,7 +330,7 @@ def reduced(kind: Kind, obj: Obj, *, images: bool = False) -> Obj:
 
 
 def _drop_images(kept: Obj) -> None:
-    for spec in (kept.get("spec"), dig_into(kept, "spec", "template", "spec")):
+    for spec in (kept.get("spec"), dig(kept, "spec", "template", "spec")):
         for name in ("containers", "initContainers"):
-            for one in dig_into(spec, name) or ():
+            for one in dig(spec, name) or ():
                 one["image"] = IMAGE

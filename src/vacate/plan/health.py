@@ -24,6 +24,7 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
+from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types import (
     Deployment,
@@ -51,7 +52,7 @@ from vacate.maintenance.blockers import (
 from vacate.maintenance.pods import Treatment, assess_pod, selector_from
 from vacate.maintenance.relocation import without_room_by_node
 from vacate.plan.fields import WEBHOOKS
-from vacate.plan.loading import controller_of, has_vacate, load_objects, workload_of
+from vacate.plan.loading import has_vacate, load_objects, workload_of
 from vacate.plan.remedies import commands_of
 from vacate.plan.snapshot import Snapshot
 from vacate.views.budgets import Means, covering, never_allows, would_refuse
@@ -227,9 +228,8 @@ class _Look:
         """Whether the owner of its workload lets a prepared pod go past its own budget."""
         owner = pod.metadata.controller
         found = self._owners.get(owner.uid) if owner is not None else None
-        if (
-            found is not None
-        ):  # a ReplicaSet has an owner that counts; what owns a Deployment is not known here
+        if found is not None:
+            # A ReplicaSet has an owner that counts; what owns a Deployment is not known here.
             found = self._owners.get(controller_of(found).get("uid"), found)
         return bool(dig(found or {}, "metadata", "annotations", DELETE_PREPARED) == "true")
 

@@ -6,9 +6,6 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
 
 from vacate.admission.context import Context
 from vacate.api.identity import User
@@ -28,8 +25,10 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
-from vacate.api.objects import Obj, dig
+from vacate.api.lenient import controller_of, has_condition, integer
+from vacate.api.objects import Obj, copied, dig
 from vacate.api.times import format_time
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.embedded.apiserver.response.stored import encoder, key_of
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
@@ -37,6 +36,7 @@ from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
+from vacate.kube.scheduling.clusterview import HOSTNAME
 from vacate.plan.fields import WEBHOOKS
 from vacate.plan.snapshot import Snapshot
 from vacate.plan.timings import is_overdue
@@ -44,7 +44,6 @@ from vacate.plan.timings import is_overdue
 OWNER_LABEL = "plan.vacate.dev/re-creates"
 """On pods of controllers that are not simulated: what stands for their controller selects them by it."""
 _NEVER_RECREATED = (DAEMONSETS.kind, NODES.kind)
-_TERMINAL = ("Succeeded", "Failed")
 _FOR_EVER_SECONDS = 200 * 365 * 86400
 MAX_MISSING_PODS = 20_000
 """So many pods that workloads want, and that are not there, are created in a plan."""
@@ -53,7 +52,6 @@ MAX_DAEMON_PODS = 2_000_000
 
 ADDED = "plan.vacate.dev/added"
 """On nodes that the cluster does not have."""
-_HOSTNAME = "kubernetes.io/hostname"
 
 
 def with_added_nodes(snapshot: Snapshot, count: int, like: str) -> Snapshot:
@@ -68,7 +66,7 @@ def with_added_nodes(snapshot: Snapshot, count: int, like: str) -> Snapshot:
 def _added(model: Obj, name: str) -> Obj:
     meta, spec = model["metadata"], model["spec"]
     taints = [one for one in spec.get("taints", ()) if not one["key"].startswith("node.kubernetes.io/")]
-    labels = {**meta.get("labels", {}), _HOSTNAME: name, ADDED: "true"}
+    labels = {**meta.get("labels", {}), HOSTNAME: name, ADDED: "true"}
     return {
         **model,
         "metadata": {"name": name, "uid": f"plan-{name}", "labels": labels},
@@ -113,7 +111,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
         uid = controller["metadata"]["uid"]
         workloads[uid] = f"{pod['metadata']['namespace']} {owner['kind']}/{owner['name']}"
         pods.append(made)
-        if dig(pod, "status", "phase") not in _TERMINAL:
+        if dig(pod, "status", "phase") not in TERMINAL_PHASES:
             stands_in.append(controller)
     objects: list[tuple[Kind, Obj]] = [(PODS, pod) for pod in pods]
     objects += [(REPLICASETS, one) for one in stands_in]
@@ -124,7 +122,7 @@ def load_objects(snapshot: Snapshot) -> Loaded:
             objects += [(kind, one) for one in found]
     objects += _missing_namespaces(snapshot, objects)
     objects += _missing_priorities(snapshot)
-    nodes = [one for one in snapshot.of(NODES) if _reports(one)]
+    nodes = [one for one in snapshot.of(NODES) if has_condition(one, "Ready")]
     shapes = [NodeShape(one["metadata"]["name"], number) for number, one in enumerate(nodes)]
     return Loaded(objects, shapes, workloads, recreated)
 
@@ -134,9 +132,9 @@ def check_wanted(snapshot: Snapshot) -> None:
     pods = Counter(str(controller_of(one).get("uid")) for one in snapshot.of(PODS))
     scaled = Counter[str]()
     for one in snapshot.of(REPLICASETS):
-        scaled[str(controller_of(one).get("uid"))] += _number(dig(one, "spec", "replicas"), 1)
+        scaled[str(controller_of(one).get("uid"))] += integer(dig(one, "spec", "replicas"), 1)
     floors = {
-        (one["metadata"]["namespace"], dig(one, "spec", "scaleTargetRef", "name")): _number(
+        (one["metadata"]["namespace"], dig(one, "spec", "scaleTargetRef", "name")): integer(
             dig(one, "spec", "minReplicas"), 1
         )
         for one in snapshot.of(HORIZONTALPODAUTOSCALERS)
@@ -165,19 +163,12 @@ def check_wanted(snapshot: Snapshot) -> None:
 def _wanted(kind: Kind, workload: Obj) -> int:
     spec = workload.get("spec") or {}
     if kind is not JOBS:
-        return _number(spec.get("replicas"), 1)
-    ends = {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}
-    conditions = dig(workload, "status", "conditions") or ()
-    if spec.get("suspend") or any(
-        one.get("type") in ends and one.get("status") == "True" for one in conditions
-    ):
+        return integer(spec.get("replicas"), 1)
+    ends = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
+    if spec.get("suspend") or any(has_condition(workload, one) for one in ends):
         return 0
-    at_once = _number(spec.get("parallelism"), 1)
-    return min(at_once, _number(spec.get("completions"), at_once))
-
-
-def _number(value: Any, default: int) -> int:
-    return value if isinstance(value, int) else default
+    at_once = integer(spec.get("parallelism"), 1)
+    return min(at_once, integer(spec.get("completions"), at_once))
 
 
 def records_of(objects: Iterable[tuple[Kind, Obj]], now: dt.datetime) -> Iterator[Record]:
@@ -187,16 +178,10 @@ def records_of(objects: Iterable[tuple[Kind, Obj]], now: dt.datetime) -> Iterato
     """
     context = Context(User(""), now, FeatureGates(), lambda _kind, _namespace, _name: None)
     for revision, (kind, obj) in enumerate(objects, FIRST_REVISION + 1):
-        copy = orjson.loads(orjson.dumps(obj))
+        copy = copied(obj)
         strategy_for(kind).default(copy, context)
         key, value = key_of(kind, copy), encoder(copy)(revision)
         yield Record(revision, kind.resource, key.namespace, key.name, False, revision, value)
-
-
-def controller_of(obj: Obj) -> Obj:
-    """The owner that controls the object; empty where there is none."""
-    owners = dig(obj, "metadata", "ownerReferences") or ()
-    return next((one for one in owners if one.get("controller")), {})
 
 
 def workload_of(pod: Obj, workloads: dict[str, str]) -> str:
@@ -320,11 +305,6 @@ def _missing_priorities(snapshot: Snapshot) -> list[tuple[Kind, Obj]]:
         )
         for name, value in sorted(found.items())
     ]
-
-
-def _reports(node: Obj) -> bool:
-    conditions = dig(node, "status", "conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def has_vacate(snapshot: Snapshot) -> bool:

@@ -174,8 +174,8 @@ class Observer:
 
     def _request(self, dialect: Dialect, obj: Obj) -> None:
         request = dialect.read(codec_for(dialect.wire).convert(obj))
-        ref, status = request.spec.target.pod_ref, request.status
-        leaving = self._leaving.get((request.metadata.namespace, ref.name if ref else ""))
+        status = request.status
+        leaving = self._leaving.get((request.metadata.namespace, request.pod_name))
         if leaving is None or leaving.waits_for == STOPS or request.complete:
             return
         failed = status.pod_eviction_status

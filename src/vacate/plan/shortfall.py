@@ -10,15 +10,13 @@ import msgspec
 from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, Taint
 from vacate.client.codec import codec_for
-from vacate.kube.scheduling.clusterview import ClusterView
+from vacate.kube.scheduling.clusterview import ZONE, ClusterView
 from vacate.kube.scheduling.nodeaffinity import wants_node
 from vacate.kube.scheduling.requests import pod_requests
-from vacate.kube.scheduling.taints import untolerated
+from vacate.kube.scheduling.taints import HARD_EFFECTS, untolerated
 from vacate.kube.scheduling.volumes import bound_volumes, reaches
-from vacate.plan.capacity import ZONE
 
 _INSUFFICIENT = re.compile(r"Insufficient (\S+?)[,.]?(?=\s|$)")
-_HARD = ("NoSchedule", "NoExecute")
 
 
 class Shortfall(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,7 +61,7 @@ def _zone(pod: Pod, nodes: Sequence[Node], view: ClusterView) -> str:
         node.metadata.labels.get(ZONE, "")
         for node in nodes
         if wants_node(pod, node)
-        and not untolerated(pod.spec.tolerations, _lasting(node), _HARD)
+        and not untolerated(pod.spec.tolerations, _lasting(node), HARD_EFFECTS)
         and all(reaches(volume, node) for volume in volumes)
     }
     return zones.pop() if len(zones) == 1 else ""

@@ -18,27 +18,20 @@ from typing import Any
 
 import orjson
 
-from vacate.api.kinds import (
-    EVICTIONREQUESTS,
-    NODEMAINTENANCES,
-    Kind,
-)
-from vacate.api.objects import Obj
-from vacate.api.options import ListOptions
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
+from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
-from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, dig_into, reduced
+from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, reduced
 from vacate.wire.message import Request
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
 """A snapshot is read up to this size, unpacked."""
-PAGE = 500
-"""So many objects are held as they were listed; of the others only what is kept."""
 MAX_OBJECTS = 200_000
 MAX_VALUES = 8_000_000
 """Parsed, a value takes up to two hundred bytes, whatever it takes in the file. An object has about sixty."""
@@ -73,13 +66,12 @@ async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -
     first, changed = 0, 0
     total = 0
     for kind, read in READS.items():
-        found, broken, token = list[Obj](), 0, ""
+        found, broken = list[Obj](), 0
         try:
-            while True:
-                page = await client.list(kind, options=ListOptions(limit=PAGE, continue_token=token))
+            async for page in client.pages(kind):
                 first = first or _number(page.resource_version)
                 for one in page.items:
-                    changed += _number(dig_into(one, "metadata", "resourceVersion")) > first > 0
+                    changed += _number(dig(one, "metadata", "resourceVersion")) > first > 0
                     try:
                         found.append(reduced(kind, one, images=images))
                     except VacateError:
@@ -87,8 +79,6 @@ async def read_snapshot(client: Client, clock: Clock, *, images: bool = False) -
                 total += len(page.items)
                 if total > MAX_OBJECTS:
                     raise ConfigError(f"the cluster has more than {MAX_OBJECTS:,} objects: too many to plan")
-                if not (token := page.continue_token):
-                    break
         except (Forbidden, NotFound, MethodNotAllowed) as error:
             if not read.unknown:
                 raise

@@ -10,6 +10,7 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
+from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
 from vacate.embedded.nodes.projections import SimulatedPod
@@ -135,9 +136,7 @@ def is_overdue(pod: Obj, now: dt.datetime) -> bool:
 
 
 def _controller_uid(pod: Obj) -> str:
-    owners = dig(pod, "metadata", "ownerReferences") or ()
-    found = next((one.get("uid") for one in owners if one.get("controller")), None)
-    return str(found or dig(pod, "metadata", "uid"))
+    return str(controller_of(pod).get("uid") or dig(pod, "metadata", "uid"))
 
 
 def _sleep(container: Any) -> float:

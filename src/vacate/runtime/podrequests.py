@@ -11,17 +11,17 @@ from vacate.cache.reader import Reader
 from vacate.cache.store import IndexFunction
 from vacate.eviction.dialects.base import Dialect
 
-_TARGET = "target"
+TARGET = "target"
+"""An index of requests by the UID of their pod."""
 
 
 def target_indexes(dialect: Dialect) -> Mapping[str, IndexFunction[EvictionRequest]]:
     """The index by which requests are found that are not named after their pods."""
-    return {} if dialect.request_name("", "uid") else {_TARGET: _targets}
+    return {} if dialect.request_name("", "uid") else {TARGET: _targets}
 
 
 def _targets(request: EvictionRequest) -> Iterable[str]:
-    ref = request.spec.target.pod_ref
-    return () if ref is None else (ref.uid,)
+    return (request.pod_uid,) if request.pod_uid else ()
 
 
 def request_for(
@@ -30,7 +30,7 @@ def request_for(
     """The request for the pod; of several that are not named after it the open one, else the newest."""
     if name := dialect.request_name(pod_name, pod_uid):
         return requests.get(namespace, name)
-    return preferred(requests.by_index(_TARGET, pod_uid))
+    return preferred(requests.by_index(TARGET, pod_uid))
 
 
 def preferred(found: Iterable[EvictionRequest]) -> EvictionRequest | None:

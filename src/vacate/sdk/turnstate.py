@@ -55,8 +55,7 @@ def is_terminating(request: EvictionRequest) -> bool:
 
 def needs_preparation(request: EvictionRequest, pod: Pod | None) -> bool:
     """Whether there is still something to prepare: the pod is the one meant, and neither going nor gone."""
-    ref = request.spec.target.pod_ref
-    if pod is None or ref is None or pod.metadata.uid != ref.uid:
+    if pod is None or pod.metadata.uid != request.pod_uid:
         return False
     return not pod.terminating and not pod.terminal
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig
 from vacate.api.selectors.labels import selector_of
 from vacate.embedded.store.log import Record
@@ -41,8 +42,7 @@ def is_healthy(pod: Obj) -> bool:
     """Ready, and not terminating: what a disruption budget counts."""
     if pod["metadata"].get("deletionTimestamp"):
         return False
-    conditions = dig(pod, "status", "conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return has_condition(pod, "Ready")
 
 
 class BudgetHistory:

@@ -32,8 +32,7 @@ def waiting_message(
     `manager` says that no manager works, where none does: then nothing goes on by itself. `unjoined` says why
     the caller is not among the requesters.
     """
-    process, ref = process_of(request), request.spec.target.pod_ref
-    name = ref.name if ref else ""
+    process, name = process_of(request), request.pod_name
     active = process.active or (process.interceptors[0] if process.interceptors else "")
     parts = [
         f"{Stage.INTERCEPTING}: pod/{name} is waiting for interceptor {active}{_position(request, active)}"
@@ -92,8 +91,8 @@ def unchecked_message(pod: str, user: str, why: str) -> str:
 
 def terminating_message(request: EvictionRequest, now: dt.datetime, *, manager: str = "") -> str:
     """The same for a request that is over and is still there, while its pod is, too."""
-    ref, meta = request.spec.target.pod_ref, request.metadata
-    named = f"{request.kind.kind} {meta.name} of pod/{ref.name if ref else ''}"
+    meta = request.metadata
+    named = f"{request.kind.kind} {meta.name} of pod/{request.pod_name}"
     held_up = f" {manager}" if manager else ""
     if meta.deletion_timestamp is None:
         next_step = "be replaced" if request.complete else "be completed"

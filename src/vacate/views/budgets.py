@@ -12,13 +12,7 @@ import msgspec
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.api.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DELETE_PREPARED,
-    DEPLOYMENT_INTERCEPTOR,
-    OWN_RESPONDERS,
-    REPLICASET_INTERCEPTOR,
-)
+from vacate.api.workloads import DELETE_PREPARED, DEPLOYMENT_INTERCEPTOR, OWN_RESPONDERS, SURGE_INTERCEPTORS
 from vacate.errors import ApiError
 from vacate.eviction.attempts import why_refused
 from vacate.eviction.dialects.turn_conditions import is_prepared, unsuccessful_turns
@@ -31,7 +25,6 @@ from vacate.views.phrases import command_line, counted, listed
 from vacate.views.replacing import deployment_name, interceptors_on, patch_command, start_first
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
-_MOVERS = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
 class Means(Enum):
@@ -163,19 +156,11 @@ def opt_in(
     found = scaled_workload(pod)
     cannot_start_first = owner.kind == "StatefulSet" or (workload is not None and workload.is_recreated)
     single = cannot_start_first and budget.status.expected_pods == 1
-    if found is not None and single and interceptors_on(pod) - {*_MOVERS} and prepared:
+    if found is not None and single and interceptors_on(pod) - {*SURGE_INTERCEPTORS} and prepared:
         words = "annotate", *found, f"{DELETE_PREPARED}=true", "-n", meta.namespace
         command = command_line("kubectl", *words)
         return Remedy("let it be deleted once its interceptors have prepared it", command)
     return None
-
-
-def workload_of(pod: Pod) -> tuple[str, str]:
-    """Kind and name of the Deployment or StatefulSet of a pod, for kubectl; no name for pods of others."""
-    owner = pod.metadata.controller
-    if owner is not None and owner.kind == "StatefulSet":
-        return "statefulset", owner.name
-    return "deployment", deployment_name(pod)
 
 
 def restarted(pod: Pod) -> Remedy | None:
@@ -204,7 +189,7 @@ def unprepared_by(
     """
     turns, meta = unsuccessful_turns(request), pod.metadata
     ended = " ".join(map(_ended, turns))
-    in_vain = _MOVERS if workload is not None and workload.declines else ()
+    in_vain = SURGE_INTERCEPTORS if workload is not None and workload.declines else ()
     worth = [turn.interceptor for turn in turns if turn.interceptor not in in_vain]
     if not worth:
         return ended, None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from vacate.api.times import LATEST
 from vacate.api.types.core import Pod
 from vacate.api.types.nodemaintenance import (
     AUTOMATIC,
@@ -23,7 +24,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.kube.budgets import selects
 from vacate.views.model import Remedy
-from vacate.views.phrases import advice, counted
+from vacate.views.phrases import advice, clock, counted
 from vacate.views.replacing import interceptors_on
 
 SELF_EXPECTED = dt.timedelta(minutes=10)
@@ -79,11 +80,6 @@ class Cause:
     def key(self) -> str:
         """What identifies it among others, also later."""
         return "/".join((self.kind, self.namespace, self.name))
-
-    @property
-    def maintenances(self) -> tuple[str, ...]:
-        """The drains that it holds."""
-        return tuple(dict.fromkeys(one.maintenance for one in self.waiting if one.maintenance))
 
 
 @dataclass(frozen=True)
@@ -154,8 +150,7 @@ def causes_of(
         if (one.namespace, one.pod) not in seen:
             add(None, one)
     found = [_cause(key, tuple(members.values()), now, ahead or Ahead()) for key, members in groups.items()]
-    latest = dt.datetime.max.replace(tzinfo=dt.UTC)
-    return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or latest, one.key)))
+    return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or LATEST, one.key)))
 
 
 def draining_nodes(maintenance: NodeMaintenance) -> list[str]:
@@ -307,17 +302,12 @@ def _otherwise(members: Sequence[_Member], first: Blocker, *, person: bool) -> s
     if first.consequence:
         texts.append(advice(first.consequence))
     if deadlines:
-        when = min(deadlines).astimezone(dt.UTC).strftime("%H:%M:%S UTC")
-        texts.append(f"At {when}, the deadline of its node, the pod is deleted past what protects it.")
+        texts.append(
+            f"At {clock(min(deadlines))}, the deadline of its node, the pod is deleted past what protects it."
+        )
     if texts or not person:
         return " ".join(texts) or "It ends by itself."
     if not nodes:
         return "The pod is not evicted."
     names = nodes[0] if len(nodes) == 1 else f"{nodes[0]} and {counted(len(nodes) - 1, 'other node')}"
     return f"{names} {'is' if len(nodes) == 1 else 'are'} never drained."
-
-
-def longest(causes: Sequence[Cause]) -> dt.datetime | None:
-    """Since when the oldest cause that needs a person stands."""
-    times = [one.since for one in causes if one.needs_person and one.since is not None]
-    return min(times, default=None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -49,7 +50,6 @@ from vacate.views.turns import TurnState, TurnView, turn_views
 __all__ = ["Explanation", "Remedy", "TurnState", "TurnView", "explanation_of"]
 
 _NO_REQUESTERS = "; it no longer has any requesters."
-_ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def explanation_of(
@@ -102,7 +102,7 @@ def _section(inputs: ExplanationInput) -> Section:
     """What the engine would do, after a watch without gaps and in a controller that has just started."""
     window = attempt_window(inputs)
     next_attempt = window[1] if window else None
-    action = decide(inputs.process, inputs.target, DecisionContext(inputs.now, _ALWAYS, next_attempt))
+    action = decide(inputs.process, inputs.target, DecisionContext(inputs.now, EARLIEST, next_attempt))
     new = DecisionContext(inputs.now, inputs.now, next_attempt)
     just_started = decide(inputs.process, inputs.target, new)
     if recorded_turn(inputs.request, inputs.process.active or "") is not None:

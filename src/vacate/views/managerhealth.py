@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from vacate.api.objectnames import MANAGER, TROUBLE, VIEWER
+from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER, TROUBLE, VIEWER
 from vacate.api.text import plain
 from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, ObjectMeta
@@ -27,9 +27,6 @@ SILENT_AFTER = dt.timedelta(seconds=7)
 """An object that no controller has reported on for so long is attended to by none.
 
 A command that looks every two seconds has to say so within ten."""
-
-INSTALLED_IN = "vacate-system"
-"""Where Vacate is installed unless one chooses otherwise."""
 
 _DEFAULT_DURATION = 15
 
@@ -94,7 +91,7 @@ def manager_health(
         return _unknown(late, now) if late is not None else ManagerHealth(ManagerState.UNKNOWN)
     if not leases:
         text = f"No manager works: there is no Lease {MANAGER} in any namespace."
-        return ManagerHealth(ManagerState.ABSENT, text, _start(INSTALLED_IN, embedded, program))
+        return ManagerHealth(ManagerState.ABSENT, text, _start(DEFAULT_NAMESPACE, embedded, program))
     lease = max(leases, key=_renewed)
     where, holder = lease.metadata.namespace, plain(lease.spec.holder_identity)
     trouble = sentence(lease.metadata.annotations.get(TROUBLE, ""))
@@ -175,8 +172,7 @@ def _unattended(found: Iterable[tuple[str, ObjectMeta, object]]) -> Unattended |
 
 
 def _called(request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    return f"the request for pod/{ref.name}" if ref else request.metadata.name
+    return f"the request for pod/{request.pod_name}" if request.pod_name else request.metadata.name
 
 
 def _renewed(lease: Lease) -> dt.datetime:
@@ -204,7 +200,7 @@ def _unknown(late: Unattended, now: dt.datetime) -> ManagerHealth:
         f"Nothing has been reported on {late.name}, which was created {ago(late.since, now)}: perhaps no "
         f"manager works. You may not read Lease {MANAGER}, which would show it (ClusterRole {VIEWER} may)."
     )
-    ask = Remedy("An administrator sees it with", _pods(INSTALLED_IN))
+    ask = Remedy("An administrator sees it with", _pods(DEFAULT_NAMESPACE))
     return ManagerHealth(ManagerState.UNKNOWN, text, (ask,))
 
 

@@ -147,8 +147,7 @@ class ExplanationInput:
     @property
     def name(self) -> str:
         """The pod's name."""
-        ref = self.request.spec.target.pod_ref
-        return ref.name if ref else ""
+        return self.request.pod_name
 
     @property
     def namespace(self) -> str:
@@ -158,8 +157,7 @@ class ExplanationInput:
     @property
     def here(self) -> bool:
         """Whether the pod with the request's UID exists."""
-        ref = self.request.spec.target.pod_ref
-        return self.pod is not None and ref is not None and self.pod.metadata.uid == ref.uid
+        return self.pod is not None and self.pod.metadata.uid == self.request.pod_uid
 
     def command(self, verb: str, *options: str) -> str:
         """A command of `vacate` for this pod."""

@@ -54,6 +54,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
 
 
+def clock(moment: dt.datetime) -> str:
+    """A moment, so that the sentence does not change by itself."""
+    return moment.astimezone(dt.UTC).strftime("%H:%M:%S UTC")
+
+
 def advice(text: str) -> str:
     """What helps, as a sentence of its own."""
     return sentence(f"{text[:1].upper()}{text[1:]}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vacate.api.objectnames import CONFINES
+from vacate.api.objectnames import CONFINES, DEFAULT_NAMESPACE
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
 
@@ -34,7 +34,7 @@ def own_webhook_look(message: str) -> str:
     if not _OWN_WEBHOOK_AWAY.search(message):
         return ""
     inside = _WEBHOOK_SERVICE.search(message)
-    namespace = inside[1] if inside else "vacate-system"
+    namespace = inside[1] if inside else DEFAULT_NAMESPACE
     return command_line(
         "kubectl", "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component=webhook"
     )

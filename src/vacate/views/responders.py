@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from vacate.api.types import Pod
 from vacate.api.workloads import OWN_RESPONDERS
-from vacate.views.budgets import workload_of
+from vacate.views.budgets import scaled_workload
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import command_line, listed
 from vacate.views.replacing import interceptors_on
@@ -30,8 +30,9 @@ def with_missing_responders(explanation: Explanation, pod: Pod) -> Explanation:
         f"A request by lifecycle.k8s.io does not wait for {listed(missing)}: the pod was created before its "
         "workload opted in, and the responders of a pod never change."
     )
-    kind, name = workload_of(pod)
-    command = command_line("kubectl", "rollout", "restart", f"{kind}/{name}", "-n", pod.metadata.namespace)
-    remedy = Remedy("Create the pods again, so that they list them.", command)
-    remedies = (*explanation.remedies, *((remedy,) if name else ()))
+    remedies = explanation.remedies
+    if workload := scaled_workload(pod):
+        words = "rollout", "restart", "/".join(workload), "-n", pod.metadata.namespace
+        again = Remedy("Create the pods again, so that they list them.", command_line("kubectl", *words))
+        remedies = (*remedies, again)
     return replace(explanation, next=(*explanation.next, lacks), remedies=remedies)

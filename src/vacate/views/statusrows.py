@@ -107,8 +107,7 @@ def refusal_notes(requests: Iterable[EvictionRequest]) -> list[str]:
 
 def pod_of(request: EvictionRequest) -> str:
     """The name of the pod that the request is about."""
-    ref = request.spec.target.pod_ref
-    return ref.name if ref else NOTHING
+    return request.pod_name or NOTHING
 
 
 def unchanged_since(request: EvictionRequest) -> dt.datetime | None:

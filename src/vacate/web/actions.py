@@ -34,6 +34,10 @@ class Outcome:
     output: str
 
 
+POSSIBLE, WOULD_BLOCK, LACKS_ROOM = 0, 5, 6
+"""The codes of dry runs and plans; by all others they were refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """An option of the command that the person can choose."""

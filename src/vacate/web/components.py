@@ -30,6 +30,11 @@ class Page:
     still: bool = False  # made once, and not again when something changes
 
 
+def page_of(title: str, nav: str, main: Iterable[Element | None], *, still: bool = False) -> Page:
+    """The page with those of its parts that there are."""
+    return Page(title, nav, tuple(one for one in main if one is not None), still)
+
+
 def icon(shape: str, classes: str = "") -> Element:
     """A shape; the word beside it says the same."""
     return el("svg", f"i {classes}".strip(), el("use", href=f"#{shape}"), aria_hidden="true")
@@ -179,10 +184,10 @@ def remedies(found: Sequence[Remedy], key: str) -> list[Element]:
     return made
 
 
-def fold(key: str, summary: Content, *content: Content, classes: str = "fold") -> Element:
+def fold(key: str, summary: Content, *content: Content) -> Element:
     """What is done, or waits, under one line; open ones are kept in the address."""
     inside = el("div", "in", *content)
-    return el("details", classes, el("summary", "", summary), inside, key=key, data_fold=key)
+    return el("details", "fold", el("summary", "", summary), inside, key=key, data_fold=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +235,13 @@ def cell(classes: str, *content: Content, unit: str = "") -> Element:
     return el("td", classes, inside, role="cell")
 
 
-def heading(identity: str, title: str, *note: Content, level: str = "h2") -> Element:
-    """The heading of a section, with a note beside it."""
-    return el("div", "sec-head", el(level, "", title, id=identity), el("p", "", *note) if note else None)
+def section(
+    identity: str, title: str, *content: Content, note: Content = None, key: str = "", classes: str = ""
+) -> Element:
+    """A part of a page under a heading, with a note beside it."""
+    beside = el("p", "", note) if note else None
+    head = el("div", "sec-head", el("h2", "", title, id=identity), beside)
+    return el("section", classes, head, *content, aria_labelledby=identity, key=key)
 
 
 def broken(name: str) -> list[Child]:

@@ -73,7 +73,7 @@ def needs(action: Action, names: Mapping[str, str], snapshot: Snapshot) -> Needs
         return Needs(_of_requests("patch", own, namespace), unknown)
     found = [*_of_requests("create", own, namespace)]
     pod = snapshot.pod(namespace, name)
-    over = request is not None and pod is not None and _is_about(request, pod.metadata.uid)
+    over = request is not None and pod is not None and request.pod_uid == pod.metadata.uid
     if over and own.custom:  # it makes room for the new one
         found.append(Right("delete", own, namespace))
     return Needs(tuple(found), unknown)
@@ -113,11 +113,6 @@ def _is_blocked(request: EvictionRequest, drain: str) -> bool:
     own = requester_of(drain, dialect_of(request))
     wanted = any(one.name == own for one in request.spec.requesters)
     return wanted and shown_stage(request) is Stage.BLOCKED
-
-
-def _is_about(request: EvictionRequest, uid: str) -> bool:
-    ref = request.spec.target.pod_ref
-    return ref is not None and ref.uid == uid
 
 
 def _distinct(found: Iterable[Right]) -> tuple[Right, ...]:

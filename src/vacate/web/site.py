@@ -87,8 +87,7 @@ class Site:
         self.feed = feed
         self._reads = reads
         self._explained: dict[tuple[str, str], tuple[object, float, Explanation]] = {}
-        self._plans: dict[tuple[str, ...], tuple[asyncio.Task[None], PlanRun]] = {}
-        self._plan_times: dict[tuple[str, ...], float] = {}
+        self._plans: dict[tuple[str, ...], tuple[asyncio.Task[None], PlanRun, float]] = {}  # since when
         self._may: dict[Right, tuple[float, str]] = {}
         self._found: tuple[float, Sequence[Finding]] | None = None
         self._bound: tuple[float, Bindings | None] | None = None
@@ -278,21 +277,20 @@ class Site:
 
     def close(self) -> None:
         """End what is under way."""
-        for task, _ in self._plans.values():
+        for task, _, _ in self._plans.values():
             task.cancel()
 
     def _planned(self, nodes: tuple[str, ...]) -> PlanRun:
         """The plan of these nodes: made once, and again when it is asked for after some minutes."""
         now, known = self.feed.clock.monotonic(), self._plans.get(nodes)
-        if known is not None and not (known[0].done() and now - self._plan_times[nodes] > _PLAN_SECONDS):
+        if known is not None and not (known[0].done() and now - known[2] > _PLAN_SECONDS):
             return known[1]
-        if sum(not task.done() for task, _ in self._plans.values()) >= _MAX_PLANS:
+        if sum(not task.done() for task, _, _ in self._plans.values()) >= _MAX_PLANS:
             raise ConfigError("other plans are being made; wait until they are")
         while len(self._plans) >= 4 * _MAX_PLANS:
-            del self._plans[next(one for one, (task, _) in self._plans.items() if task.done())]
+            del self._plans[next(one for one, (task, _, _) in self._plans.items() if task.done())]
         run = PlanRun()
-        self._plans[nodes] = (asyncio.create_task(self._make_plan(nodes, run)), run)
-        self._plan_times[nodes] = now
+        self._plans[nodes] = (asyncio.create_task(self._make_plan(nodes, run)), run, now)
         return run
 
     async def _make_plan(self, nodes: tuple[str, ...], run: PlanRun) -> None:

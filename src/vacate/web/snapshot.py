@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vacate.api.objectidentity import Unreadable
+from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -85,9 +86,8 @@ class Snapshot:
         """The request about each pod, by the pod's UID; one that goes on is preferred to one that is over."""
         found: dict[str, EvictionRequest] = {}
         for one in self.requests:
-            ref = one.spec.target.pod_ref
-            if ref is not None and (ref.uid not in found or found[ref.uid].complete):
-                found[ref.uid] = one
+            if one.pod_uid not in found or found[one.pod_uid].complete:
+                found[one.pod_uid] = one
         return found
 
     @cached_property
@@ -98,8 +98,7 @@ class Snapshot:
             budgets.setdefault(one.metadata.namespace, []).append(one)
         held = []
         for request in self.open_requests:
-            ref = request.spec.target.pod_ref
-            pod = self.pods_by_uid.get(ref.uid) if ref else None
+            pod = self.pods_by_uid.get(request.pod_uid)
             around = budgets.get(request.metadata.namespace, ())
             blocker = blocking(pod, request, around, self.now, self._unscheduled) if pod else None
             held += [blocker] if blocker is not None else []
@@ -143,16 +142,10 @@ class Snapshot:
 
     def request_about(self, namespace: str, pod: str) -> EvictionRequest | None:
         """The request about the pod of this name: one that goes on, else the newest."""
-        found = [
-            one
-            for one in self.requests
-            if one.metadata.namespace == namespace
-            and (ref := one.spec.target.pod_ref) is not None
-            and ref.name == pod
-        ]
+        found = [one for one in self.requests if one.metadata.namespace == namespace and one.pod_name == pod]
         return max(
             found,
-            key=lambda one: (not one.complete, one.metadata.creation_timestamp or _EARLIEST),
+            key=lambda one: (not one.complete, one.metadata.creation_timestamp or EARLIEST),
             default=None,
         )
 
@@ -172,7 +165,4 @@ class Snapshot:
     def draining(self, node: str) -> NodeMaintenance | None:
         """The NodeMaintenance that drains the node, or has drained it."""
         found = [one for one in self.maintenances if any(row.name == node for row in one.status.nodes)]
-        return max(found, key=lambda one: one.metadata.creation_timestamp or _EARLIEST, default=None)
-
-
-_EARLIEST = dt.datetime.min.replace(tzinfo=dt.UTC)
+        return max(found, key=lambda one: one.metadata.creation_timestamp or EARLIEST, default=None)

@@ -58,7 +58,7 @@ class BridgeReader:
         selector = ListOptions(label_selector=LIFECYCLE.requests_of(last, ""))
         listed = await self._client.list(LIFECYCLE.kind, review.namespace, selector, into=LIFECYCLE.wire)
         found = [LIFECYCLE.read(one) for one in listed.items]
-        mine = [one for one in found if (ref := one.spec.target.pod_ref) is not None and ref.uid == uid]
+        mine = [one for one in found if one.pod_uid == uid]
         asked = await self.request(review.namespace, own.request_name(review.name, uid), own.kind)
         return replace(known, request=preferred(mine), own=asked)
 

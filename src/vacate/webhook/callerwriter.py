@@ -175,13 +175,12 @@ def recording_patch(
     requester = review.requester(request.kind)
     if not needs_write(callers.get(requester), caller, config.wait):
         return None
-    ref = request.spec.target.pod_ref
-    kept = [msgspec.to_builtins(one) for one in meta.owner_references if ref is None or one.uid != ref.uid]
+    kept = [msgspec.to_builtins(one) for one in meta.owner_references if one.uid != request.pod_uid]
     change: Obj = {"annotations": {CALLERS: written_callers({**callers, requester: caller})}}
     if request.kind != EVICTIONREQUESTS:  # an Evacuation ends with its pod
         return guarded(meta, {"metadata": change})
-    if ref is not None and meta.labels.get(POD_LABEL) != pod_label(ref.name):
-        change["labels"] = {POD_LABEL: pod_label(ref.name)}
+    if (name := request.pod_name) and meta.labels.get(POD_LABEL) != pod_label(name):
+        change["labels"] = {POD_LABEL: pod_label(name)}
     if len(kept) != len(meta.owner_references):
         change["ownerReferences"] = kept
     return guarded(meta, {"metadata": change})

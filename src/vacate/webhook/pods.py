@@ -16,7 +16,7 @@ from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
 from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import NAMESPACES, PODS
-from vacate.api.lenient import mapping, maps
+from vacate.api.lenient import controller_of, mapping
 from vacate.api.objects import Obj, dig
 from vacate.errors import BadRequest
 from vacate.eviction.registration import annotations_of, registering
@@ -80,7 +80,7 @@ def validate(request: AdmissionRequest, ctx: Context) -> ReviewResult:
 
 
 def _first_match(pod: Obj, namespace: str, rules: Sequence[PodRule], ctx: Context) -> PodRule | None:
-    labels, kind = _labels(pod), _owner_kind(pod)
+    labels, kind = _labels(pod), str(controller_of(pod).get("kind", ""))
     for rule in rules:
         if rule.owner_kinds and kind not in rule.owner_kinds:
             continue
@@ -100,11 +100,6 @@ def _in_namespace(rule: PodRule, namespace: str, ctx: Context) -> bool:
 def _labels(obj: Obj) -> dict[str, str]:
     found = mapping(dig(obj, "metadata", "labels"))
     return {key: value for key, value in found.items() if isinstance(value, str)}
-
-
-def _owner_kind(pod: Obj) -> str:
-    owners = maps(mapping(pod.get("metadata")).get("ownerReferences"))
-    return next((str(one.get("kind")) for one in owners if one.get("controller") is True), "")
 
 
 def _checked(pod: Obj) -> Obj:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vacate.api.objectnames import DEFAULT_NAMESPACE
 from vacate.client.client import Client
 from vacate.client.privatefile import write_private
 from vacate.client.transport import Transport
@@ -22,7 +23,7 @@ SERVICE = "vacate-webhook"
 class CertificateSettings:
     """What a person may choose."""
 
-    namespace: str = "vacate-system"  # of the Secret and of the Service
+    namespace: str = DEFAULT_NAMESPACE  # of the Secret and of the Service
     service: str = SERVICE
     hosts: tuple[str, ...] = ()  # further names and addresses for the certificate
     # For a webhook outside of the cluster, which can mount no Secret: where tls.crt and tls.key are written.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vacate.api.identity import split_service_account
-from vacate.api.kinds import SELFSUBJECTREVIEWS, Kind
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER
-from vacate.api.objects import dig
+from vacate.api.kinds import Kind
+from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.options import ListOptions
+from vacate.client.access import own_user
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
@@ -36,10 +36,6 @@ from vacate.wiring.components import (
     component_dependencies,
 )
 from vacate.wiring.controllers import LIFECYCLE_CONTROLLERS, enabled, rules
-
-COMPONENT = "vacate-manager"
-"""The name of the process, and of its Lease."""
-LEASE = COMPONENT
 
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 30.0
 _REPORT_SECONDS = 5.0  # between two looks at what a candidate has to report
@@ -76,7 +72,7 @@ class ManagerParts:
         around: Environment,
         settings: ManagerSettings,
         controllers: Sequence[ControllerDescriptor] | None = None,
-        component: str = COMPONENT,
+        component: str = MANAGER,
     ) -> None:
         """Of these controllers; without any given, of all whose gates are open."""
         self._component = component
@@ -218,12 +214,11 @@ class ManagerParts:
         name: these would confine nobody, and nothing would say so.
         """
         try:
-            review = await self._client.create(SELFSUBJECTREVIEWS, {})
+            account = split_service_account(await own_user(self._client))
         except ApiError:
             return None  # an older API server, which does not say who calls
         except TransportError as error:
             return str(error)
-        account = split_service_account(str(dig(review, "status", "userInfo", "username") or ""))
         if account is None or account[1] != self._component or account[0] == self._namespace:
             return None
         return (

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vacate.api.identity import StatusAuthority
-from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, SELFSUBJECTREVIEWS
-from vacate.api.objects import dig
+from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS
+from vacate.client.access import own_user
 from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
@@ -179,7 +179,7 @@ class WebhookParts:
         """Who the cluster takes us for: of the records of callers only ours count."""
         while True:
             try:
-                found = await self._client.create(SELFSUBJECTREVIEWS, {})
+                name = await own_user(self._client)
             except TransportError:
                 await self._around.clock.sleep(1.0)
                 continue
@@ -190,7 +190,6 @@ class WebhookParts:
                 log.warning("records of callers are not protected, our own user name is not known: %s", error)
                 self._authority = replace(self._authority, recorders=None)
                 return
-            name = str(dig(found, "status", "userInfo", "username") or "")
             self._authority = replace(self._authority, recorders=(name,) if name else None)
             return
 

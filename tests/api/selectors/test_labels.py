@@ -12,7 +12,6 @@ from vacate.api.selectors.labels import (
     parse_selector,
     selector_of,
 )
-from vacate.api.selectors.labels import selector_of_labels as of_labels
 from vacate.api.selectors.requirements import Requirement
 from vacate.api.types.meta import LabelSelector
 from vacate.errors import BadRequest
@@ -199,7 +198,7 @@ def test_the_expressions_select_what_the_text_selects(text: str, labels: dict[st
 def test_exact_value_of_a_label() -> None:
     selector = parse_selector("a=1,b in (2),c in (3,4),d!=5")
     assert [selector.exact(key) for key in "abcde"] == ["1", "2", None, None, None]
-    assert str(of_labels({"b": "2", "a": "1"})) == "a=1,b=2"
+    assert str(selector_of({"matchLabels": {"b": "2", "a": "1"}})) == "a=1,b=2"
 
 
 KEYS = st.from_regex(

@@ -16,8 +16,8 @@ from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.processes.manager import ManagerProcess, managing
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objectnames import MANAGER
 from vacate.eviction.records.history import read_history
-from vacate.wiring.manager import LEASE
 
 pytestmark = pytest.mark.process
 
@@ -25,7 +25,7 @@ PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = EVICTIONREQUESTS.collection_path("default")
 FIRST, SECOND = "first.example.com", "second.example.com"
 TIMINGS = ("--lease-timings", "15,12,0.5")  # a busy machine must not end a leader
-LEADS = f'leader_election_master_status{{name="{LEASE}"}} 1.0'
+LEADS = f'leader_election_master_status{{name="{MANAGER}"}} 1.0'
 SEVERAL = 12
 
 

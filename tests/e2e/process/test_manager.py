@@ -15,13 +15,13 @@ from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.processes.manager import managing
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.wiring.manager import LEASE
+from vacate.api.objectnames import MANAGER
 
 pytestmark = pytest.mark.process
 
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = EVICTIONREQUESTS.collection_path("default")
-LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{MANAGER}"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_it_evicts_shows_its_health_and_gives_its_lease_back(cluster: ClusterPro
         code, metrics = manager.get("/metrics")
         assert code == 200
         assert 'vacate_evictions_total{result="accepted"} 1.0' in metrics
-        assert f'leader_election_master_status{{name="{LEASE}"}} 1.0' in metrics
+        assert f'leader_election_master_status{{name="{MANAGER}"}} 1.0' in metrics
         assert manager.get("/nothing")[0] == 404
         assert admin.get(LEASE_PATH).ok()["spec"]["holderIdentity"]
         assert manager.stop() == 0

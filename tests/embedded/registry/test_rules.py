@@ -25,7 +25,6 @@ from embedded.registry.case_types import Broken, BrokenStep, Case, Cases, Done, 
 from embedded.registry.given import context, errors_of, found, made, stepped
 from vacate.api.kinds import PODS
 from vacate.api.types.lifecycle import turn_order
-from vacate.embedded.registry.apps.scale import scale_errors
 from vacate.errors import ApiError, Invalid
 
 pytestmark = pytest.mark.unit
@@ -64,12 +63,6 @@ def _step_errors(case: BrokenStep) -> list[str]:
         return stepped(case.kind, case.step, case.before, context(case.subresource, **more))[2]
     except Invalid as refusal:
         return [f"{cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
-
-
-def test_a_scale_has_no_negative_replicas() -> None:
-    scale = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": -1}}
-    expected = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-    assert [str(field_error) for field_error in scale_errors(scale)] == [expected]
 
 
 @pytest.mark.parametrize(("listed", "field_error"), cases_lifecycle.POD_ERRORS, ids=lambda one: str(one)[:40])

@@ -20,7 +20,7 @@ from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.times import EARLIEST, after, parse_time
 from vacate.api.types import Taint
-from vacate.api.types.core import Pod
+from vacate.api.types.core import TERMINAL_PHASES, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
@@ -41,6 +41,7 @@ from vacate.eviction.model import (
 from vacate.eviction.pins import Pin, pin_of
 from vacate.eviction.registration import Registration, resolve
 from vacate.features import FeatureGates
+from vacate.kube.nodes import UNSCHEDULABLE
 from vacate.kube.scheduling.taints import tolerated
 
 CAUSE = "EvictionRequest"
@@ -49,9 +50,7 @@ CAUSE = "EvictionRequest"
 INTERCEPTOR = "vacate.dev/interceptor"
 """The annotation of an Eviction by which the active interceptor ends the pod itself."""
 
-_TERMINAL = ("Succeeded", "Failed")
-_CORDON_TAINT = "node.kubernetes.io/unschedulable"
-_DRAIN_TAINTS = (_CORDON_TAINT, "ToBeDeletedByClusterAutoscaler")
+_DRAIN_TAINTS = (UNSCHEDULABLE, "ToBeDeletedByClusterAutoscaler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ def _decide_on_request(
     review: EvictionReview, pod: Obj, known: LookupResults, config: BridgeConfig, now: dt.datetime
 ) -> Decision:
     request = None if isinstance(known.request, Unread) else known.request
-    if terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
+    if terminating(pod) or dig(pod, "status", "phase") in TERMINAL_PHASES:
         return Pass(request if request is not None and _is_recorded(review, request) else None)
     if request is None:
         return Wait()
@@ -248,7 +247,7 @@ def _decide_on_process(
 
     They are collected with the pod, so that nobody who asks for it later finds a record in them.
     """
-    if dig(pod, "status", "phase") in _TERMINAL or terminating(pod):
+    if dig(pod, "status", "phase") in TERMINAL_PHASES or terminating(pod):
         return Pass()
     process, own = known.request, known.own
     if isinstance(process, Unread) or (process is not None and LIFECYCLE.settled(process)):
@@ -300,7 +299,7 @@ def _is_drained(node: Obj | Unread | None, pod: Pod) -> bool:
     taints = spec.get("taints")
     keys = {text(mapping(one).get("key")) for one in taints} if isinstance(taints, list) else set()
     if spec.get("unschedulable") is True:
-        keys.add(_CORDON_TAINT)
+        keys.add(UNSCHEDULABLE)
     tolerations = pod.spec.tolerations
     return any(
         not tolerated(tolerations, Taint(key=key, effect="NoSchedule"))
@@ -315,8 +314,7 @@ def _earlier(
     if isinstance(namesakes, Unread):
         return None
     for request in namesakes:
-        ref = request.spec.target.pod_ref
-        if ref is None or ref.name != review.name or ref.uid == uid:
+        if request.pod_name != review.name or request.pod_uid == uid:
             continue
         # Of one that is being deleted the record may be anybody's: admission leaves it to its finalizers.
         if request.metadata.deletion_timestamp is not None:

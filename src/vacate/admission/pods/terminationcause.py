@@ -6,12 +6,12 @@ that it is concluded from who they are. Where it cannot be, there is no reason: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vacate.api.identity import INSTALLED_CONTROLLER, INSTALLED_SHUTDOWN_AGENT, User
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
-from vacate.api.lenient import mapping, maps
+from vacate.api.lenient import controller_of, mapping
 from vacate.api.objects import Obj, dig
 from vacate.api.terminationreason import (
     ANNOTATION,
@@ -103,7 +103,7 @@ def _replica_set_reason(pod: Obj, find: Find) -> str:
     replica_set = _owner(pod, REPLICASETS, find)
     if replica_set is None:
         return ""
-    if not _controller(replica_set):
+    if not controller_of(replica_set):
         return DECOMMISSIONED
     deployment = _owner(replica_set, DEPLOYMENTS, find)
     if deployment is None or dig(deployment, "metadata", "deletionTimestamp") is not None:
@@ -138,17 +138,12 @@ def _daemon_set_reason(pod: Obj, find: Find) -> str:
 
 def _owner(obj: Obj, kind: Kind, find: Find) -> Obj | None:
     """The controlling owner, if it is of the kind and the object that is meant."""
-    reference = _controller(obj)
+    reference = controller_of(obj)
     if reference.get("kind") != kind.kind or reference.get("apiVersion") != kind.api_version:
         return None
     namespace = str(dig(obj, "metadata", "namespace") or "")
     found = find(kind, namespace, str(reference.get("name") or ""))
     return found if found is not None and dig(found, "metadata", "uid") == reference.get("uid") else None
-
-
-def _controller(obj: Obj) -> Mapping[str, object]:
-    references = maps(mapping(obj.get("metadata")).get("ownerReferences"))
-    return next((one for one in references if one.get("controller") is True), {})
 
 
 def _revision(obj: Obj) -> int:

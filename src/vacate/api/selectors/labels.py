@@ -108,11 +108,6 @@ def match_expressions(text: str) -> list[Obj]:
     return [_expression_of(one) for one in parse_selector(text).requirements]
 
 
-def selector_of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector that asks for exactly these labels, taken as they are."""
-    return _sorted(Requirement(key, EQUALS, (value,)) for key, value in labels.items())
-
-
 def _expression_of(one: Requirement) -> Obj:
     if one.operator in (GREATER, LESS):
         raise BadRequest(

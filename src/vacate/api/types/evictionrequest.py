@@ -300,6 +300,18 @@ class EvictionRequest(Projection, frozen=True):
     )
 
     @property
+    def pod_name(self) -> str:
+        """The name of the pod that it is about; empty where it names none."""
+        ref = self.spec.target.pod_ref
+        return "" if ref is None else ref.name
+
+    @property
+    def pod_uid(self) -> str:
+        """The UID of the pod that it is about, likewise."""
+        ref = self.spec.target.pod_ref
+        return "" if ref is None else ref.uid
+
+    @property
     def complete(self) -> bool:
         """Whether the request is complete: the pod is evicted, or the request cancelled."""
         found = condition(self.status.conditions, COMPLETE)

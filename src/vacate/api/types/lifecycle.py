@@ -28,7 +28,7 @@ MIN_PRIORITY, MAX_PRIORITY = 1_000, 100_000
 HEARTBEAT_DEADLINE = dt.timedelta(minutes=20)
 CLOCK_SKEW = dt.timedelta(seconds=30)
 """How far times that are written may be from the API server's clock."""
-MAX_MESSAGE = 4_000
+MAX_MESSAGE, MAX_REQUESTERS = 4_000, 100
 
 REQUEST_KIND = "Lifecycle"
 """What NodeMaintenances and DeschedulingPolicies call this API: its kinds have the names of others."""

@@ -181,8 +181,7 @@ def _over(request: EvictionRequest, pod: Pod | None) -> str:
     if shown_stage(request) is Stage.CANCELLED:
         return f"{STAYS} {dialect_of(request).phrase('the eviction request')} was already cancelled"
     name = pod_of(request)
-    ref = request.spec.target.pod_ref
-    if pod is None or ref is None or pod.metadata.uid != ref.uid:
+    if pod is None or pod.metadata.uid != request.pod_uid:
         raise ConfigError(f"it is too late: pod {name} is evicted")
     if not pod.terminal:
         raise ConfigError(

@@ -86,12 +86,12 @@ async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
 
 async def _requests_of_requesters(cluster: Cluster, request: EvictionRequest) -> list[EvictionRequest]:
     """The objects that requesters are on: the request itself, or those that each of them has."""
-    own, ref = dialect_of(request).for_requester(""), request.spec.target.pod_ref
-    if own.kind == request.kind or ref is None:
+    own = dialect_of(request).for_requester("")
+    if own.kind == request.kind or not request.pod_uid:
         return [request]
     found = (await cluster.client.list(own.kind, request.metadata.namespace, into=own.wire)).items
     wanted = [one for one in map(own.read, found) if one.spec.requesters]
-    return [one for one in wanted if one.spec.target.pod_ref and one.spec.target.pod_ref.uid == ref.uid]
+    return [one for one in wanted if one.pod_uid == request.pod_uid]
 
 
 async def _patch(

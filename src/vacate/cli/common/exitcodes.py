@@ -14,6 +14,8 @@ from vacate.errors import TransportError, VacateError
 T = TypeVar("T")
 
 FAILED, USAGE, CANCELLED, TIMED_OUT, UNPREPARED, INTERRUPTED = 1, 2, 3, 4, 5, 130
+WOULD_BLOCK, LACKS_ROOM = UNPREPARED, 6
+"""Exit codes of plans and dry runs: the drain would block, or leave pods without room."""
 _WEIGHT = (FAILED, TIMED_OUT, CANCELLED, UNPREPARED, 0)  # of several ends the first of these counts
 _SIDE_BY_SIDE = 16
 

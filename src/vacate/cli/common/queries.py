@@ -39,9 +39,6 @@ from vacate.views.model import Refusals
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
 
-_PAGE = 500
-
-
 _BY_KIND: Mapping[str, Dialect] = {one.kind.kind: one for one in DIALECTS.values()}
 
 
@@ -123,16 +120,8 @@ async def list_requests(
     if selector and kind is LIFECYCLE.kind:  # Evictions do not have the labels of their pods
         uids = {one.metadata.uid for one in await list_pods(cluster, namespace, label_selector=selector)}
         return [one for one in await list_requests(cluster, namespace, kind=kind) if named_uid(one) in uids]
-    found: list[Obj] = []
-    token = ""
-    while True:
-        page = await cluster.client.list(
-            kind, namespace, ListOptions(label_selector=selector, limit=_PAGE, continue_token=token)
-        )
-        found += page.items
-        token = page.continue_token
-        if not token:
-            return found
+    pages = cluster.client.pages(kind, namespace, ListOptions(label_selector=selector))
+    return [one async for page in pages for one in page.items]
 
 
 async def list_all_requests(
@@ -160,9 +149,7 @@ async def list_all_requests(
 
 async def evictions_of(cluster: Cluster, requests: Iterable[EvictionRequest]) -> list[EvictionRequest]:
     """The Evictions of lifecycle.k8s.io that go on for the pods of these requests."""
-    pods = {
-        (one.metadata.namespace, ref.uid) for one in requests if (ref := one.spec.target.pod_ref) is not None
-    }
+    pods = {(one.metadata.namespace, one.pod_uid) for one in requests}
     found = [
         typed_request({**one, "kind": LIFECYCLE.kind.kind})
         for namespace in sorted({namespace for namespace, _ in pods})
@@ -194,24 +181,9 @@ async def list_pods(
     cluster: Cluster, namespace: str, *, label_selector: str = "", field_selector: str = ""
 ) -> list[Pod]:
     """Every pod of a namespace, or of all of them, that is selected, page by page."""
-    found: list[Pod] = []
-    token = ""
-    while True:
-        page = await cluster.client.list(
-            PODS,
-            namespace,
-            ListOptions(
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=_PAGE,
-                continue_token=token,
-            ),
-            into=Pod,
-        )
-        found += page.items
-        token = page.continue_token
-        if not token:
-            return found
+    options = ListOptions(label_selector=label_selector, field_selector=field_selector)
+    pages = cluster.client.pages(PODS, namespace, options, into=Pod)
+    return [one async for page in pages for one in page.items]
 
 
 async def list_nodes(cluster: Cluster) -> list[Obj]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _SECONDS = 2.0
 _LIMIT = 500

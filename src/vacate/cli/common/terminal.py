@@ -81,6 +81,11 @@ def is_terminal(*, err: bool = False) -> bool:
     return stream is not None and stream.isatty()
 
 
+def columns() -> int:
+    """How many characters fit in a line of the terminal; 0 in a pipe, where nothing is cut."""
+    return shutil.get_terminal_size().columns if is_terminal() else 0
+
+
 def width(*, err: bool = False) -> int:
     """How long lines may be: as wide as the terminal, and no wider than can be read; in a pipe the latter."""
     if not is_terminal(err=err):

@@ -171,11 +171,12 @@ class Follower:
         """What interceptors say about the pods that they prepare."""
         found = []
         for request in self._own_requests():
-            ref, status = request.spec.target.pod_ref, request.status
-            if ref is None or request.complete or not status.active_interceptor_name:
+            status = request.status
+            if request.complete or not status.active_interceptor_name:
                 continue
             message = plain(status.message, 200)
-            text = f"  … pod {request.metadata.namespace}/{ref.name}: {status.active_interceptor_name}"
+            pod = f"{request.metadata.namespace}/{request.pod_name}"
+            text = f"  … pod {pod}: {status.active_interceptor_name}"
             found.append(f"{text}: {message}" if message else text)
         lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[:_PREPARING]]
         return [*lines, f"  … and {len(found) - _PREPARING} more"] if len(found) > _PREPARING else lines
@@ -288,10 +289,9 @@ class Follower:
 
     def _note(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
         request = new or old
-        ref = request.spec.target.pod_ref if request else None
-        if request is None or ref is None or not self._is_own(request):
+        if request is None or not request.pod_name or not self._is_own(request):
             return
-        pod = f"{request.metadata.namespace}/{ref.name}"
+        pod = f"{request.metadata.namespace}/{request.pod_name}"
         if past := forced_outcome(request):
             self._past[pod] = past
         if is_superseded(request):

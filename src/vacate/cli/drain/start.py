@@ -24,7 +24,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import is_served
 from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
-from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
+from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, LACKS_ROOM, TIMED_OUT, WOULD_BLOCK
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.program import program_name
@@ -41,9 +41,6 @@ from vacate.maintenance.names import PLANNED, dialect_for
 from vacate.views.maintenance import is_draining
 from vacate.views.managerhealth import ManagerHealth
 from vacate.views.phrases import command_line, counted, listed, span
-
-WOULD_BLOCK, LACKS_ROOM = 5, 6
-"""Exit codes of a dry run, as those of `vacate plan`: the drain would block, or leave pods without room."""
 
 _SET_BY_OPTIONS = {
     "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "order",

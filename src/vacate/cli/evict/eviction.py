@@ -108,7 +108,7 @@ class Eviction:
     def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
         if self._options.output or not requests:
             return contextlib.nullcontext()
-        names = {ref.uid: pod for pod, one in requests.items() if (ref := one.spec.target.pod_ref)}
+        names = {one.pod_uid: pod for pod, one in requests.items()}
         spaces = {self._namespace(pod) for pod in requests}
         namespace = spaces.pop() if len(spaces) == 1 else ""
         return shown_progress(self._cluster, names, self._requester.dialect, namespace)

@@ -63,8 +63,7 @@ class Progress:
 
     def _pod(self, request: EvictionRequest) -> str:
         """The pod's name as it is shown; empty for another pod."""
-        ref = request.spec.target.pod_ref
-        return self._pods.get(ref.uid, "") if ref is not None else ""
+        return self._pods.get(request.pod_uid, "")
 
     async def _report(self) -> None:
         while True:

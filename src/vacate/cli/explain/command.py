@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 
 import click
@@ -87,7 +86,7 @@ def explain(what: Explained, dialect: Dialect | None, reach: Connection, output:
         if output:
             print_object(as_object(explanation), output)
             return
-        terminal.echo_lines(as_lines(explanation, _width()))
+        terminal.echo_lines(as_lines(explanation, terminal.columns()))
         if not readable:
             terminal.echo(
                 "You may not read disruption budgets in this namespace; they are not explained.",
@@ -230,8 +229,3 @@ async def _unrequested(
         now=cluster.clock.now(),
         program=program_name(),
     )
-
-
-def _width() -> int:
-    """How wide a line may be; without a terminal sentences stay whole."""
-    return shutil.get_terminal_size().columns if terminal.is_terminal() else 0

@@ -12,13 +12,11 @@ from vacate.views.explanation import Explanation, TurnView
 from vacate.views.model import Refusals
 
 
-def as_text(explanation: Explanation, width: int = 0) -> str:
-    """The explanation with its headings; lines are broken at the width, where there is one."""
-    return "\n".join(as_lines(explanation, width))
-
-
 def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
-    """The same, line by line: a line break in a text of others does not begin a new line."""
+    """The explanation with its headings; lines are broken at the width, where there is one.
+
+    A line break in a text of others does not begin a new line.
+    """
     parts = [
         ("", [explanation.headline, *explanation.requested]),
         (explanation.turns_title, _numbered(explanation.turns)),

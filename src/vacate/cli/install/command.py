@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from vacate.api.objectnames import INVENTORY
+from vacate.api.objectnames import DEFAULT_NAMESPACE, INVENTORY
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT
@@ -44,7 +44,7 @@ from vacate.install.apply.inventory import Inventory
 from vacate.install.apply.rollout import Rollout
 from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.manifest import manifests
-from vacate.install.settings import DEFAULT_NAMESPACE, Settings
+from vacate.install.settings import Settings
 from vacate.views.phrases import span
 
 _A_DAY = 86400.0

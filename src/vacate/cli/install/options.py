@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from vacate.api.objectnames import DEFAULT_NAMESPACE
 from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
 from vacate.cli.common.serveroptions import (
@@ -22,13 +23,7 @@ from vacate.cli.common.serveroptions import (
 from vacate.errors import ApiError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.install.manifests.webhookentries import SYSTEM_NAMESPACES
-from vacate.install.settings import (
-    DEFAULT_NAMESPACE,
-    Certificates,
-    Confinement,
-    FailurePolicy,
-    ShutdownAgentMode,
-)
+from vacate.install.settings import Certificates, Confinement, FailurePolicy, ShutdownAgentMode
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -68,8 +67,7 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
                 PODS, options=ListOptions(field_selector=f"spec.nodeName={name}"), into=AgentPod
             )
         pods = [one for one in found.items if not one.terminal]
-        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
-        terminal.echo_lines(shown_order(name, config, pods, node, width))
+        terminal.echo_lines(shown_order(name, config, pods, node, terminal.columns()))
 
     run_until_signalled(work)
 

@@ -15,13 +15,13 @@ from vacate.api.types.nodemaintenance import PodRules
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options
-from vacate.cli.common.exitcodes import INTERRUPTED
+from vacate.cli.common.exitcodes import INTERRUPTED, LACKS_ROOM, WOULD_BLOCK
 from vacate.cli.common.output import JSON
 from vacate.cli.common.parameters import node_count, node_name, span_between, subdomain
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.drain.options import drain_rule_options
-from vacate.cli.plan.making import BLOCKS, LACKS_ROOM, chosen_nodes, exit_code, make, read_cluster
+from vacate.cli.plan.making import chosen_nodes, exit_code, make, read_cluster
 from vacate.clock import SystemClock
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
@@ -219,7 +219,7 @@ def _examine(snapshot: Snapshot, rules: Obj, output: str | None, *, everything: 
     else:
         terminal.echo_lines(health_lines(health, snapshot, terminal.width(), everything=everything))
     crowded = any(one.harm is Harm.NO_ROOM for one in health.findings)
-    return BLOCKS if health.blocked else LACKS_ROOM if crowded else 0
+    return WOULD_BLOCK if health.blocked else LACKS_ROOM if crowded else 0
 
 
 def _with_added(snapshot: Snapshot, count: int, like: str, default: str = "") -> Snapshot:

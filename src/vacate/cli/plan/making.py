@@ -17,7 +17,7 @@ from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, connected, not_served
-from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, UNPREPARED, interrupted
+from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import ConfigError
 
@@ -27,14 +27,13 @@ if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other co
     from vacate.plan.run import PlanOptions, Progress
     from vacate.plan.snapshot import Snapshot
 
-BLOCKS, LACKS_ROOM = UNPREPARED, 6
 _MAX_NODES = 1000
 _BAR = 20  # characters
 
 
 def exit_code(verdict: Verdict) -> int:
     """What a script is to know of a verdict."""
-    return {"Finishes": 0, "LacksRoom": LACKS_ROOM}.get(verdict.value, BLOCKS)
+    return {"Finishes": 0, "LacksRoom": LACKS_ROOM}.get(verdict.value, WOULD_BLOCK)
 
 
 def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:

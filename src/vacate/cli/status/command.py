@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 
 import click
@@ -112,7 +111,7 @@ async def show_requests(cluster: Cluster, view: View) -> None:
         budgets = await list_budgets(cluster, namespace) or []
         rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
         rows += [unreadable_row(identity_of(one), named_pod(one)) for one in unreadable]
-        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
+        width = terminal.columns()
         wide = view.output == WIDE
         phrase = view.dialect.phrase
         terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide, phrase=phrase))

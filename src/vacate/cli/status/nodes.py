@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.types import Node, Pod
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -27,8 +25,7 @@ async def show_nodes(cluster: Cluster, output: str) -> None:
     if not rows:
         terminal.echo("No nodes.", err=True)
         return
-    cut = terminal.is_terminal() and output != WIDE
-    terminal.echo_lines(node_layout(rows, shutil.get_terminal_size().columns if cut else 0))
+    terminal.echo_lines(node_layout(rows, 0 if output == WIDE else terminal.columns()))
 
 
 async def _policies(cluster: Cluster) -> list[FencingPolicy]:

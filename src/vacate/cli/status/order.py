@@ -6,12 +6,11 @@ import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from vacate.api.times import LATEST
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import has_responded, shown_stage
 from vacate.views.statusrows import pod_of, unchanged_since
-
-_LAST = dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
 def in_order(requests: Iterable[EvictionRequest], by: str = "") -> list[EvictionRequest]:
@@ -26,7 +25,7 @@ def _is_over(request: EvictionRequest) -> bool:
 
 def _heartbeat(request: EvictionRequest) -> dt.datetime:
     active = shown_stage(request) is Stage.INTERCEPTING and has_responded(request)
-    return (request.status.heartbeat_time if active else None) or _LAST
+    return (request.status.heartbeat_time if active else None) or LATEST
 
 
 _KEYS: dict[str, Callable[[EvictionRequest], Any]] = {
@@ -34,10 +33,10 @@ _KEYS: dict[str, Callable[[EvictionRequest], Any]] = {
     "namespace": lambda one: one.metadata.namespace,
     "stage": lambda one: list(Stage).index(shown_stage(one)),
     "active": lambda one: one.status.active_interceptor_name or "\U0010ffff",
-    "since": lambda one: unchanged_since(one) or _LAST,
-    "eta": lambda one: one.status.expected_interceptor_finish_time or _LAST,
+    "since": lambda one: unchanged_since(one) or LATEST,
+    "eta": lambda one: one.status.expected_interceptor_finish_time or LATEST,
     "heartbeat": _heartbeat,
-    "age": lambda one: one.metadata.creation_timestamp or _LAST,
+    "age": lambda one: one.metadata.creation_timestamp or LATEST,
 }
 
 KEYS = tuple(_KEYS)

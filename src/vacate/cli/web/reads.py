@@ -8,12 +8,12 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, VALIDATINGADMISSIONPOLICIES
+from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES
 from vacate.api.objectnames import STATUS_AUTHORITY
-from vacate.api.objects import dig
 from vacate.cli.check import read_findings
 from vacate.cli.common.connection import Cluster, Connection
 from vacate.cli.explain.command import explain_pod
+from vacate.client.access import may, own_user
 from vacate.client.config import ClusterConfig
 from vacate.client.kubeconfigwriter import KubeconfigEntry
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError
@@ -35,10 +35,9 @@ def reads_of(cluster: Cluster, run: Run) -> Reads:
 
     async def user() -> str:
         try:
-            review = await cluster.client.create(SELFSUBJECTREVIEWS, {})
+            return await own_user(cluster.client)
         except (NotFound, Forbidden):  # of a cluster that does not say it
             return ""
-        return str(dig(review, "status", "userInfo", "username") or "")
 
     async def explain(namespace: str, pod: str) -> Explanation:
         explanation, _ = await explain_pod(replace(cluster, namespace=namespace), pod)
@@ -50,19 +49,13 @@ def reads_of(cluster: Cluster, run: Run) -> Reads:
         except (ApiError, TransportError):
             return None
 
-    async def may(right: Right) -> str:
-        wanted = {"verb": right.verb, "group": right.kind.group, "resource": right.kind.plural}
-        if right.namespace:
-            wanted["namespace"] = right.namespace
-        review = await cluster.client.create(
-            SELFSUBJECTACCESSREVIEWS, {"spec": {"resourceAttributes": wanted}}
-        )
-        if dig(review, "status", "allowed") is True:
+    async def why_not(right: Right) -> str:
+        if await may(cluster.client, right.kind, right.verb, right.namespace):
             return ""
         where = f" in namespace {right.namespace}" if right.namespace else ""
         return f"You may not {right.verb} {right.kind.plural}{where}."
 
-    return Reads(user, explain, lambda: read_findings(cluster), bindings, may, run)
+    return Reads(user, explain, lambda: read_findings(cluster), bindings, why_not, run)
 
 
 def run_at(reach: Connection) -> Run:

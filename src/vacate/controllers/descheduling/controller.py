@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import DESCHEDULINGPOLICIES, NODES, PODS
-from vacate.api.options import ListOptions
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
@@ -48,7 +47,6 @@ CACHE_LAG = 30.0
 """A request that was made counts for so many seconds, though the cache does not show it."""
 
 WORKERS = 2
-_PAGE = 500
 _SIDE_BY_SIDE = 8
 _REQUESTED = "descheduling-requester"
 
@@ -88,8 +86,9 @@ class View:
     def open_request(self, pod: Pod) -> EvictionRequest | None:
         """The open request for this very pod, by whichever API."""
         found = request_by_any(self.requests, pod)
-        ref = found.spec.target.pod_ref if found is not None and not found.complete else None
-        return found if ref is not None and ref.uid == pod.metadata.uid else None
+        if found is None or found.complete or found.pod_uid != pod.metadata.uid:
+            return None
+        return found
 
     def requested(self, policy: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a policy."""
@@ -179,7 +178,7 @@ class Descheduling:
         evicts = policy.spec.mode == EVICT
         wanted = plan.misplaced if evicts else set()
         there = {pod.metadata.uid for pod in pods if not pod.terminating}
-        stale = [one for one in own if _target(one) not in wanted and _target(one) in there]
+        stale = [one for one in own if one.pod_uid not in wanted and one.pod_uid in there]
         await self._withdraw(name, stale)
         if evicts:
             await self._request(policy, plan.request, now)
@@ -191,16 +190,8 @@ class Descheduling:
                 await self._deps.client.patch(DESCHEDULINGPOLICIES, name, patch, subresource="status")
 
     async def _pods(self) -> list[Pod]:
-        found: list[Pod] = []
-        token = ""
-        while True:
-            page = await self._deps.client.list(
-                PODS, options=ListOptions(limit=_PAGE, continue_token=token), into=Pod
-            )
-            found += page.items
-            token = page.continue_token
-            if not token:
-                return [pod for pod in found if not pod.terminal]
+        pages = self._deps.client.pages(PODS, into=Pod)
+        return [pod async for page in pages for pod in page.items if not pod.terminal]
 
     def _open(self, name: str, pods: Sequence[Pod], now: float) -> dict[str, bool]:
         """By the UID of the pod: open requests, and whether they are in the policy's name."""
@@ -255,13 +246,8 @@ class Descheduling:
         for request in requests:
             with contextlib.suppress(CancellationForbidden):
                 await self._requester(name, dialect_of(request)).withdraw(request)
-            self._made.get(name, {}).pop(_target(request), None)
+            self._made.get(name, {}).pop(request.pod_uid, None)
 
     def _requester(self, policy: str, dialect: Dialect) -> Requester:
         deps, name = self._deps, requester_of(policy, dialect)
         return Requester(deps.client, name, clock=deps.clock, entropy=deps.entropy, dialect=dialect)
-
-
-def _target(request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    return "" if ref is None else ref.uid

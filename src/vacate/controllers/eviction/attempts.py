@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vacate.api.times import EARLIEST
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.entropy import Entropy
 from vacate.eviction.attempts import MAX_DELAY, MAX_UNWATCHED_DELAY, after_refusal, after_restart
@@ -97,7 +98,7 @@ class Attempts:
     def _wait(self, request: EvictionRequest, at: dt.datetime | None) -> _Attempt:
         key, meta = key_of(request), request.metadata
         line = self._waiting.setdefault(key.namespace, {})
-        line[key] = Waiting(meta.creation_timestamp or _LONG_AGO, key.namespace, key.name)
+        line[key] = Waiting(meta.creation_timestamp or EARLIEST, key.namespace, key.name)
         known = self._known[key] = _Attempt(meta.uid, at)
         return known
 
@@ -109,9 +110,6 @@ class Attempts:
 
     def _chance(self) -> float:
         return self._entropy.uniform(0.0, 1.0)
-
-
-_LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def key_of(request: EvictionRequest) -> Key:

@@ -164,9 +164,8 @@ class BudgetWatcher:
 
     def _labels(self, one: Waiting) -> dict[str, str] | None:
         request = self._requests.get(one.namespace, one.name)
-        ref = request.spec.target.pod_ref if request else None
-        pod = self._pods.get(one.namespace, ref.name) if ref else None
-        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+        pod = self._pods.get(one.namespace, request.pod_name) if request else None
+        if pod is None or request is None or pod.metadata.uid != request.pod_uid:
             return None
         return pod.metadata.labels
 

@@ -81,10 +81,8 @@ class OpenRequests:
                 yield (*known, (label, text)) if label else known, number
 
     def _labels(self, request: EvictionRequest) -> tuple[tuple[str, str], ...]:
-        ref = request.spec.target.pod_ref
         meta = request.metadata
-        pod = ref.name if ref else ""
-        return ("namespace", meta.namespace), (self._terms.request, meta.name), ("pod", pod)
+        return ("namespace", meta.namespace), (self._terms.request, meta.name), ("pod", request.pod_name)
 
     def _active_interceptor(self, request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
         active, began = request.status.active_interceptor_name, assigned(request)

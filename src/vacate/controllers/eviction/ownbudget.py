@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
+from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -52,6 +53,6 @@ async def is_allowed(client: Client, pod: Pod) -> bool:
             return False
         if metadata(found).get("uid") != owner.uid:
             return False
-        above = [one for one in metadata(found).get("ownerReferences") or [] if one.get("controller")]
-        owner = msgspec.convert(above[0], OwnerReference) if above else None
+        above = controller_of(found)
+        owner = msgspec.convert(above, OwnerReference) if above else None
     return found is not None and dig(found, "metadata", "annotations", DELETE_PREPARED) == "true"

@@ -146,8 +146,8 @@ class EvictionRequests:
 
     def _pod_to_proceed_with(self, key: Key, request: EvictionRequest | None) -> str | None:
         """The pod whose requesters are being handed over to a new request; None where none is."""
-        if request is not None and is_superseded(request) and request.spec.target.pod_ref is not None:
-            return request.spec.target.pod_ref.name
+        if request is not None and is_superseded(request) and request.pod_name:
+            return request.pod_name
         return self._handed_over.get(key)
 
     def _retry(self, key: Key, request: EvictionRequest) -> None:
@@ -183,8 +183,7 @@ class EvictionRequests:
         return self._dialect.target(request, self._cached_pod(request))
 
     def _cached_pod(self, request: EvictionRequest) -> Pod | None:
-        ref = request.spec.target.pod_ref
-        return self._pods.get(request.metadata.namespace, ref.name) if ref else None
+        return self._pods.get(request.metadata.namespace, request.pod_name)
 
     async def _live_target(self, request: EvictionRequest) -> Target:
         ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
@@ -378,8 +377,8 @@ class EvictionRequests:
             self._writer.note(*events.limit_reached(request, action.limit))
             self._deps.metrics.bypasses.labels("limit").inc()
             return Done()  # the informer brings what was written
-        pod, ref = self._cached_pod(request), request.spec.target.pod_ref
-        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+        pod = self._cached_pod(request)
+        if pod is None or pod.metadata.uid != request.pod_uid:
             return Done()  # it is there, but the cache does not know yet, and will
         outcome = await self._ask_to_evict(request, pod)
         if not isinstance(outcome, TargetUnclear):

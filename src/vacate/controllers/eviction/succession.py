@@ -14,6 +14,7 @@ from vacate.api.events import WARNING, EventNote, Regarding
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig, metadata, terminating
 from vacate.api.options import DeleteOptions
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
@@ -43,7 +44,6 @@ AGAIN = dt.timedelta(seconds=10)
 """A new request that was refused, or an old one that does not go, is tried again after so long."""
 
 _HELD = "the present request is held by finalizers, whose owners have to remove them"
-_TERMINAL = ("Succeeded", "Failed")
 _TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 
 
@@ -86,7 +86,7 @@ class Succession:
         if not self._named_by_pod:
             return None
         pod = await self._pod(namespace, pod_name)
-        if pod is None or terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
+        if pod is None or terminating(pod) or dig(pod, "status", "phase") in TERMINAL_PHASES:
             return Done()  # it needs no request any more
         uid = str(metadata(pod)["uid"])
         if self._dialect.request_name(pod_name, uid) != request_name:

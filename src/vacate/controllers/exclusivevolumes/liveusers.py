@@ -10,7 +10,6 @@ import datetime as dt
 from collections.abc import Collection
 
 from vacate.api.kinds import PODS
-from vacate.api.options import ListOptions
 from vacate.api.types import PersistentVolume, Pod
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
@@ -20,8 +19,6 @@ from vacate.kube.exclusivevolumes import has_started
 RECHECK_INTERVAL = dt.timedelta(seconds=15)
 """When a volume is looked at again that pods run with against its record."""
 
-_PAGE = 500
-
 
 async def running_users(client: Client, volume: PersistentVolume, named: Collection[str] = ()) -> list[Pod]:
     """The pods of the volume's claim that run on a node, or may, and have not ended.
@@ -29,9 +26,10 @@ async def running_users(client: Client, volume: PersistentVolume, named: Collect
     `named` are the UIDs of pods that a record has named: their node may have started them unreported.
     """
     claim = volume.spec.claim_ref
-    found, token = list[Pod](), ""
-    while claim is not None:
-        page = await client.list(PODS, claim.namespace, ListOptions(limit=_PAGE, continue_token=token))
+    found = list[Pod]()
+    if claim is None:
+        return found
+    async for page in client.pages(PODS, claim.namespace):
         for whole in page.items:
             try:
                 pod = codec_for(Pod).convert(whole)
@@ -40,7 +38,4 @@ async def running_users(client: Client, volume: PersistentVolume, named: Collect
             uses = pod.spec.node_name and not pod.terminal and claim.name in pod.claims
             if uses and (has_started(pod) or pod.metadata.uid in named):
                 found.append(pod)
-        token = page.continue_token
-        if not token:
-            break
     return found

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import LEASES
 from vacate.api.objects import dig
-from vacate.api.options import ListOptions
 from vacate.client.client import Client
 
 NAMESPACE = "kube-node-lease"
-_PAGE = 500
 
 Reports = Mapping[str, str]
 """By the name of the node, when its Lease was renewed, as written."""
@@ -35,12 +33,8 @@ class LeaseObservation:
 
 async def read_reports(client: Client) -> dict[str, str]:
     """All renewals, as the server has them now."""
-    found: dict[str, str] = {}
-    token = ""
-    while True:
-        page = await client.list(LEASES, NAMESPACE, ListOptions(limit=_PAGE, continue_token=token))
-        for lease in page.items:
-            found[str(dig(lease, "metadata", "name"))] = str(dig(lease, "spec", "renewTime") or "")
-        token = page.continue_token
-        if not token:
-            return found
+    return {
+        str(dig(lease, "metadata", "name")): str(dig(lease, "spec", "renewTime") or "")
+        async for page in client.pages(LEASES, NAMESPACE)
+        for lease in page.items
+    }

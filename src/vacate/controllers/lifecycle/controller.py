@@ -46,7 +46,7 @@ from vacate.eviction.records.reader import is_superseded
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.podrequests import request_for
+from vacate.runtime.podrequests import TARGET, request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 RETRY_AFTER = dt.timedelta(seconds=30)
@@ -58,13 +58,13 @@ LOOK_AGAIN = dt.timedelta(minutes=1)
 _NUMBERS_TRIED = 10
 """How many numbers are tried for the next Eviction where others have the names."""
 
-_TARGET, _POD = "target", "pod"
+_POD = "pod"
 
 
 def build(deps: Deps) -> Controller:
     """The controller, woken by requests and by Evictions."""
     targets = Targets(deps)
-    requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request})
+    requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={TARGET: _of_request})
     evictions = deps.informers.requests(LIFECYCLE, indexes={_POD: _pod_names})
     sources: tuple[Source[Any], ...] = (
         Source(requests, keys=_request_keys),
@@ -93,8 +93,7 @@ def _of_request(request: LifecycleRequest) -> Iterable[str]:
 
 
 def _pod_names(eviction: EvictionRequest) -> Iterable[str]:
-    ref = eviction.spec.target.pod_ref
-    return () if ref is None else (f"{eviction.metadata.namespace}/{ref.name}",)
+    return (f"{eviction.metadata.namespace}/{eviction.pod_name}",) if eviction.pod_name else ()
 
 
 def _request_keys(request: LifecycleRequest) -> Iterable[Key]:
@@ -102,8 +101,7 @@ def _request_keys(request: LifecycleRequest) -> Iterable[Key]:
 
 
 def _eviction_keys(eviction: EvictionRequest) -> Iterable[Key]:
-    ref = eviction.spec.target.pod_ref
-    return () if ref is None else (Key(eviction.metadata.namespace, ref.uid),)
+    return (Key(eviction.metadata.namespace, eviction.pod_uid),) if eviction.pod_uid else ()
 
 
 class Targets:
@@ -113,7 +111,7 @@ class Targets:
         self._deps = deps
         informers = deps.informers
         self._requests = informers.informer(
-            LIFECYCLE_REQUESTS, LifecycleRequest, indexes={_TARGET: _of_request}
+            LIFECYCLE_REQUESTS, LifecycleRequest, indexes={TARGET: _of_request}
         ).reader
         self._evictions = informers.requests(LIFECYCLE, indexes={_POD: _pod_names}).reader
         self._others = {one: informers.requests(one) for one in _others(deps)}
@@ -128,11 +126,11 @@ class Targets:
 
     def requests_of(self, key: Key) -> list[LifecycleRequest]:
         """The requests for the pod."""
-        found = self._requests.by_index(_TARGET, key.name)
+        found = self._requests.by_index(TARGET, key.name)
         return [one for one in found if one.metadata.namespace == key.namespace]
 
     def _evictions_of(self, key: Key) -> list[LifecycleRecord]:
-        found = self._evictions.by_index(_TARGET, key.name)
+        found = self._evictions.by_index(TARGET, key.name)
         return [
             one
             for one in found
@@ -243,9 +241,9 @@ class Targets:
         self, eviction: LifecycleRecord, requests: list[LifecycleRequest], now: dt.datetime
     ) -> str:
         """Write the first status; why it is not written yet."""
-        ref, meta = eviction.spec.target.pod_ref, eviction.metadata
-        pod = await self._read(meta.namespace, ref.name) if ref is not None else None
-        if pod is None or ref is None or dig(pod, "metadata", "uid") != ref.uid:
+        meta = eviction.metadata
+        pod = await self._read(meta.namespace, eviction.pod_name) if eviction.pod_name else None
+        if pod is None or dig(pod, "metadata", "uid") != eviction.pod_uid:
             await self._fail(eviction, Reason.INVALID, "The pod does not exist.")
             return ""
         # The first status begins the first turn.
@@ -349,5 +347,5 @@ def _responders(pod: Obj) -> dict[str, int]:
 
 def _age(eviction: LifecycleRecord) -> tuple[dt.datetime, int, str]:
     meta = eviction.metadata
-    made = meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    made = meta.creation_timestamp or EARLIEST
     return made, next_number([meta.name]), meta.name

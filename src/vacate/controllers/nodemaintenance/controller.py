@@ -277,9 +277,8 @@ class NodeMaintenances:
 
     def _pod_of(self, request: EvictionRequest) -> Pod | None:
         """The request's pod, if it is in the cache: one that is gone takes its request along."""
-        ref = request.spec.target.pod_ref
-        pod = self._view.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
-        return pod if pod is not None and ref is not None and pod.metadata.uid == ref.uid else None
+        pod = self._view.pods.reader.get(request.metadata.namespace, request.pod_name)
+        return pod if pod is not None and pod.metadata.uid == request.pod_uid else None
 
     async def _report(
         self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan, now: dt.datetime

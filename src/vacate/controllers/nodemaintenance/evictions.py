@@ -117,8 +117,7 @@ class Evictions:
         result = Withdrawn()
 
         async def one(request: EvictionRequest) -> None:
-            ref = request.spec.target.pod_ref
-            pod = f"{request.metadata.namespace}/{ref.name if ref else request.metadata.name}"
+            pod = f"{request.metadata.namespace}/{request.pod_name or request.metadata.name}"
             try:
                 with remembered(result.refused, pod):
                     await self._requester(name, dialect_of(request)).withdraw(request)

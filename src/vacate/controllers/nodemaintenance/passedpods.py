@@ -20,15 +20,14 @@ class PassedPods:
             requests.subscribe(self._note)
 
     def _note(self, _old: EvictionRequest | None, new: EvictionRequest | None) -> None:
-        ref = None if new is None else new.spec.target.pod_ref
-        if new is None or ref is None or condition(new.status.conditions, FORCED) is None:
+        if new is None or not new.pod_name or condition(new.status.conditions, FORCED) is None:
             return
         for key in self._view.of_request(new):
             passed = self._attempts.setdefault(key.name, Attempts()).passed
             if forced_by(new) is not None:
-                passed[ref.uid] = f"{new.metadata.namespace}/{ref.name}"
+                passed[new.pod_uid] = f"{new.metadata.namespace}/{new.pod_name}"
             else:
-                passed.pop(ref.uid, None)
+                passed.pop(new.pod_uid, None)
 
     def report(self, maintenance: NodeMaintenance, attempts: Attempts) -> None:
         """Count those that leave now, or have left, each for the node that it was on."""

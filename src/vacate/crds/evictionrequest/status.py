@@ -12,6 +12,7 @@ from vacate.api.fielderrors import FieldError, forbidden, invalid
 from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.times import parse_time
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import COMPLETE, FORBID
 from vacate.api.types.readable import is_complete
 from vacate.crds.evictionrequest.authority import authority_errors
@@ -20,7 +21,6 @@ from vacate.eviction.deadlines import CLOCK_TOLERANCE
 from vacate.eviction.model import CompletionReason
 
 _POLICY, _ACTIVE, _HEARTBEAT = "evictionRequestCancellationPolicy", "activeInterceptorName", "heartbeatTime"
-TERMINAL = ("Succeeded", "Failed")
 
 ASSIGNMENT_TOLERANCE = dt.timedelta(seconds=60)
 """How old the first heartbeat of a turn may be: each interceptor gets its full time."""
@@ -50,7 +50,7 @@ def _target_errors(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
         if one.get("type") != COMPLETE or reason not in believed:
             continue
         pod = live_pod(old, ctx)
-        ended = dig(pod, "status", "phase") in TERMINAL
+        ended = dig(pod, "status", "phase") in TERMINAL_PHASES
         if pod is None or (reason == CompletionReason.POD_TERMINATED and ended):
             continue
         state = "still exists" if reason == CompletionReason.POD_DELETED else "has not terminated"

@@ -9,6 +9,7 @@ from vacate.api import status as refusals
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata, name_of
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     ALLOW,
@@ -85,7 +86,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         if policy != FORBID or is_complete(obj):
             return
         pod = live_pod(obj, ctx)
-        if pod is not None and dig(pod, "status", "phase") not in status.TERMINAL:
+        if pod is not None and dig(pod, "status", "phase") not in TERMINAL_PHASES:
             why = (
                 "status.evictionRequestCancellationPolicy is Forbid and the eviction goes on as long as "
                 f'pod "{name_of(pod)}" has not ended'

@@ -154,10 +154,6 @@ class Storage:
         except errors.KeyChanged:
             raise status.modified(kind, old.key.name) from None
 
-    async def write_create(self, kind: Kind, obj: Obj) -> Entry:
-        """Create and wait for the disk."""
-        return await self.stage_create(kind, obj).done()
-
     async def write_update(self, kind: Kind, obj: Obj, old: Entry) -> Entry:
         """Update and wait for the disk; an update that changes nothing returns the old entry."""
         write = self.stage_update(kind, obj, old)

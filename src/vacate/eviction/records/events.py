@@ -32,7 +32,7 @@ ENDED = {
 
 def finished(request: EvictionRequest, action: Finish) -> Notes:
     """The request is complete, and why; on the pod only where it is kept."""
-    pod = _pod_name(request)
+    pod = request.pod_name
     message = {
         CompletionReason.POD_DELETED: f"Pod {pod} is deleted.",
         CompletionReason.POD_TERMINATED: f"Pod {pod} has terminated.",
@@ -81,7 +81,7 @@ def skipped(request: EvictionRequest, action: Skip) -> Notes:
 def assigned(request: EvictionRequest, action: Assign) -> Notes:
     """Whose turn it is, and how the turn before ended."""
     seconds = request.spec.heartbeat_deadline_seconds
-    turn = f"Interceptor {action.interceptor} is active for pod {_pod_name(request)}."
+    turn = f"Interceptor {action.interceptor} is active for pod {request.pod_name}."
     on_request = _about(request, NORMAL, "InterceptorAssigned", turn)
     active = f"Interceptor {action.interceptor} is active (heartbeat deadline {seconds} s)."
     if action.previous is None:
@@ -159,7 +159,7 @@ def limit_reached(request: EvictionRequest, limit: str) -> Notes:
 def registration_ignored(request: EvictionRequest) -> EventNote:
     """The pod's registration of interceptors cannot be read."""
     why = request.metadata.annotations.get(IGNORED_REGISTRATION, "")
-    message = f"The registration of interceptors of pod {_pod_name(request)} is malformed and ignored: {why}"
+    message = f"The registration of interceptors of pod {request.pod_name} is malformed and ignored: {why}"
     return _about(request, WARNING, "RegistrationIgnored", message)
 
 
@@ -188,19 +188,13 @@ def _about(request: EvictionRequest, kind: str, reason: str, message: str) -> Ev
 
 
 def _on_pod(request: EvictionRequest, kind: str, reason: str, message: str) -> EventNote:
-    ref = request.spec.target.pod_ref
-    name, uid = (ref.name, ref.uid) if ref else ("", "")
-    about = Regarding(PODS.api_version, PODS.kind, name, request.metadata.namespace, uid)
+    namespace = request.metadata.namespace
+    about = Regarding(PODS.api_version, PODS.kind, request.pod_name, namespace, request.pod_uid)
     return _note(about, kind, reason, message)
 
 
 def _note(about: Regarding, kind: str, reason: str, message: str) -> EventNote:
     return EventNote(about, kind, reason, message[:MAX_MESSAGE])
-
-
-def _pod_name(request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    return ref.name if ref else ""
 
 
 def _requesters(request: EvictionRequest) -> str:

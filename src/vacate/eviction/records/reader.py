@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from enum import StrEnum
 
+from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -40,7 +40,7 @@ def process_of(request: EvictionRequest) -> Process:
         interceptors=tuple(one.name for one in reversed(spec.interceptors)),
         requesters=tuple(one.name for one in spec.requesters),
         deadline=spec.heartbeat_deadline,
-        created=meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC),
+        created=meta.creation_timestamp or EARLIEST,
         being_deleted=meta.deletion_timestamp is not None,
         forbids_cancellation=request.forbids_cancellation,
         complete=request.complete,

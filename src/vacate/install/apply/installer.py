@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from vacate.api.lenient import has_condition
 from vacate.api.objectnames import PART_OF
 from vacate.api.objects import Obj, dig, namespace_of
 from vacate.client.client import Client
@@ -149,7 +150,7 @@ class Installer:
         """Wait until the API server answers for the new kind."""
 
         async def ready() -> bool:
-            if not _is_established(await existing(self._client, definition)):
+            if not has_condition(await existing(self._client, definition), "Established"):
                 return False
             return await counted_objects(self._client, defined_kind(definition)) is not None
 
@@ -173,8 +174,3 @@ def _content(obj: Obj) -> Obj:
     books = ("resourceVersion", "managedFields")
     meta = {key: value for key, value in obj["metadata"].items() if key not in books}
     return {**obj, "metadata": meta, "status": None}
-
-
-def _is_established(definition: Obj | None) -> bool:
-    conditions = dig(definition or {}, "status", "conditions") or []
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)

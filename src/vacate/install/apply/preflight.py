@@ -15,11 +15,11 @@ from vacate.api.kinds import (
     LEASES,
     NAMESPACES,
     PODS,
-    SELFSUBJECTACCESSREVIEWS,
     Kind,
 )
 from vacate.api.objectnames import EMBEDDED_BUILD, MANAGER
 from vacate.api.objects import Obj, dig
+from vacate.client.access import may
 from vacate.client.client import Client
 from vacate.crds.definition import defined_kind
 from vacate.errors import ApiError, ConfigError, NotFound
@@ -97,7 +97,7 @@ async def require_rights(client: Client, rights: Sequence[Permission]) -> None:
 
     async def lacking(right: Permission) -> bool:
         async with room:
-            return not await _may(client, right)
+            return not await may(client, right.kind, right.verb, right.namespace)
 
     try:
         answers = await asyncio.gather(*map(lacking, rights))
@@ -123,14 +123,6 @@ def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Permission]:
     # To see that a kind is served, and how many objects it has.
     defined = [defined_kind(obj) for obj in objects if kind_of(obj) is DEFINITIONS]
     return [*rights, *(Permission(kind, "list", "") for kind in defined or [EVICTIONREQUESTS])]
-
-
-async def _may(client: Client, right: Permission) -> bool:
-    attributes = {"group": right.kind.group, "resource": right.kind.plural, "verb": right.verb}
-    if right.namespace:
-        attributes["namespace"] = right.namespace
-    review = await client.create(SELFSUBJECTACCESSREVIEWS, {"spec": {"resourceAttributes": attributes}})
-    return bool(dig(review, "status", "allowed"))
 
 
 def _listed(missing: Sequence[Permission]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig, name_of
 
 _MAX_TEXT = 300
@@ -55,7 +56,7 @@ def reason_of(deployment: Obj | None, pods: Sequence[Obj], events: Sequence[Obj]
     """Why its copies do not answer, as far as the cluster says it; nothing where it does not."""
     own = [pod for pod in pods if _selected(deployment, pod) and not pod["metadata"].get("deletionTimestamp")]
     for pod in own:
-        if not _is_ready(pod):
+        if not has_condition(pod, "Ready"):
             return _plain(_of_pod(pod, events))
     if deployment is not None and not own:
         return _plain(_creation_failure(deployment, events))
@@ -112,11 +113,6 @@ def _last_warning(beginning: str, events: Sequence[Obj]) -> str:
 def _time(event: Obj) -> str:
     when = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
     return str(when or "")
-
-
-def _is_ready(pod: Obj) -> bool:
-    conditions = dig(pod, "status", "conditions") or []
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _selected(deployment: Obj | None, pod: Obj) -> bool:

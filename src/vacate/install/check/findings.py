@@ -28,6 +28,7 @@ from vacate.client.serverclock import NOTABLE_OFFSET
 from vacate.install.apply.readiness import authority_left
 from vacate.install.manifests.webhooks import webhook_configurations
 from vacate.install.settings import Certificates, Settings
+from vacate.kube.nodes import readiness
 from vacate.views.interceptors import InterceptorSummary, unbound_notice
 from vacate.views.managerhealth import ManagerHealth, ManagerState
 from vacate.views.model import Remedy
@@ -313,8 +314,7 @@ def clocks(offset: dt.timedelta, nodes: Sequence[tuple[Node, Lease | None]], now
         wrong.append(f"this machine is {span(abs(offset))} {side} the API server")
     for node, lease in nodes:
         renewed = lease.spec.renew_time if lease is not None else None
-        ready = any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
-        if renewed is None or not ready:
+        if renewed is None or readiness(node) != "True":
             continue
         if renewed - now > NOTABLE_OFFSET:
             wrong.append(f"node {node.metadata.name} is {span(renewed - now)} ahead of it")

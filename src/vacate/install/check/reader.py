@@ -21,13 +21,7 @@ from vacate.api.kinds import (
     PODS,
     Kind,
 )
-from vacate.api.objectnames import (
-    EMBEDDED_BUILD,
-    MANAGER,
-    MUTATING,
-    PART_OF,
-    VALIDATING,
-)
+from vacate.api.objectnames import DEFAULT_NAMESPACE, EMBEDDED_BUILD, MANAGER, MUTATING, PART_OF, VALIDATING
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.api.options import ListOptions
 from vacate.api.types import Lease, Node
@@ -59,7 +53,7 @@ from vacate.install.objectkinds import (
     shown,
 )
 from vacate.install.objects import everything
-from vacate.install.settings import DEFAULT_NAMESPACE, Settings
+from vacate.install.settings import Settings
 from vacate.runtime.managerlease import manager_leases
 from vacate.views.managerhealth import manager_health, unattended_maintenance, unattended_request
 from vacate.views.model import Remedy

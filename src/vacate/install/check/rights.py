@@ -16,8 +16,6 @@ from vacate.api.kinds import (
     NODES,
     PODS,
     ROLEBINDINGS,
-    SELFSUBJECTACCESSREVIEWS,
-    SELFSUBJECTREVIEWS,
     SUBJECTACCESSREVIEWS,
     Kind,
 )
@@ -31,6 +29,7 @@ from vacate.api.objectnames import (
     WEB,
 )
 from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.client.access import may, own_user
 from vacate.client.client import Client
 from vacate.errors import ApiError, Forbidden, NotFound, VacateError
 from vacate.fencing.marks import FENCE_VERB
@@ -110,8 +109,7 @@ class RightsCheck:
     async def caller(self) -> Finding:
         """What the one who asks may do in a namespace, and in the cluster."""
         try:
-            review = await self._client.create(SELFSUBJECTREVIEWS, {})
-            user = str(dig(review, "status", "userInfo", "username") or "")
+            user = await own_user(self._client)
         except ApiError:
             user = ""
         where = self._namespace
@@ -122,18 +120,13 @@ class RightsCheck:
             "drain nodes": ((NODEMAINTENANCES, "create", ""), (NODES, "list", "")),
             "fence nodes": ((NODES, "patch", ""), (NODES, FENCE_VERB, "")),
         }
-        allowed = {task: all([await self._may(*one) for one in needed]) for task, needed in needs.items()}
+        allowed = {
+            task: all([await may(self._client, *one) for one in needed]) for task, needed in needs.items()
+        }
         to = {"look at evictions": VIEWER, "drain nodes": NODE_MAINTAINER, "fence nodes": NODE_FENCER}
         grants = {task: granting(role, user) for task, role in to.items()}
         grants[evicts] = f"{granting('edit', user, where)} && {granting(REQUESTER, user, where)}"
         return find.caller(user, allowed, grants)
-
-    async def _may(self, kind: Kind, verb: str, namespace: str) -> bool:
-        attributes = {"group": kind.group, "resource": kind.plural, "verb": verb, "namespace": namespace}
-        review = await self._client.create(
-            SELFSUBJECTACCESSREVIEWS, {"spec": {"resourceAttributes": attributes}}
-        )
-        return bool(dig(review, "status", "allowed"))
 
     async def _is_there(self, kind: Kind, name: str, namespace: str) -> bool:
         try:

@@ -12,6 +12,7 @@ from vacate.install.manifests.policyobjects import (
     BY_NODES,
     NODE_OF_TOKEN,
     NODE_OF_USER,
+    WAS_COMPLETE,
     bound,
     by_user,
     forbidding,
@@ -43,7 +44,6 @@ def node_pods_policy() -> list[Obj]:
 
 def _own_node(by_agent: Obj) -> list[Obj]:
     requester = f"variables.node + '.{REQUESTER_SUFFIX}'"
-    over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
     added = "object.spec.?requesters.orValue([])"
     before = "(oldObject == null ? [] : oldObject.spec.?requesters.orValue([]))"
     foreign = f"filter(r, r.name != {requester})"
@@ -68,7 +68,7 @@ def _own_node(by_agent: Obj) -> list[Obj]:
             EVICTIONREQUESTS, f"{deletes} || {added}.{foreign} == {before}.{foreign}"
         ),
         "the shutdown agent removes requests only that are complete or its own": about(
-            EVICTIONREQUESTS, f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {over}"
+            EVICTIONREQUESTS, f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {WAS_COMPLETE}"
         ),
         "the shutdown agent is an instigator in the name of its own node only": about(
             EVACUATIONS, f"{deletes} || object.{finalizers}.{others_hold} == {held}.{others_hold}"
@@ -76,7 +76,7 @@ def _own_node(by_agent: Obj) -> list[Obj]:
         "the shutdown agent removes Evacuations only that are complete or its own": about(
             EVACUATIONS,
             f"!({deletes}) || oldObject.{finalizers}.{others_hold}.filter(f, f.startsWith('{INSTIGATOR}'))"
-            f".size() == 0 || {over}",
+            f".size() == 0 || {WAS_COMPLETE}",
         ),
     }
     rules = (

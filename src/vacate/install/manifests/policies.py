@@ -26,6 +26,8 @@ from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, Ce
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
 from vacate.install.manifests.policyobjects import (
+    API,
+    WAS_COMPLETE,
     bound,
     matched,
     policy_of,
@@ -37,9 +39,7 @@ from vacate.install.responder_authority import responder_validations
 from vacate.install.settings import Settings
 from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
 
-_API = "admissionregistration.k8s.io/v1"
 _INSTIGATORS = f"metadata.?finalizers.orValue([]).filter(f, f.startsWith('{INSTIGATOR}'))"
-_COMPLETE = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
 
 _EVICTION_ENTRIES, _EVICTION_TEXT = 64, 1024
 
@@ -98,7 +98,7 @@ def responder_policy(accounts: Mapping[str, Sequence[str]], controllers: Sequenc
 def former_policies() -> list[Obj]:
     """What earlier versions had: the webhook's annotations of pods were a policy of their own."""
     return [
-        {"apiVersion": _API, "kind": kind, "metadata": {"name": "vacate-webhook-annotations"}}
+        {"apiVersion": API, "kind": kind, "metadata": {"name": "vacate-webhook-annotations"}}
         for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
     ]
 
@@ -169,7 +169,7 @@ def _of_instigators(forbids: str, forbade: str) -> list[Obj]:
     joined = f"object.{_INSTIGATORS}.exists(f, !(f in oldObject.?metadata.?finalizers.orValue([])))"
     return [
         validation(
-            f"!({_COMPLETE}) || !({joined})",
+            f"!({WAS_COMPLETE}) || !({joined})",
             "metadata.finalizers: no instigator may be added once the evacuation is complete",
         ),
         validation(

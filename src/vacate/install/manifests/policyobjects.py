@@ -10,7 +10,12 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.cel import text
 
-_API = "admissionregistration.k8s.io/v1"
+API = "admissionregistration.k8s.io/v1"
+
+WAS_COMPLETE = (
+    "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+)
+"""Whether the request that is written was over, in CEL."""
 
 # Prefixes of labels and annotations that no company gives to its own.
 _RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
@@ -31,7 +36,7 @@ NODE_OF_TOKEN = f"request.userInfo.?extra[?{text(NODE_NAME_EXTRA)}][?0].orValue(
 
 def policy_of(name: str, spec: Obj) -> Obj:
     """A policy. It fails closed."""
-    head = {"apiVersion": _API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
+    head = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
     return {**head, "spec": {"failurePolicy": "Fail", **spec}}
 
 
@@ -41,7 +46,7 @@ def bound(policy: Obj, *, deny: bool = True, params: Obj | None = None) -> list[
     spec: Obj = {"policyName": name, "validationActions": ["Deny"] if deny else ["Warn", "Audit"]}
     if params is not None:
         spec["paramRef"] = params
-    head = {"apiVersion": _API, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}}
+    head = {"apiVersion": API, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}}
     return [policy, {**head, "spec": spec}]
 
 

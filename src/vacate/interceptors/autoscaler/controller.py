@@ -20,7 +20,6 @@ from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step
 from vacate.interceptors.autoscaler.view import AutoscalerView
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record, writers
-from vacate.interceptors.surge.view import pod_uid
 from vacate.interceptors.turns import GIVE_WAYS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import FloorRecord, floor_record_of, is_raised
@@ -151,7 +150,7 @@ class FloorController:
             if surge is not None:
                 going += surplus_pods(surge, pods, record.surge.pods, step.surplus)
             if is_settled(deployment):
-                requests = {pod_uid(one) for one in self.view.surge.open_requests(deployment)}
+                requests = {one.pod_uid for one in self.view.surge.open_requests(deployment)}
                 staying = [pod for pod in pods if is_active(pod) and pod not in going]
                 await self._marks.spare(staying, requests)
             for pod in going:

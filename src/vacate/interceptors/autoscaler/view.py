@@ -10,7 +10,7 @@ from vacate.api.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
-from vacate.interceptors.surge.view import SurgeView, lists_autoscaler, pod_uid, turn_of
+from vacate.interceptors.surge.view import SurgeView, lists_autoscaler, turn_of
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
@@ -34,7 +34,7 @@ class AutoscalerView:
     def requested(self, deployment: Deployment) -> dict[str, Turn]:
         """The pods that are to be moved by way of the autoscaler, by UID, the oldest request first."""
         found = self.surge.open_requests(deployment)
-        return {pod_uid(one): turn_of(one) for one in found if is_for_autoscaler(one)}
+        return {one.pod_uid: turn_of(one) for one in found if is_for_autoscaler(one)}
 
     def keys_of_request(self, request: EvictionRequest) -> Iterable[Key]:
         """The autoscalers of the pod's Deployment."""

@@ -25,7 +25,7 @@ from vacate.interceptors.deployment.decision import (
 from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
-from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
+from vacate.interceptors.surge.view import SurgeView, is_handed_over
 from vacate.interceptors.turns import GIVE_WAYS, SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_in_surge, record_of
@@ -118,7 +118,7 @@ class DeploymentTurns:
 
         What was just decided is not in the cache yet, and is remembered until the request is over.
         """
-        requests = {pod_uid(one): one for one in self._view.open_requests(deployment)}
+        requests = {one.pod_uid: one for one in self._view.open_requests(deployment)}
         uid = deployment.metadata.uid
         for one in [pod for pod, owner in self._given.items() if owner == uid and pod not in requests]:
             del self._given[one]

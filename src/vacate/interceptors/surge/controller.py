@@ -22,7 +22,7 @@ from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record, writers
-from vacate.interceptors.surge.view import SurgeView, pod_uid
+from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import GIVE_WAYS
 from vacate.kube.deletionorder import is_active
 from vacate.kube.patches import guarded
@@ -112,9 +112,9 @@ class SurgeController:
         requests = self.view.open_requests(deployment)
         if not requests and not self.view.marked(deployment):
             return
-        chosen = {pod_uid(one) for one in requests if is_downscale(one)}
+        chosen = {one.pod_uid for one in requests if is_downscale(one)}
         pods = list(self.view.cached_pods(deployment))
-        await self._marks.follow(pods, {pod_uid(one) for one in requests}, chosen)
+        await self._marks.follow(pods, {one.pod_uid for one in requests}, chosen)
 
     async def _step(self, deployment: Deployment, requested: dict[str, Turn]) -> None:
         now, record = self._deps.clock.now(), record_of(deployment)
@@ -161,7 +161,7 @@ class SurgeController:
         if before is not None:
             going += surplus_pods(before, pods, step.record.pods, step.surplus)
         if is_settled(deployment):
-            requests = {pod_uid(one) for one in self.view.open_requests(deployment)}
+            requests = {one.pod_uid for one in self.view.open_requests(deployment)}
             await self._marks.spare([pod for pod in pods if is_active(pod) and pod not in going], requests)
         for pod in going:
             await self._marks.set(pod)

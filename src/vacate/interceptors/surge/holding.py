@@ -6,19 +6,12 @@ from collections.abc import Collection
 
 from vacate.api.kinds import PODDISRUPTIONBUDGETS
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget
-from vacate.api.workloads import (
-    AUTOSCALER_INTERCEPTOR,
-    DELETE_PREPARED,
-    DEPLOYMENT_INTERCEPTOR,
-    REPLICASET_INTERCEPTOR,
-)
+from vacate.api.workloads import DELETE_PREPARED, SURGE_INTERCEPTORS
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.kube.budgets import holding
 from vacate.kube.surge import SurgeRecord
 from vacate.runtime.dependencies import Deps
 from vacate.views.phrases import listed
-
-_MOVERS = {AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR}
 
 
 class Holding:
@@ -43,7 +36,7 @@ class Holding:
         Other interceptors get their first turn in any case, and another one where the owner lets pods go past
         budgets that are prepared.
         """
-        others = set(interceptors) - _MOVERS
+        others = set(interceptors) - {*SURGE_INTERCEPTORS}
         if others and (not again or deployment.metadata.annotations.get(DELETE_PREPARED) == "true"):
             return ""
         surplus = len(record.pods) if record is not None else 0

@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+    SURGE_INTERCEPTORS,
+)
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import declined_type
@@ -25,7 +30,7 @@ from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import recorded_stage
 from vacate.interceptors.autoscaler.decision import decide as decide_by_autoscaler
 from vacate.interceptors.deployment.decision import WaitState, decide, is_unready
-from vacate.interceptors.surge.view import SurgeView, pod_uid
+from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.evictionbatches import goes_in_batches, unavailable_limit
 from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller, Source
@@ -42,8 +47,6 @@ PAUSE = 15
 
 MAX_PAUSE = 300
 """The same for one that was taken back in vain again and again."""
-
-_NAMES = (AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR)
 
 
 def build(deps: Deps) -> Controller:
@@ -94,7 +97,7 @@ class Reconsidering:
             refused = condition(request.status.conditions, declined_type(name))
             if refused is None or refused.status != "True" or refused.last_transition_time is None:
                 continue
-            which, since = (pod_uid(request), name), refused.last_transition_time
+            which, since = (request.pod_uid, name), refused.last_transition_time
             in_vain = _in_vain(tries.get(which), refused.message, since)
             if now >= after(since, min(PAUSE * 2**in_vain, MAX_PAUSE)) and await self._can_help(
                 deployment, request, mover, now
@@ -122,7 +125,7 @@ class Reconsidering:
         """Whether the interceptor would not decline again, as far as can be known before its turn."""
         if is_rolling_out(deployment) or not is_settled(deployment):
             return False
-        uid, nothing = pod_uid(request), WaitState()
+        uid, nothing = request.pod_uid, WaitState()
         if name == AUTOSCALER_INTERCEPTOR:
             scalers = self.view.autoscalers_of(deployment)
             decision = decide_by_autoscaler(scalers, deployment, uid, None, nothing, now)
@@ -165,7 +168,7 @@ def _is_declined(request: EvictionRequest) -> bool:
     """Whether one of ours declined and a budget blocks the eviction."""
     if request.complete or recorded_stage(request) is not Stage.BLOCKED:
         return False
-    return any(_has_declined(request, name) for name in _NAMES)
+    return any(_has_declined(request, name) for name in SURGE_INTERCEPTORS)
 
 
 def _has_declined(request: EvictionRequest, name: str) -> bool:

@@ -7,9 +7,15 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
 from vacate.api.options import ListOptions
+from vacate.api.times import EARLIEST
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLACING,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects
@@ -25,9 +31,6 @@ from vacate.sdk.turnstate import is_wanted, needs_preparation
 
 TEMPLATE_HASH = "pod-template-hash"
 """The label that ends the name of a Deployment's ReplicaSet."""
-
-
-_MOVING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
 
 
 class SurgeView:
@@ -60,9 +63,8 @@ class SurgeView:
 
     def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
         """The Deployment of the pod that the request is about."""
-        ref = request.spec.target.pod_ref if _lists_us(request) else None
-        pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
-        return () if pod is None else self._key(pod)
+        pod = self.pods.reader.get(request.metadata.namespace, request.pod_name)
+        return self._key(pod) if pod is not None and _lists_us(request) else ()
 
     def key_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
         """The Deployment of the ReplicaSet, which may not be in the cache yet."""
@@ -106,7 +108,7 @@ class SurgeView:
         found = [one for one in self.open_requests(deployment) if is_to_be_moved(one)]
         if self.autoscalers_of(deployment):
             found = [one for one in found if not lists_autoscaler(one)]
-        return {pod_uid(one): turn_of(one) for one in found}
+        return {one.pod_uid: turn_of(one) for one in found}
 
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
@@ -122,7 +124,7 @@ class SurgeView:
 
     def chosen(self, deployment: Deployment) -> dict[str, Pod]:
         """The pods that an autoscaler has chosen to be scaled down, by UID, as the cache has them."""
-        names = {pod_uid(one) for one in self.open_requests(deployment) if is_downscale(one)}
+        names = {one.pod_uid for one in self.open_requests(deployment) if is_downscale(one)}
         found = self.cached_pods(deployment) if names else ()
         return {pod.metadata.uid: pod for pod in found if pod.metadata.uid in names}
 
@@ -179,12 +181,6 @@ def turn_of(request: EvictionRequest) -> Turn:
             return Turn.OTHER
 
 
-def pod_uid(request: EvictionRequest) -> str:
-    """The UID of the pod that the request is about."""
-    ref = request.spec.target.pod_ref
-    return ref.uid if ref else ""
-
-
 def is_handed_over(request: EvictionRequest) -> bool:
     """Whether the Deployment interceptor has had its turn: it is complete, or another's behind it."""
     names, active = [one.name for one in request.spec.interceptors], request.status.active_interceptor_name
@@ -202,7 +198,7 @@ def lists_autoscaler(request: EvictionRequest) -> bool:
 
 def _lists_us(request: EvictionRequest) -> bool:
     """Whether the request is one for these interceptors at all: most of a cluster's are not."""
-    return any(one.name in _MOVING for one in request.spec.interceptors)
+    return any(one.name in REPLACING for one in request.spec.interceptors)
 
 
 def _controller(pod: Pod) -> str:
@@ -210,5 +206,4 @@ def _controller(pod: Pod) -> str:
 
 
 def _age(request: EvictionRequest) -> tuple[dt.datetime, str]:
-    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
-    return request.metadata.creation_timestamp or oldest, request.metadata.name
+    return request.metadata.creation_timestamp or EARLIEST, request.metadata.name

@@ -200,8 +200,7 @@ class ShutdownRequests:
         await self._client.patch(request.kind, meta.name, change, meta.namespace)
 
     async def _withdraw(self, request: EvictionRequest) -> None:
-        ref = request.spec.target.pod_ref
-        key = f"{request.metadata.namespace}/{ref.name if ref else request.metadata.name}"
+        key = f"{request.metadata.namespace}/{request.pod_name or request.metadata.name}"
         # First, since others may want the request to go on: its interceptors are in no hurry any more.
         with contextlib.suppress(NotFound):
             await self._annotate(request, None)

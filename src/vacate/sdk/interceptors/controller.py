@@ -114,8 +114,7 @@ class TurnReconciler:
 def _is_open(request: EvictionRequest | None, name: str, pod_uid: str) -> TypeGuard[EvictionRequest]:
     if request is None or not is_turn_of(request, name) or is_terminating(request):
         return False
-    ref = request.spec.target.pod_ref
-    return not pod_uid or (ref is not None and ref.uid == pod_uid)
+    return not pod_uid or request.pod_uid == pod_uid
 
 
 class InterceptorController(Controller):

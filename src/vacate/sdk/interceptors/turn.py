@@ -57,20 +57,18 @@ class Turn:
     def where(self) -> str:
         """Who does what, for the log."""
         request = self.status_writer.request
-        ref = request.spec.target.pod_ref
-        return f"{self.name}: pod {request.metadata.namespace}/{ref.name if ref else '?'}"
+        return f"{self.name}: pod {request.metadata.namespace}/{request.pod_name or '?'}"
 
     async def live_pod(self) -> Pod | None:
         """The pod as the server has it; None where the name is free or taken by another."""
         request = self.status_writer.request
-        ref = request.spec.target.pod_ref
-        if ref is None:
+        if not request.pod_name:
             return None
         try:
-            pod = await self.client.get(PODS, ref.name, request.metadata.namespace, into=Pod)
+            pod = await self.client.get(PODS, request.pod_name, request.metadata.namespace, into=Pod)
         except NotFound:
             return None
-        return pod if pod.metadata.uid == ref.uid else None
+        return pod if pod.metadata.uid == request.pod_uid else None
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Note an event on the request. Repeats are counted, and too many are dropped."""
@@ -81,9 +79,9 @@ class Turn:
         """Warn on the request and on the pod: who looks at the pod must see why it is not evicted."""
         self.event(reason, message, warning=True)
         request = self.status_writer.request
-        ref = request.spec.target.pod_ref
-        if ref is not None:
-            about = Regarding(PODS.api_version, PODS.kind, ref.name, request.metadata.namespace, ref.uid)
+        if name := request.pod_name:
+            namespace, uid = request.metadata.namespace, request.pod_uid
+            about = Regarding(PODS.api_version, PODS.kind, name, namespace, uid)
             self.recorder.record(EventNote(about, WARNING, reason, message))
 
     def progress(self, finish: dt.datetime | NoEstimate | None = None) -> None:

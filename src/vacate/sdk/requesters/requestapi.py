@@ -106,8 +106,7 @@ class RequestApi:
             return
 
         def see(_: EvictionRequest | None, new: EvictionRequest | None) -> None:
-            ref = new.spec.target.pod_ref if new is not None else None
-            if ref is not None and ref.uid == where.uid:
+            if new is not None and new.pod_uid == where.uid:
                 found.request = new
 
         informer: Informer[EvictionRequest] = Informer(

@@ -284,9 +284,7 @@ class Requester:
         if isinstance(ref, Pod):
             return RequestKey(ref.metadata.namespace, ref.metadata.name, ref.metadata.uid)
         if isinstance(ref, EvictionRequest):
-            target = ref.spec.target.pod_ref
-            name, uid = (target.name, target.uid) if target else ("", ref.metadata.name)
-            return RequestKey(ref.metadata.namespace, name, uid)
+            return RequestKey(ref.metadata.namespace, ref.pod_name, ref.pod_uid or ref.metadata.name)
         if not isinstance(ref, str):
             raise ConfigError(
                 f"a pod is given as its name, a Pod or an EvictionRequest, not {type(ref).__name__}"

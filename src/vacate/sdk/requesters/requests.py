@@ -91,5 +91,4 @@ def why_forbidden(request: EvictionRequest) -> str:
 
 def pod_name(request: EvictionRequest) -> str:
     """Namespace and name of the pod, for messages."""
-    ref = request.spec.target.pod_ref
-    return f"{request.metadata.namespace}/{ref.name if ref else '?'}"
+    return f"{request.metadata.namespace}/{request.pod_name or '?'}"

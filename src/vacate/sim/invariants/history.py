@@ -134,11 +134,11 @@ class RequestHistory:
         self._steps.setdefault(place, []).append(step)
 
     def _pod_of(self, version: Version | None) -> Pod | None:
-        ref = version.request.spec.target.pod_ref if version else None
-        if version is None or ref is None:
+        if version is None:
             return None
-        found = self._alive.get((version.request.metadata.namespace, ref.name))
-        return found if found is not None and found.metadata.uid == ref.uid else None
+        request = version.request
+        found = self._alive.get((request.metadata.namespace, request.pod_name))
+        return found if found is not None and found.metadata.uid == request.pod_uid else None
 
 
 def _time(step: Step) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.embedded.nodes.simulatednode import Machine
 
 
@@ -93,5 +94,5 @@ def _all_ended(pod: Obj) -> bool:
     return (
         bool(statuses)
         and all(dig(one, "state", "terminated") for one in statuses)
-        and (dig(pod, "status", "phase") in ("Succeeded", "Failed"))
+        and (dig(pod, "status", "phase") in TERMINAL_PHASES)
     )

@@ -5,27 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.views.phrases import command_line
-from vacate.web.actions import Action, Given, Outcome
-from vacate.web.components import (
-    DONE,
-    OVER,
-    STUCK,
-    WAIT,
-    Page,
-    command,
-    crumb,
-    heading,
-    verdict,
-)
+from vacate.web.actions import LACKS_ROOM, POSSIBLE, WOULD_BLOCK, Action, Given, Outcome
+from vacate.web.components import DONE, OVER, STUCK, WAIT, Page, command, crumb, page_of, section, verdict
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
 _DRY_RUNS = {
-    0: (WAIT, "It can be done."),
-    5: (STUCK, "It would block until a person acts."),
-    6: (STUCK, "Pods would be left without room: their replacements would find no node."),
+    POSSIBLE: (WAIT, "It can be done."),
+    WOULD_BLOCK: (STUCK, "It would block until a person acts."),
+    LACKS_ROOM: (STUCK, "Pods would be left without room: their replacements would find no node."),
 }
-"""What the codes of dry runs mean; by others it was refused."""
 _REFUSED = (STUCK, "The dry run was refused.")
 
 
@@ -69,24 +58,18 @@ def preview_page(
             " Nothing has been changed." if refused else " Nothing has been changed yet.",
         ),
         _options(action, given) if action.choices or action.reason else None,
-        el(
-            "section",
-            "",
-            heading("would", "What would happen"),
+        section(
+            "would",
+            "What would happen",
             el("p", "", action.effect) if code in _DRY_RUNS else None,
             el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
-            aria_labelledby="would",
         ),
-        el(
-            "section",
-            "",
-            heading("same", "The same as a command"),
-            command(command_line(snapshot.program, *action.command(given))),
-            aria_labelledby="same",
+        section(
+            "same", "The same as a command", command(command_line(snapshot.program, *action.command(given)))
         ),
         _form(action, given, title, token) if not refused and code in _DRY_RUNS else None,
     ]
-    return Page(title, "", tuple(one for one in main if one is not None), still=True)
+    return page_of(title, "", main, still=True)
 
 
 def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome) -> Page:
@@ -99,13 +82,11 @@ def done_page(snapshot: Snapshot, action: Action, given: Given, outcome: Outcome
         "",
         (
             verdict(OVER if failed else DONE, words),
-            el(
-                "section",
-                "",
-                heading("output", "What the command printed"),
+            section(
+                "output",
+                "What the command printed",
                 el("pre", "out", outcome.output or "Nothing."),
                 command(command_line(snapshot.program, *action.command(given))),
-                aria_labelledby="output",
             ),
             el("p", "confirm", el("a", "btn", "See what becomes of it", href=action.page(given))),
         ),

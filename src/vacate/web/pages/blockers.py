@@ -8,6 +8,7 @@ from vacate.views.causes import Cause
 from vacate.views.phrases import command_line, counted
 from vacate.web.components import (
     DONE,
+    LIMIT,
     SELF,
     STUCK,
     Column,
@@ -17,11 +18,12 @@ from vacate.web.components import (
     chip,
     command,
     filter_box,
-    heading,
     matching,
     node_link,
+    page_of,
     pod_link,
     row,
+    section,
     table,
     verdict,
 )
@@ -45,7 +47,7 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
     stuck = [one for one in found if one.needs_person]
     waiting = sum(len(one.waiting) for one in found)
     if stuck:
-        words = "1 cause needs you" if len(stuck) == 1 else f"{len(stuck)} causes need you"
+        words = f"{counted(len(stuck), 'cause needs', 'causes need')} you"
         head = verdict(
             STUCK, f"Stuck: {words}", f"{counted(waiting, 'pod or node waits', 'pods and nodes wait')}."
         )
@@ -67,17 +69,15 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
         _who_waits(snapshot, found) if found else _what_would(snapshot),
     ]
     title = f"▲ {len(stuck)} need you: Blockers" if stuck else "Blockers"
-    return Page(title, "blockers", tuple(one for one in main if one is not None))
+    return page_of(title, "blockers", main)
 
 
 def _what_would(snapshot: Snapshot) -> Element:
     """The next command where nothing is blocked."""
-    return el(
-        "section",
-        "",
-        heading("would", "What would hold the drain of any node"),
+    return section(
+        "would",
+        "What would hold the drain of any node",
         command(command_line(snapshot.program, "plan", "--cluster")),
-        aria_labelledby="would",
         key="would",
     )
 
@@ -97,14 +97,13 @@ def _who_waits(snapshot: Snapshot, found: Sequence[Cause]) -> Element:
             cell("o9", node_link(who.node) if who.node else None, unit="on"),
             cell("num", age(who.since, snapshot.now) if who.since else None, unit="for"),
         )
-        for cause, who in pairs[:200]
+        for cause, who in pairs[:LIMIT]
     ]
     columns = (Column("Who waits"), Column("State"), Column("For what"), Column("Node"), Column("For", "num"))
-    return el(
-        "section",
-        "",
-        heading("who", "Who waits for whom", "the longest first"),
+    return section(
+        "who",
+        "Who waits for whom",
         table("Who waits for whom", columns, rows, key="waits/table"),
-        aria_labelledby="who",
+        note="the longest first",
         key="waits",
     )

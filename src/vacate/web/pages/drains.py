@@ -25,8 +25,9 @@ from vacate.web.components import (
     crumb,
     drain_link,
     filter_box,
-    heading,
     matching,
+    page_of,
+    section,
     shown_names,
     verdict,
 )
@@ -59,7 +60,7 @@ def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: N
         _finished(snapshot, query),
     ]
     title = f"▲ {len(stuck)} need you: Drains" if stuck else f"{len(going)} draining: Drains"
-    return Page(title, "drains", tuple(one for one in main if one is not None))
+    return page_of(title, "drains", main)
 
 
 def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | None:
@@ -77,7 +78,7 @@ def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | No
         causes_section(snapshot, causes),
         drain_section(snapshot, one, causes),
     ]
-    return Page(f"{one.status.phase or PENDING}: {name}", "drains", tuple(e for e in main if e is not None))
+    return page_of(f"{one.status.phase or PENDING}: {name}", "drains", main)
 
 
 def _urgency(
@@ -103,7 +104,7 @@ def _verdict(
     moving = sum(row.phase == DRAINING for row in rows)
     if stuck:
         rest = f"; {counted(held, 'node')} stuck, {moving} draining." if held else "."
-        words = "1 cause needs you" if len(stuck) == 1 else f"{len(stuck)} causes need you"
+        words = f"{counted(len(stuck), 'cause needs', 'causes need')} you"
         return verdict(STUCK, f"Stuck: {words}", *lead, rest, acts=acts)
     finish = max((one.status.estimated_finish_time or snapshot.now for one in going), default=snapshot.now)
     until: list[Content] = []
@@ -137,10 +138,9 @@ def _finished(snapshot: Snapshot, query: str) -> Element | None:
         when: list[Content] = [", ", *ago(ended, snapshot.now)] if ended else []
         return el("li", "", drain_link(one.metadata.name), text, when, key=f"finished/{one.metadata.name}")
 
-    return el(
-        "section",
-        "",
-        heading("fin", "Finished drains", "their nodes stay cordoned until they are cancelled or uncordoned"),
+    return section(
+        "fin",
+        "Finished drains",
         counted_fold(
             "finished",
             DONE,
@@ -149,6 +149,6 @@ def _finished(snapshot: Snapshot, query: str) -> Element | None:
             shown_names([one.metadata.name for one in found]),
             el("ul", "", [line(one) for one in found]),
         ),
-        aria_labelledby="fin",
+        note="their nodes stay cordoned until they are cancelled or uncordoned",
         key="finished-section",
     )

@@ -26,10 +26,11 @@ from vacate.web.components import (
     chip,
     command,
     filter_box,
-    heading,
     matching,
     node_link,
+    page_of,
     row,
+    section,
     table,
     verdict,
 )
@@ -67,7 +68,7 @@ def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
         volumes_section(snapshot, found[:LIMIT]) if found else None,
     ]
     title = f"▲ {len(lost)} lost: Fencing" if lost else "Fencing"
-    return Page(title, "fencing", tuple(one for one in main if one is not None))
+    return page_of(title, "fencing", main)
 
 
 def _verdict(snapshot: Snapshot, lost: int, late: int, stuck: list[NodeFencing], waiting: int) -> Element:
@@ -106,12 +107,11 @@ def _fences(snapshot: Snapshot, fences: list[tuple[FencingPolicy, NodeFencing]])
         Column("Pods wait", "num"),
         Column("For", "num"),
     )
-    return el(
-        "section",
-        "first",
-        heading("fences", "Nodes under a fence"),
+    return section(
+        "fences",
+        "Nodes under a fence",
         table("Nodes under a fence", columns, rows, key="fences/table"),
-        aria_labelledby="fences",
+        classes="first",
         key="fences",
     )
 
@@ -135,14 +135,7 @@ def _unfenced(snapshot: Snapshot, names: list[str]) -> Element | None:
         )
         for name in names[:20]
     ]
-    return el(
-        "section",
-        "",
-        heading("unfenced", "Lost, and not fenced"),
-        el("ul", "", items),
-        aria_labelledby="unfenced",
-        key="unfenced",
-    )
+    return section("unfenced", "Lost, and not fenced", el("ul", "", items), key="unfenced")
 
 
 def _policies(snapshot: Snapshot) -> Element | None:
@@ -159,11 +152,9 @@ def _policies(snapshot: Snapshot) -> Element | None:
         for one in snapshot.policies
     ]
     columns = (Column("Policy"), Column("State"), Column("Unreachable", "num"), Column("Fenced", "num"))
-    return el(
-        "section",
-        "",
-        heading("policies", "Fencing policies"),
+    return section(
+        "policies",
+        "Fencing policies",
         table("Fencing policies", columns, rows, key="policies/table"),
-        aria_labelledby="policies",
         key="policies",
     )

@@ -63,34 +63,40 @@ def title_of(snapshot: Snapshot, page: Page) -> str:
 
 def document(snapshot: Snapshot, page: Page, tab: str, body: Element) -> str:
     """The whole page as HTML."""
-    head = el(
-        "head",
-        "",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("title", "", title_of(snapshot, page)),
-        el("link", rel="stylesheet", href="/static/style.css"),
+    head = _head(
+        title_of(snapshot, page),
         # The page of an action is not made again: that would run its command again.
         None
         if page.still
         else el("noscript", "", el("meta", http_equiv="refresh", content=str(_RESCAN_SECONDS))),
         el("script", type="module", src="/static/page.js"),
     )
-    lost = el(
-        "div",
-        "band",
-        el("p", "", icon("stuck"), el("span", "", el("b", "", "Not live. "), el("span", "", id="lost-text"))),
-        role="alert",
-        id="lost",
-        hidden="",
-    )
+    lost = _band(el("b", "", "Not live. "), el("span", "", id="lost-text"), id="lost", hidden="")
     skip = el("a", "skip", "Skip to content", href="#main")
     status = el("p", "sr", role="status", id="announcement")
     inside = "".join(to_html(one) for one in (skip, lost, body, status))
     data = f'data-tab="{tab}" data-now="{format_time(snapshot.now)}"'
     data += f' data-leave="{snapshot.leave}"' if snapshot.leave else ""
     return f'<!doctype html>\n<html lang="en">{to_html(head)}<body {data}>{_SHAPES}{inside}</body></html>'
+
+
+def _head(title: str, *more: Element | None) -> Element:
+    return el(
+        "head",
+        "",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", "", title),
+        el("link", rel="stylesheet", href="/static/style.css"),
+        *more,
+    )
+
+
+def _band(*message: Content, key: str = "", **attributes: str) -> Element:
+    """A warning over the whole page."""
+    text = el("p", "", icon("stuck"), el("span", "", *message))
+    return el("div", "band", text, role="alert", key=key, **attributes)
 
 
 def _top(snapshot: Snapshot, page: Page) -> Element:
@@ -128,26 +134,14 @@ def _offline(snapshot: Snapshot) -> Element | None:
     stall = snapshot.stall
     if stall is None:
         return None
-    return el(
-        "div",
-        "band",
-        el(
-            "p",
-            "",
-            icon("stuck"),
-            el(
-                "span",
-                "",
-                el("b", "", "Not live."),
-                " The API server has not answered for ",
-                age(stall.since, snapshot.now),
-                ". You see the state of ",
-                clock(stall.since, seconds=True),
-                "; drains go on without this page. It is tried again every few seconds. ",
-                el("span", "", f"({stall.reason})"),
-            ),
-        ),
-        role="alert",
+    return _band(
+        el("b", "", "Not live."),
+        " The API server has not answered for ",
+        age(stall.since, snapshot.now),
+        ". You see the state of ",
+        clock(stall.since, seconds=True),
+        "; drains go on without this page. It is tried again every few seconds. ",
+        el("span", "", f"({stall.reason})"),
         key="offline",
     )
 
@@ -236,14 +230,5 @@ def sign_in_document(why: str, after: str) -> str:
 
 def _plain(*main: Element | None) -> str:
     """A document without navigation, for readers who are not signed in."""
-    head = el(
-        "head",
-        "",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("title", "", "Vacate"),
-        el("link", rel="stylesheet", href="/static/style.css"),
-    )
-    inside = to_html(el("main", "", [one for one in main if one is not None], id="main"))
-    return f'<!doctype html>\n<html lang="en">{to_html(head)}<body>{_SHAPES}{inside}</body></html>'
+    inside = to_html(el("main", "", main, id="main"))
+    return f'<!doctype html>\n<html lang="en">{to_html(_head("Vacate"))}<body>{_SHAPES}{inside}</body></html>'

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vacate.install.check.findings import Finding, State
 from vacate.views.phrases import advice, counted
-from vacate.web.components import DONE, OVER, STAY, STUCK, Page, heading, icon, remedies, verdict
+from vacate.web.components import DONE, OVER, STAY, STUCK, Page, icon, page_of, remedies, section, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
 
@@ -27,18 +27,18 @@ def health_page(snapshot: Snapshot, findings: Sequence[Finding]) -> Page:
     shown = sorted(findings, key=lambda one: _ORDER.index(one.state))
     main = [
         head,
-        el(
-            "section",
-            "first",
-            heading("parts", "Parts", f"as {snapshot.program} check finds them, looked at twice a minute"),
+        section(
+            "parts",
+            "Parts",
             el("ul", "oks", [_line(one) for one in shown]),
-            aria_labelledby="parts",
+            note=f"as {snapshot.program} check finds them, looked at twice a minute",
+            classes="first",
             key="parts",
         ),
         _unread(snapshot),
     ]
     mark = "▲ " if failed else ""
-    return Page(f"{mark}Health", "health", tuple(one for one in main if one is not None))
+    return page_of(f"{mark}Health", "health", main)
 
 
 def _line(one: Finding) -> Element:
@@ -66,11 +66,4 @@ def _unread(snapshot: Snapshot) -> Element | None:
         el("li", "", icon(OVER), el("b", "", one.identity.name), el("span", "", one.reason))
         for one in snapshot.unreadable[:20]
     ]
-    return el(
-        "section",
-        "",
-        heading("unread-kinds", "What these pages do not show"),
-        el("ul", "oks", lines),
-        aria_labelledby="unread-kinds",
-        key="unread-kinds",
-    )
+    return section("unread-kinds", "What these pages do not show", el("ul", "oks", lines), key="unread-kinds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.kube.nodes import readiness
 from vacate.views.phrases import counted
 from vacate.web.components import (
     DONE,
@@ -11,8 +12,9 @@ from vacate.web.components import (
     WAIT,
     Page,
     command,
-    heading,
     icon,
+    page_of,
+    section,
     verdict,
 )
 from vacate.web.markup import Element, el
@@ -22,9 +24,7 @@ from vacate.web.snapshot import Snapshot
 
 def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
     """Nothing is draining: say so, and what to do next, in the order of risk."""
-    ready = sum(
-        any(c.type == "Ready" and c.status == "True" for c in one.status.conditions) for one in snapshot.nodes
-    )
+    ready = sum(readiness(one) == "True" for one in snapshot.nodes)
     running = sum(one.status.phase == "Running" for one in snapshot.pods)
     lead = (
         f"{counted(ready, 'node is', 'nodes are')} ready and {counted(running, 'pod runs', 'pods run')}. "
@@ -58,10 +58,9 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
             f"{program} uncordon {node}",
         ),
     )
-    how = el(
-        "section",
-        "",
-        heading("first", "The next drain" if finished is not None else "Your first drain"),
+    how = section(
+        "first",
+        "The next drain" if finished is not None else "Your first drain",
         el(
             "ol",
             "steps",
@@ -70,29 +69,21 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
                 for title, text, line in steps
             ],
         ),
-        aria_labelledby="first",
     )
     held = [one for one in snapshot.causes if one.needs_person]
     head = verdict(DONE, "Nothing is stuck, and nothing is draining", lead)
     if held:  # by requests outside of drains
-        words = "1 cause needs you" if len(held) == 1 else f"{len(held)} causes need you"
+        words = f"{counted(len(held), 'cause needs', 'causes need')} you"
         head = verdict(
             STUCK, f"Stuck: {words}", "Nothing is draining; evictions that were requested are held."
         )
-    return Page(
-        f"▲ {len(held)} need you: Drains" if held else "Drains",
-        "drains",
-        tuple(
-            one
-            for one in (
-                head,
-                causes_section(snapshot, snapshot.causes),
-                finished,
-                el("div", "two", how, el("div", "", _key()), key="first-drain"),
-            )
-            if one is not None
-        ),
+    main = (
+        head,
+        causes_section(snapshot, snapshot.causes),
+        finished,
+        el("div", "two", how, el("div", "", _key()), key="first-drain"),
     )
+    return page_of(f"▲ {len(held)} need you: Drains" if held else "Drains", "drains", main)
 
 
 def _key() -> Element:
@@ -107,10 +98,4 @@ def _key() -> Element:
         el("li", "", el("span", tint, icon(shape)), el("span", "", el("b", tint, word), text))
         for shape, tint, word, text in rows
     ]
-    return el(
-        "section",
-        "",
-        heading("read", "How to read these pages"),
-        el("ul", "read", items),
-        aria_labelledby="read",
-    )
+    return section("read", "How to read these pages", el("ul", "read", items))

@@ -9,6 +9,7 @@ from vacate.views.phrases import NOTHING, counted
 from vacate.views.statusrows import pod_of, unchanged_since
 from vacate.web.components import (
     DONE,
+    LIMIT,
     MOVE,
     STUCK,
     WAIT,
@@ -20,11 +21,12 @@ from vacate.web.components import (
     cell,
     chip,
     filter_box,
-    heading,
     matching,
+    page_of,
     pod_link,
     quoted,
     row,
+    section,
     table,
     verdict,
 )
@@ -78,7 +80,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         _turns(snapshot, query),
     ]
     title = f"▲ {len(silent)} silent: Interceptors" if silent else "Interceptors"
-    return Page(title, "interceptors", tuple(one for one in main if one is not None))
+    return page_of(title, "interceptors", main)
 
 
 def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str]) -> Element:
@@ -129,7 +131,7 @@ def _turns(snapshot: Snapshot, query: str) -> Element | None:
         return None
     active.sort(key=lambda one: one.status.heartbeat_time or snapshot.now)
     rows = []
-    for one in active[:200]:
+    for one in active[:LIMIT]:
         since, answered = unchanged_since(one), has_responded(one)
         message = quoted(one.status.message) if one.status.message else ""
         rows.append(
@@ -153,11 +155,10 @@ def _turns(snapshot: Snapshot, query: str) -> Element | None:
         Column("Heartbeat", "num"),
         Column("Turn for", "num"),
     )
-    return el(
-        "section",
-        "",
-        heading("turns-now", "Turns under way", "the longest silence first"),
+    return section(
+        "turns-now",
+        "Turns under way",
         table("Turns under way", columns, rows, key="turns/table"),
-        aria_labelledby="turns-now",
+        note="the longest silence first",
         key="turns-now",
     )

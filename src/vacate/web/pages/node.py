@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from vacate.api.types import Node, Pod
-from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
+from vacate.api.types.fencingpolicy import AWAITING_APPROVAL, FencingPolicy, NodeFencing
 from vacate.api.types.nodemaintenance import DRAINED, PARALLEL, NodeMaintenance, NodeProgress, PodRules
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import shown_stage
@@ -34,13 +34,14 @@ from vacate.web.components import (
     drain_link,
     filter_box,
     fold,
-    heading,
     icon,
     matching,
     more,
     node_link,
+    page_of,
     pod_link,
     row,
+    section,
     state,
     table,
     verdict,
@@ -54,7 +55,6 @@ from vacate.web.snapshot import Snapshot
 
 _SHAPES = {NODE_DOWN: STUCK, FENCED: DONE, SHUTTING_DOWN: MOVE, NOT_READY: SELF, READY: DONE}
 _WORDS = {NODE_DOWN: "Lost", FENCED: "Fenced", SHUTTING_DOWN: "Shutting down", NOT_READY: "Not ready"}
-_AWAITS = "AwaitingApproval"
 
 
 def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
@@ -90,7 +90,7 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
         table("Nodes", columns, body, key="nodes/table") if snapshot.nodes else None,
         more(len(found), "nodes"),
     )
-    return Page(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", tuple(one for one in main if one))
+    return page_of(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", main)
 
 
 def _reporting(rows: Sequence[NodeRow]) -> str:
@@ -158,7 +158,7 @@ def node_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | Non
         volumes_section(snapshot, volumes) if volumes else None,
     ]
     mark = "▲ " if shape == STUCK else ""
-    return Page(f"{mark}{name}", "nodes", tuple(one for one in main if one is not None))
+    return page_of(f"{mark}{name}", "nodes", main)
 
 
 def _verdict(
@@ -246,7 +246,7 @@ def _fencing(snapshot: Snapshot, node: Node, found: NodeRow) -> Element:
 
 
 def _fenced(policy: FencingPolicy, fencing: NodeFencing) -> Element:
-    waits = fencing.phase == _AWAITS
+    waits = fencing.phase == AWAITING_APPROVAL
     word: list[Content] = [icon(STUCK), "Awaits approval"] if waits else [fencing.phase]
     title = el("span", "is-stuck", word) if waits else word
     return state("Fencing", title, "Policy ", policy.metadata.name, ". ", _sentence(fencing.message))
@@ -311,17 +311,16 @@ def _pods_section(
     if evicted:
         gone = el("p", "line", chip(DONE, "Gone"), " ", el("b", "", str(evicted)))
     body = _grouped(snapshot, going[:LIMIT], evicted, moving=drain is not None)
-    return el(
-        "section",
-        "",
-        heading("pods", "Pods", note),
+    return section(
+        "pods",
+        "Pods",
         gone,
         table("Pods in the order in which they go", columns, body, key="pods/table", classes="pods")
         if going
         else el("p", "dim", snapshot.hidden("pods") or "No pod is left that would go."),
         more(len(going), "pods"),
         _stay(staying),
-        aria_labelledby="pods",
+        note=note,
         key="pods",
     )
 

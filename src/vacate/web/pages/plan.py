@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from vacate.api.names import dns1123_subdomain
 from vacate.errors import ConfigError
 from vacate.views.phrases import command_line
-from vacate.web.actions import Given, Outcome
-from vacate.web.components import DONE, MOVE, STUCK, WAIT, Page, command, heading, segment, verdict
+from vacate.web.actions import LACKS_ROOM, POSSIBLE, WOULD_BLOCK, Given, Outcome
+from vacate.web.components import DONE, MOVE, STUCK, WAIT, Page, command, page_of, section, segment, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
 
 MAX_NODES = 50
-_FINISHES, _BLOCKS, _NO_ROOM = 0, 5, 6
 _VERDICTS = {
-    _FINISHES: (DONE, "The drain would finish"),
-    _BLOCKS: (STUCK, "The drain would block"),
-    _NO_ROOM: (STUCK, "The drain would leave pods without room"),
+    POSSIBLE: (DONE, "The drain would finish"),
+    WOULD_BLOCK: (STUCK, "The drain would block"),
+    LACKS_ROOM: (STUCK, "The drain would leave pods without room"),
 }
 
 
@@ -53,28 +52,17 @@ def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> 
     title, words = "The same as a command", plan_command(nodes)
     if not nodes:
         title, words = "What would hold the drain of any node", ["plan", "--cluster"]
-    same = el(
-        "section",
-        "",
-        heading("same", title),
-        command(command_line(snapshot.program, *words)),
-        aria_labelledby="same",
-        key="plan/command",
-    )
+    same = section("same", title, command(command_line(snapshot.program, *words)), key="plan/command")
     if run is not None and run.picture:
         address = f"/plan.svg?nodes={segment(text)}"
         picture = el("img", "plan", src=address, alt="The nodes over time, as the text says; in full size")
         picture = el("a", "", picture, href=address)  # on a narrow screen it is too small to be read
-        main.append(
-            el("section", "", heading("pic", "Over time"), picture, aria_labelledby="pic", key="plan/picture")
-        )
+        main.append(section("pic", "Over time", picture, key="plan/picture"))
     if run is not None and run.text is not None:
         output = el("pre", "out", run.text.output)
-        main.append(
-            el("section", "", heading("plan", "The plan"), output, aria_labelledby="plan", key="plan/text")
-        )
+        main.append(section("plan", "The plan", output, key="plan/text"))
     main.append(same)
-    return Page(f"Plan: {text}" if text else "Plan", "plan", tuple(one for one in main if one is not None))
+    return page_of(f"Plan: {text}" if text else "Plan", "plan", main)
 
 
 def _verdict(text: str, run: PlanRun | None) -> Element:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import shown_stage
 from vacate.eviction.requesternames import is_maintenance, maintenance_of
@@ -28,19 +29,18 @@ from vacate.web.components import (
     clock,
     crumb,
     drain_link,
-    heading,
     local_times,
     node_link,
+    page_of,
     pairs,
     quoted,
     remedies,
+    section,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 from vacate.web.timeline import timeline
-
-_MAX_REQUESTER = 253
 
 
 def pod_page(
@@ -62,7 +62,7 @@ def pod_page(
     ]
     mark = "▲ " if shape == STUCK else ""
     word = explanation.stage.value if explanation.stage else "Pod"
-    return Page(f"{mark}{word}: {name}", "requests", tuple(one for one in main if one is not None))
+    return page_of(f"{mark}{word}: {name}", "requests", main)
 
 
 def pod_shape(explanation: Explanation, request: EvictionRequest | None, held: Sequence[Cause]) -> str:
@@ -102,12 +102,10 @@ def _crumb(snapshot: Snapshot, namespace: str, name: str) -> Element:
 
 
 def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
-    can = el(
-        "section",
-        "",
-        heading("can", "What you can do"),
+    can = section(
+        "can",
+        "What you can do",
         remedies(_ways(snapshot, explanation), "can") or el("p", "dim", "Nothing is needed."),
-        aria_labelledby="can",
         key="can",
     )
     when: Content = None
@@ -115,17 +113,15 @@ def _first_columns(snapshot: Snapshot, explanation: Explanation) -> Element:
         when = el("p", "when", "In ", ahead(explanation.next_at, snapshot.now), " at the latest")
     sentences = [*explanation.next, *explanation.awaited[2:]]
     nothing = "Nothing: no eviction is requested." if explanation.stage is None else "Nothing more."
-    next_ = el(
-        "section",
-        "",
-        heading("next", "What happens next"),
+    next_ = section(
+        "next",
+        "What happens next",
         when,
         el(
             "div",
             "sent",
             [el("p", "", local_times(one, snapshot.now)) for one in sentences] or el("p", "", nothing),
         ),
-        aria_labelledby="next",
         key="next",
     )
     return el("div", "two", can, next_, key="first-columns")
@@ -144,29 +140,27 @@ def _turns(snapshot: Snapshot, request: EvictionRequest | None, explanation: Exp
         return None
     created = request.metadata.creation_timestamp
     pod = snapshot.pod(request.metadata.namespace, explanation.pod)
-    if pod is not None and pod.metadata.uid != getattr(request.spec.target.pod_ref, "uid", ""):
+    if pod is not None and pod.metadata.uid != request.pod_uid:
         pod = None
     ticks = snapshot.heartbeats.get(request.metadata.uid, ())
     note = ("requested ", age(created, snapshot.now), " ago, at ", clock(created, seconds=True))
     picture = timeline(request, explanation, pod, ticks, snapshot.now)
-    return el("section", "", heading("turns", "Turns", *note), picture, aria_labelledby="turns", key="turns")
+    return section("turns", "Turns", picture, note=note, key="turns")
 
 
 def _last_columns(
     snapshot: Snapshot, request: EvictionRequest | None, explanation: Explanation
 ) -> Element | None:
     sentences = [*explanation.requested, *map(str, explanation.turns), *explanation.all_happened]
-    happened = el(
-        "section",
-        "",
-        heading("happened", "What has happened"),
+    happened = section(
+        "happened",
+        "What has happened",
         el(
             "ul",
             "sent",
             [el("li", "", local_times(one, snapshot.now)) for one in sentences]
             or el("li", "", "Nothing yet."),
         ),
-        aria_labelledby="happened",
         key="happened",
     )
     return el("div", "two", happened, _request(snapshot, request, explanation), key="last-columns")
@@ -179,7 +173,7 @@ def _request(snapshot: Snapshot, request: EvictionRequest | None, explanation: E
         who: list[Content] = []
         for place, one in enumerate(request.spec.requesters):
             who += [", "] if place else []
-            who.append(_requester(snapshot, one.name))
+            who.append(_requester(snapshot, request, one.name))
         rows.append(("Requesters", who or "none any more"))
         if reason := reason_of(request):
             rows.append(("Reason", quoted(reason)))
@@ -199,21 +193,26 @@ def _request(snapshot: Snapshot, request: EvictionRequest | None, explanation: E
     if request is not None:
         rows.append((request.kind.kind, request.metadata.name))
     title = "Request" if request is not None else "Pod"
-    return el("section", "", heading("req", title), pairs(*rows), aria_labelledby="req", key="req")
+    return section("req", title, pairs(*rows), key="req")
 
 
 def of_drains(snapshot: Snapshot, namespace: str, name: str) -> str:
     """Why a request cannot be cancelled that only drains have made; empty where it can."""
     request = snapshot.request_about(namespace, name)
     names = [one.name for one in request.spec.requesters] if request is not None else []
-    drains = [maintenance_of(one, _MAX_REQUESTER) for one in names if is_maintenance(one)]
-    if not drains or len(drains) < len(names) or not any(map(snapshot.maintenance, filter(None, drains))):
+    if request is None or not all(map(is_maintenance, names)):
         return ""
-    return "The drain would request it again: cancel the drain."
+    goes_on = any(_drain_named(snapshot, request, one) for one in names)
+    return "The drain would request it again: cancel the drain." if goes_on else ""
 
 
-def _requester(snapshot: Snapshot, name: str) -> Content:
-    drain = maintenance_of(name, _MAX_REQUESTER) if is_maintenance(name) else None
-    if drain is not None and snapshot.maintenance(drain) is not None:
-        return [drain_link(drain), " (drain)"]
-    return broken(name)
+def _drain_named(snapshot: Snapshot, request: EvictionRequest, requester: str) -> str:
+    """The drain that is this requester; empty where it is none, or is gone."""
+    limit = dialect_of(request).max_requester
+    name = maintenance_of(requester, limit) if is_maintenance(requester) else None
+    return name if name is not None and snapshot.maintenance(name) is not None else ""
+
+
+def _requester(snapshot: Snapshot, request: EvictionRequest, name: str) -> Content:
+    drain = _drain_named(snapshot, request, name)
+    return [drain_link(drain), " (drain)"] if drain else broken(name)

@@ -25,6 +25,7 @@ from vacate.web.components import (
     matching,
     more,
     node_link,
+    page_of,
     pod_link,
     row,
     table,
@@ -55,7 +56,7 @@ def requests_page(snapshot: Snapshot, query: str = "") -> Page:
         _over(snapshot, over),
     ]
     title = f"▲ {stuck} stuck: Requests" if stuck else f"{len(going)} open: Requests"
-    return Page(title, "requests", tuple(one for one in main if one is not None))
+    return page_of(title, "requests", main)
 
 
 def _age(snapshot: Snapshot, request: EvictionRequest) -> float:
@@ -73,8 +74,7 @@ def _matches(snapshot: Snapshot, request: EvictionRequest, query: str) -> bool:
 
 
 def _pod_node(snapshot: Snapshot, request: EvictionRequest) -> str:
-    ref = request.spec.target.pod_ref
-    pod = snapshot.pods_by_uid.get(ref.uid) if ref else None
+    pod = snapshot.pods_by_uid.get(request.pod_uid)
     return pod.spec.node_name if pod else ""
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from vacate.api.times import is_time, parse_time
 from vacate.api.types import Pod
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import GATE, Holder, attachment_of, is_exclusive
-from vacate.web.components import Column, age, cell, heading, node_link, pod_link, row, table
+from vacate.kube.exclusivevolumes import Holder, attachment_of, is_exclusive, waits_at_gate
+from vacate.web.components import Column, age, cell, node_link, pod_link, row, section, table
 from vacate.web.markup import Content, Element, el
 from vacate.web.snapshot import Snapshot
 
@@ -34,7 +34,7 @@ def held_volumes(snapshot: Snapshot) -> list[HeldVolume]:
     found = []
     waiting: dict[tuple[str, str], list[Pod]] = {}
     for pod in snapshot.pods:
-        if any(gate.get("name") == GATE for gate in pod.spec.scheduling_gates):
+        if waits_at_gate(pod):
             for claim in pod.claims:
                 waiting.setdefault((pod.metadata.namespace, claim), []).append(pod)
     for one in snapshot.volumes:
@@ -65,12 +65,11 @@ def volumes_section(snapshot: Snapshot, volumes: Sequence[HeldVolume]) -> Elemen
         Column("Awaited by"),
         Column("For", "num"),
     )
-    return el(
-        "section",
-        "",
-        heading("vol", "Exclusive volumes", "attached to one node at a time"),
+    return section(
+        "vol",
+        "Exclusive volumes",
         table("Exclusive volumes", columns, [_row(snapshot, one) for one in volumes], key="volumes/table"),
-        aria_labelledby="vol",
+        note="attached to one node at a time",
         key="volumes",
     )
 

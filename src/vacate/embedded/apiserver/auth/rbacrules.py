@@ -6,7 +6,7 @@ subresource of every resource; `pods` does not include `pods/status`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from vacate.api.identity import Access, combined_resource
@@ -57,11 +57,6 @@ def allows_any_name(rule: Rule, access: Access) -> bool:
 def allows_path(rule: Rule, verb: str, path: str) -> bool:
     """Whether the rule allows the verb on a path that is no resource."""
     return _includes(rule.verbs, verb) and any(url_includes(url, path) for url in rule.urls)
-
-
-def any_allows(rules: Iterable[Rule], access: Access) -> bool:
-    """Whether one of the rules allows the access."""
-    return any(allows(rule, access) for rule in rules)
 
 
 def url_includes(pattern: str, path: str) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from vacate.api.ages import human_duration
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.kube.nodes import NODE_DOWN
 
 _NODE_LOST = "NodeLost"
-_TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ def _partly_completed(status: Obj, *, running: bool, error: str) -> str:
 
 def _node_down(status: Obj) -> str:
     """What stops everything else: nothing that the pod says is known to hold while its node is silent."""
-    return "NodeDown" if _is_true(status, NODE_DOWN) and status.get("phase") not in _TERMINAL else ""
+    return "NodeDown" if _is_true(status, NODE_DOWN) and status.get("phase") not in TERMINAL_PHASES else ""
 
 
 def _deletion(pod: Obj, status: Obj) -> str:
@@ -142,7 +142,7 @@ def _deletion(pod: Obj, status: Obj) -> str:
         return ""
     if status.get("reason") == _NODE_LOST:
         return "Unknown"
-    return "" if status.get("phase") in _TERMINAL else "Terminating"
+    return "" if status.get("phase") in TERMINAL_PHASES else "Terminating"
 
 
 def _is_true(status: Obj, condition: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from vacate.api.ages import age
 from vacate.api.columns import AGE, CONTAINERS, IMAGES, NAME, Column, Printer, wide
+from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.selectors.labels import selector_of
 from vacate.errors import BadRequest
@@ -48,10 +49,8 @@ _DAEMON_COUNTS = (
 
 
 def _controller_revision(obj: Obj, now: dt.datetime) -> list[Any]:
-    refs = dig(obj, "metadata", "ownerReferences") or ()
-    owner = next((ref for ref in refs if ref.get("controller")), None)
-    shown = "<none>"
-    if owner is not None:
+    owner, shown = controller_of(obj), "<none>"
+    if owner:
         group, slash, _ = str(owner.get("apiVersion", "")).partition("/")
         kind = str(owner.get("kind", "")).lower()
         shown = f"{kind}.{group}/{owner.get('name')}" if slash else f"{kind}/{owner.get('name')}"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vacate.api.terminationreason import DECOMMISSIONED, UPDATE
+from vacate.api.times import LATEST
 from vacate.api.types import DaemonSet, Node, Pod
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
 from vacate.embedded.controllers.daemonset.nodes import Eligibility, eligibility, expected_pod, target_node
@@ -129,4 +130,4 @@ def counts(place_list: Sequence[NodePods], update: str, wait: int, now: dt.datet
 
 
 def _born(pod: Pod) -> dt.datetime:
-    return pod.metadata.creation_timestamp or dt.datetime.max.replace(tzinfo=dt.UTC)
+    return pod.metadata.creation_timestamp or LATEST

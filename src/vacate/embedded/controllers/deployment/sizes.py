@@ -6,10 +6,10 @@ confirmed; nothing here looks at templates, annotations other than the remembere
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 
 from vacate.api.integers import parse_integer
+from vacate.api.times import LATEST
 from vacate.api.types import Deployment, ReplicaSet
 from vacate.kube.intorpercent import InvalidIntOrPercent, scaled_value
 
@@ -66,7 +66,7 @@ def oldest_first(replica_sets: Sequence[ReplicaSet]) -> list[ReplicaSet]:
 
 
 def _born(one: ReplicaSet) -> float:
-    return (one.metadata.creation_timestamp or dt.datetime.max.replace(tzinfo=dt.UTC)).timestamp()
+    return (one.metadata.creation_timestamp or LATEST).timestamp()
 
 
 def size_of_new(deployment: Deployment, current: int, everything: int) -> int:

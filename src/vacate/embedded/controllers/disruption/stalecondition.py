@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.api.times import after
+from vacate.api.times import EARLIEST, after
 from vacate.api.types import Pod, condition
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -22,5 +22,5 @@ def stale_at(pod: Pod) -> dt.datetime | None:
         return None
     if pod.terminating or pod.terminal:
         return None
-    since = mark.last_transition_time or dt.datetime.min.replace(tzinfo=dt.UTC)
+    since = mark.last_transition_time or EARLIEST
     return after(since, STALE_AFTER)

@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 from collections.abc import Sequence
 
+from vacate.api.times import EARLIEST
 from vacate.api.types import Node, Pod
 from vacate.kube.nodes import out_of_service
 
@@ -49,5 +50,5 @@ def surplus(ended: Sequence[Pod], threshold: int) -> list[Pod]:
 def _age(pod: Pod) -> tuple[bool, dt.datetime, str, str]:
     meta = pod.metadata
     evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
-    created = meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    created = meta.creation_timestamp or EARLIEST
     return (not evicted, created, meta.namespace, meta.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from vacate.api.times import after
+from vacate.api.times import EARLIEST, after
 from vacate.api.types import Pod, Taint, condition
 from vacate.kube.scheduling.taints import tolerates
 
@@ -40,4 +40,4 @@ def _placed(pod: Pod) -> dt.datetime:
     """When the pod came to its node, as far as it tells."""
     scheduled = condition(pod.status.conditions, "PodScheduled")
     known = scheduled.last_transition_time if scheduled and scheduled.status == "True" else None
-    return known or pod.metadata.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    return known or pod.metadata.creation_timestamp or EARLIEST

@@ -32,6 +32,7 @@ from vacate.api.types.lifecycle import (
     FINAL_CONDITIONS,
     HEARTBEAT_DEADLINE,
     MAX_MESSAGE,
+    MAX_REQUESTERS,
     MIN_PRIORITY,
     State,
     key_errors,
@@ -40,7 +41,7 @@ from vacate.api.types.lifecycle import (
 )
 from vacate.embedded.registry.lifecycle.requests import LifecycleStrategy, intent_errors
 
-MAX_REQUESTERS, MAX_RESPONDERS = 100, 11
+MAX_RESPONDERS = 11
 _MAX_EXPECTED = dt.timedelta(days=3650)
 _TARGETS, _RECORDS = "status.targetResponders", "status.responders"
 

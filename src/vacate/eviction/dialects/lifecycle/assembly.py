@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,6 +18,7 @@ from vacate.api.types.lifecycle import (
     EVICTOR_PRIORITY,
     FAILED,
     FINAL_CONDITIONS,
+    MAX_REQUESTERS,
     TARGET_EVICTED,
     WITHDRAWN,
     EvictionRequester,
@@ -29,8 +29,8 @@ from vacate.api.types.lifecycle import (
 )
 from vacate.api.types.meta import OwnerReference, condition
 from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord
+from vacate.eviction.requesternames import DIGEST, digest
 
-MAX_REQUESTERS = 100
 DUPLICATE = "Active Eviction already exists for the same target."
 _NUMBER = re.compile(r"pod-(\d{1,9})-")
 _MAX_NAME = 253
@@ -41,8 +41,7 @@ def eviction_name(number: int, pod_name: str) -> str:
     name = f"pod-{number}-{pod_name}"
     if len(name) <= _MAX_NAME:
         return name
-    digest = hashlib.sha256(pod_name.encode()).hexdigest()[:10]
-    return f"{name[: _MAX_NAME - len(digest) - 1].rstrip('-.')}-{digest}"
+    return f"{name[: _MAX_NAME - DIGEST - 1].rstrip('-.')}-{digest(pod_name)}"
 
 
 def next_number(names: Iterable[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from vacate.api.types.lifecycle import EVICTION, WITHDRAWN, LifecycleRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
 from vacate.eviction.dialects.lifecycle.translation import completion
+from vacate.eviction.requesternames import digest
 from vacate.kube.patches import guarded
 
 
@@ -51,7 +51,7 @@ def _stamped(meta: ObjectMeta) -> ObjectMeta:
 
 def own_request_name(pod_uid: str, requester: str) -> str:
     """What a requester's EvictionRequest for a pod is called."""
-    return f"{pod_uid}-{hashlib.sha256(requester.encode()).hexdigest()[:10]}"
+    return f"{pod_uid}-{digest(requester)}"
 
 
 def new_request(pod: Pod, requester: str, reason: str) -> Obj:

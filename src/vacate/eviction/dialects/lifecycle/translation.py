@@ -17,7 +17,7 @@ import msgspec
 
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, Kind
 from vacate.api.objects import Obj
-from vacate.api.times import format_time, parse_time
+from vacate.api.times import EARLIEST, format_time, parse_time
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     COMPLETE,
@@ -204,7 +204,7 @@ def completion(conditions: Sequence[RequestCondition]) -> RequestCondition | Non
 
 def _past_turn(record: LifecycleRecord, one: TargetResponder) -> PastTurn:
     report, name = record.report(one.name), interceptor_named(one.name)
-    began = report.start_time or record.metadata.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC)
+    began = report.start_time or record.metadata.creation_timestamp or EARLIEST
     ended = report.completion_time or (report.heartbeat_time or began) + HEARTBEAT_DEADLINE
     result = TurnResult.COMPLETED
     if one.state == State.CANCELED:
