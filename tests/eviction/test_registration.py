@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.controllers.projections import project_pod
 from vacate.crds.evacuation import EVACUATION as EVACUATION_KIND
 from vacate.crds.evacuation.spec import merged_evacuators
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS, dialect_for
 from vacate.eviction.registration import (
     CONTROLLER,
@@ -21,6 +27,7 @@ from vacate.eviction.registration import (
     annotation_errors,
     annotations_of,
     registering,
+    registering_part,
     registers_responders_only,
     resolve,
     resolve_evacuators,
@@ -130,6 +137,18 @@ def test_the_pod_decides_by_which_api_its_eviction_is_requested(pod: Obj, kind: 
     assert dialect_for(pod, tuple(DIALECTS.values())).kind == kind
     for only in DIALECTS.values():
         assert dialect_for(pod, (only,)) is only
+
+
+@pytest.mark.parametrize("preferred", list(DIALECTS.values()), ids=lambda one: one.name)
+def test_a_pod_of_a_scheduling_group_is_evicted_by_an_api_that_does_that(preferred: Dialect) -> None:
+    """lifecycle.k8s.io would fail each request for it: a drain would make one after the other."""
+    pod: Obj = {"metadata": {}, "spec": {"schedulingGroup": {"podGroupName": "all"}}}
+    part = registering_part(project_pod(codec_for(Pod).convert(pod)))
+    served = tuple(DIALECTS.values())
+    expected = EVICTION_REQUEST if preferred is LIFECYCLE else preferred
+    assert dialect_for(part, served, preferred) is expected
+    assert dialect_for(part, (), preferred) is expected
+    assert dialect_for(part, (LIFECYCLE,), preferred) is LIFECYCLE  # which says so in the request
 
 
 @pytest.mark.parametrize(

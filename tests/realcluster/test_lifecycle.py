@@ -19,11 +19,13 @@ import pytest
 from support.processes.commands import vacate
 from support.realcluster.evictions import LEASE_PATH, RealCluster, real_cluster
 from support.waiting import until
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.api.workloads import OPT_IN
+from vacate.eviction.registration import PREFIXES
 from vacate.testing import deployment
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("lifecycle")]
@@ -52,13 +54,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
 class Target:
     """A pod, those who request its eviction, and its responders."""
 
-    def __init__(self, cluster: RealCluster, name: str, *responders: str) -> None:
+    def __init__(self, cluster: RealCluster, name: str, *responders: str, interceptor: str = "") -> None:
         self.admin, self.name = cluster.admin, name
         listed = [{"name": one, "priority": 20_000 - place} for place, one in enumerate(responders)]
         spec: Obj = {"containers": [{"name": "main", "image": "app:1"}]}
         if listed:
             spec["evictionResponders"] = listed
-        body = {"metadata": {"name": name, "labels": {"app": name}}, "spec": spec}
+        registered = {f"{PREFIXES[0]}/priority_{interceptor}": "10"} if interceptor else {}
+        meta = {"name": name, "labels": {"app": name}, "annotations": registered}
+        body = {"metadata": meta, "spec": spec}
         self.uid = self.admin.create(f"{NAMESPACE}/pods", body)["metadata"]["uid"]
         until(self._is_ready)
 
@@ -301,6 +305,36 @@ def test_a_direct_eviction_waits_for_responders(cluster: RealCluster) -> None:
     assert target.is_there()
     target.respond(BACKUP, completionTime=now())
     until(lambda: evict() in (201, 404) and not target.is_there())
+
+
+def test_a_direct_eviction_waits_for_responders_though_interceptors_of_the_pod_are_done(
+    cluster: RealCluster,
+) -> None:
+    saver = "saver.example.com"
+    target = Target(cluster, "both", BACKUP, interceptor=saver)
+    own = f"{EVICTIONREQUESTS.collection_path('default')}/{target.uid}"
+    meta = {"name": "both", "namespace": "default"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+
+    def evict() -> int:
+        return cluster.admin.call("POST", f"{NAMESPACE}/pods/both/eviction", eviction).code
+
+    def active() -> str:
+        found = cluster.admin.get(own)
+        return str(found.obj.get("status", {}).get("activeInterceptorName")) if found.code == 200 else ""
+
+    until(lambda: evict() == 429 and active() == saver)
+    target.request()
+    until(target.evictions)
+    assert target.states() == {}
+    done = {"status": {"activeInterceptorCompleted": True}}
+    cluster.admin.patch(f"{own}/status", done)
+    until(lambda: target.states().get(BACKUP) == "Active")
+    assert evict() == 429
+    assert target.is_there()
+    target.respond(BACKUP, completionTime=now())
+    until(lambda: evict() in (201, 404) and not target.is_there())
+    until(lambda: target.outcome() in EVICTED)
 
 
 def test_a_drain_frees_the_node_and_an_opted_in_deployment_moves_first(cluster: RealCluster) -> None:

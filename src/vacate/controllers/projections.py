@@ -98,6 +98,7 @@ _NO_GATES: list[dict[str, str]] = []
 _NO_TOLERATIONS: list[Toleration] = []
 _NO_INTERCEPTORS: list[EvictionInterceptor] = []
 _NO_RESPONDERS: list[EvictionResponder] = []
+_IN_GROUP: dict[str, Any] = {"podGroupName": "*"}  # in which one, nobody asks
 _NO_CONDITIONS: list[Condition] = []
 _NO_CONSTRAINTS: list[TopologySpread] = []
 
@@ -116,6 +117,7 @@ def project_pod(pod: Pod) -> Pod:
             tuple(one.name for one in pod.spec.eviction_interceptors),
             tuple((one.topology_key, one.when_unsatisfiable) for one in pod.spec.topology_spread_constraints),
             tuple((one.name, one.priority) for one in pod.spec.eviction_responders),
+            bool(pod.spec.scheduling_group),
         ),
         status=_status(
             pod.status.phase,
@@ -173,6 +175,7 @@ def _spec(
     interceptors: tuple[str, ...],
     spread: tuple[tuple[str, str], ...],
     responders: tuple[tuple[str, int], ...],
+    in_group: bool,
 ) -> PodSpec:
     volumes = _LOCAL_DATA if local_data else _NO_VOLUMES
     if claims:
@@ -187,6 +190,7 @@ def _spec(
         eviction_interceptors=[EvictionInterceptor(name=name) for name in interceptors] or _NO_INTERCEPTORS,
         eviction_responders=[EvictionResponder(name, priority) for name, priority in responders]
         or _NO_RESPONDERS,
+        scheduling_group=_IN_GROUP if in_group else None,
         topology_spread_constraints=(
             [TopologySpread(topology_key=key, when_unsatisfiable=when) for key, when in spread]
             if spread

@@ -48,14 +48,21 @@ def waits_for_other(
         return ""
     for other in others:
         theirs = _action_of(other, pod, at)
-        if isinstance(theirs, Settled | Finish | Unadmitted):
+        if _is_over(theirs, other):
             continue
         named = f'"{other.kind.kind} {other.metadata.name}"'  # quoted: each API has words of its own
-        if _has_turns(theirs, other, pod) and (_leads(other, own) or not isinstance(action, Assign)):
+        may_begin = isinstance(action, Assign) and not _is_in_turn(theirs)
+        if _has_turns(theirs, other, pod) and (_leads(other, own) or not may_begin):
             return f"The pod is also requested by {named}, whose interceptors have their turns first."
         if _leads(other, own) and not isinstance(action, Assign):
             return f"The pod is also requested by {named}, by which it is evicted."
     return ""
+
+
+def has_turns(request: EvictionRequest, pod: Pod, now: dt.datetime) -> bool:
+    """Whether an interceptor of the request has its turn, or gets it next."""
+    action = _action_of(request, pod, DecisionContext(now, EARLIEST))
+    return not _is_over(action, request) and _has_turns(action, request, pod)
 
 
 def _action_of(request: EvictionRequest, pod: Pod | None, at: DecisionContext) -> Action:
@@ -63,12 +70,24 @@ def _action_of(request: EvictionRequest, pod: Pod | None, at: DecisionContext) -
     return decide(dialect.process(request), dialect.target(request, pod), at)
 
 
+def _is_over(action: Action, request: EvictionRequest) -> bool:
+    """Whether nothing comes of the request any more. One that has not begun names no requesters yet."""
+    return not _is_unbegun(request) and isinstance(action, Settled | Finish | Unadmitted)
+
+
+def _is_unbegun(request: EvictionRequest) -> bool:
+    return dialect_of(request).settled(request) and not request.complete
+
+
 def _has_turns(action: Action, request: EvictionRequest, pod: Pod | None) -> bool:
-    """Whether an interceptor of the request has its turn, or gets it next."""
-    dialect = dialect_of(request)
-    if dialect.settled(request) and not request.complete:
-        return bool(registered_interceptors(dialect, pod))  # its first step comes, and waits for others too
-    if isinstance(action, Assign | Skip | CorrectHeartbeat):
+    if _is_unbegun(request):
+        # Its first step comes, and waits for others too.
+        return bool(registered_interceptors(dialect_of(request), pod))
+    return isinstance(action, Assign | Skip) or _is_in_turn(action)
+
+
+def _is_in_turn(action: Action) -> bool:
+    if isinstance(action, CorrectHeartbeat):
         return True
     return isinstance(action, Hold) and action.stage is Stage.INTERCEPTING
 

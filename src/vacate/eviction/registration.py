@@ -97,10 +97,14 @@ def resolve_evacuators(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
 
 
 def registering_part(pod: Pod) -> Obj:
-    """As much of the pod's object as registers interceptors."""
+    """As much of the pod's object as registers interceptors, or decides by which API it is evicted."""
     listed = [{"name": one.name} for one in pod.spec.eviction_interceptors]
     responders = [{"name": one.name, "priority": one.priority} for one in pod.spec.eviction_responders]
-    spec = {"evictionInterceptors": listed, "evictionResponders": responders}
+    spec = {
+        "evictionInterceptors": listed,
+        "evictionResponders": responders,
+        "schedulingGroup": pod.spec.scheduling_group,
+    }
     return {"metadata": {"annotations": pod.metadata.annotations}, "spec": spec}
 
 

@@ -1,15 +1,17 @@
-"""The request for a pod in a cache: by its name, or, where that does not follow from the pod, by an index."""
+"""The request for a pod: by its name, or, where that does not follow from the pod, by an index or a label."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from vacate.api.options import ListOptions
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import EvictionRequest, LocalPodReference
 from vacate.cache.informer import Informer
 from vacate.cache.reader import Reader
 from vacate.cache.store import IndexFunction
-from vacate.eviction.dialects.base import Dialect
+from vacate.client.client import Client
+from vacate.eviction.dialects.base import Dialect, registered_interceptors
 
 TARGET = "target"
 """An index of requests by the UID of their pod."""
@@ -31,6 +33,26 @@ def request_for(
     if name := dialect.request_name(pod_name, pod_uid):
         return requests.get(namespace, name)
     return preferred(requests.by_index(TARGET, pod_uid))
+
+
+async def read_request(
+    client: Client, dialect: Dialect, namespace: str, ref: LocalPodReference, pod: Pod | None
+) -> EvictionRequest | None:
+    """The request for the pod as the server has it; None, or NotFound, where there is none."""
+    if name := dialect.request_name(ref.name, ref.uid):
+        return dialect.read(await client.get(dialect.kind, name, namespace, into=dialect.wire))
+    registered = registered_interceptors(dialect, pod)
+    return await read_process(client, dialect, namespace, ref.uid, registered[-1]) if registered else None
+
+
+async def read_process(
+    client: Client, dialect: Dialect, namespace: str, pod_uid: str, interceptor: str
+) -> EvictionRequest | None:
+    """That of an API whose processes have the names of interceptors as labels, from the server itself."""
+    by_label = ListOptions(label_selector=dialect.requests_of(interceptor, ""))
+    listing = await client.list(dialect.kind, namespace, by_label, into=dialect.wire)
+    found = [dialect.read(one) for one in listing.items]
+    return preferred(one for one in found if pod_uid in _targets(one))
 
 
 def preferred(found: Iterable[EvictionRequest]) -> EvictionRequest | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
+from vacate.api.objects import Obj
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
@@ -26,16 +28,20 @@ def waiting_message(
     *,
     manager: str = "",
     unjoined: str = "",
+    pod: Obj | None = None,
 ) -> str:
     """Stage, interceptor, progress and ETA of a request whose interceptors are at work.
 
     `manager` says that no manager works, where none does: then nothing goes on by itself. `unjoined` says why
-    the caller is not among the requesters.
+    the caller is not among the requesters. Where the process has not begun it names nobody: `pod` does.
     """
     process, name = process_of(request), request.pod_name
-    active = process.active or (process.interceptors[0] if process.interceptors else "")
+    names = process.interceptors
+    if not names and pod is not None:
+        names = dialect_of(request).registration(pod).interceptors[::-1]
+    active = process.active or next(iter(names), "")
     parts = [
-        f"{Stage.INTERCEPTING}: pod/{name} is waiting for interceptor {active}{_position(request, active)}"
+        f"{Stage.INTERCEPTING}: pod/{name} is waiting for interceptor {active}{_position(names, active)}"
     ]
     if process.active is None:
         parts.append("which is assigned next")
@@ -136,8 +142,7 @@ def another_pod_message(pod: str, uid: str) -> str:
     )
 
 
-def _position(request: EvictionRequest, active: str) -> str:
-    names = process_of(request).interceptors
+def _position(names: Sequence[str], active: str) -> str:
     return f" ({names.index(active) + 1} of {len(names)})" if active in names else ""
 
 

@@ -15,7 +15,7 @@ from vacate.eviction.callers import POD_LABEL, pod_label
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import dialect_with
-from vacate.runtime.podrequests import preferred
+from vacate.runtime.podrequests import read_process
 
 
 class BridgeReader:
@@ -40,6 +40,9 @@ class BridgeReader:
                     name = EVACUATION.request_name(review.name, uid)
                     request = await self.request(review.namespace, name, EVACUATIONS) or request
                 return replace(known, request=request)
+            case Lookup.BESIDE:
+                pod = known.pod if isinstance(known.pod, dict) else {}
+                return replace(known, beside=await self._process(pod, review))
             case Lookup.NAMESAKES:
                 found = await self._client.list(
                     EVICTIONREQUESTS,
@@ -54,13 +57,13 @@ class BridgeReader:
     async def _lifecycle(self, known: LookupResults, pod: Obj, review: EvictionReview) -> LookupResults:
         """The pod's Eviction, which has the names of its responders as labels, and the caller's request."""
         uid, own = str(pod["metadata"]["uid"]), LIFECYCLE.for_requester(review.requester(LIFECYCLE.kind))
-        last = LIFECYCLE.registration(pod).interceptors[-1]
-        selector = ListOptions(label_selector=LIFECYCLE.requests_of(last, ""))
-        listed = await self._client.list(LIFECYCLE.kind, review.namespace, selector, into=LIFECYCLE.wire)
-        found = [LIFECYCLE.read(one) for one in listed.items]
-        mine = [one for one in found if one.pod_uid == uid]
+        process = await self._process(pod, review)
         asked = await self.request(review.namespace, own.request_name(review.name, uid), own.kind)
-        return replace(known, request=preferred(mine), own=asked)
+        return replace(known, request=process, own=asked)
+
+    async def _process(self, pod: Obj, review: EvictionReview) -> EvictionRequest | None:
+        last, uid = LIFECYCLE.registration(pod).interceptors[-1], str(pod["metadata"]["uid"])
+        return await read_process(self._client, LIFECYCLE, review.namespace, uid, last)
 
     async def _pod(self, review: EvictionReview) -> Obj | None:
         try:

@@ -288,7 +288,7 @@ class EvictionBridge:
                 unjoined = await self._callers.join(review, request, config, now)
                 shown = process or request
                 manager = await self._manager.health(shown, now)
-                message = waiting_message(shown, now, manager=manager.line, unjoined=unjoined)
+                message = waiting_message(shown, now, manager=manager.line, unjoined=unjoined, pod=pod)
                 return BridgeAnswer(refusal(message))
             case Wait(replaced=EvictionRequest() as over) if not _is_replaceable(over):
                 manager = await self._manager.health(over, now)

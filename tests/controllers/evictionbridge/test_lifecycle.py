@@ -7,8 +7,11 @@ import contextlib
 
 import pytest
 
+from controllers.lifecycle.test_coexistence import Slow, by_upstream
 from support.simulated.clusters import in_world
+from support.simulated.evictions import A, active, finish
 from support.simulated.workloads import created, events_of
+from vacate.admission.pods.bridge import INTERCEPTOR
 from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
@@ -28,8 +31,10 @@ BACKUP, WARN = "backup.example.com/backup", "warn.example.com/users"
 ALICE, BOB = "bridge.vacate.dev/alice", "bridge.vacate.dev/bob"
 
 
-async def given_pod(world: World) -> Obj:
+async def given_pod(world: World, *interceptors: str) -> Obj:
     made = pod("web")
+    if interceptors:
+        made["spec"]["evictionInterceptors"] = [{"name": one} for one in interceptors]
     listed = [{"name": BACKUP, "priority": 20_000}, {"name": WARN, "priority": 15_000}]
     made["spec"]["evictionResponders"] = listed
     await world.client.create(PODS, made, "default")
@@ -93,6 +98,51 @@ def test_an_eviction_requests_waits_for_all_responders_and_ends_the_pod() -> Non
         await draining
         await world.until(lambda: world.find(PODS, "web", "default") is None)
         assert world.objects(EVICTIONREQUESTS) == []
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+def test_an_eviction_waits_for_responders_though_interceptors_of_the_pod_are_done() -> None:
+    """It is requested by the API of the interceptors, and somebody else has requested it by the other."""
+
+    async def body(world: World) -> None:
+        target = await given_pod(world, A)
+        alice, uid = of(world, "alice"), str(target["metadata"]["uid"])
+        assert f"interceptor {A} (1 of 1)" in await refused(alice)
+        await by_upstream(world, target)
+        await world.until(lambda: active(world, uid) == A and bool(world.objects(LIFECYCLE_EVICTIONS)))
+        world.network.audit = Slow(world, LIFECYCLE_EVICTIONS.plural)
+        await finish(world, uid)
+        await world.sim.clock.sleep(1)
+        assert not states(world)
+        assert f"{BACKUP} (1 of 2), which is assigned next" in await refused(alice)
+        await world.until(lambda: states(world).get(BACKUP) == "Active")
+        world.network.audit = None
+        await respond(world, BACKUP, message="saving")
+        assert "It says: saving" in await refused(alice)
+        for responder in (BACKUP, WARN):
+            await world.until(lambda responder=responder: states(world)[responder] == "Active")  # type: ignore[misc]
+            assert responder in await refused(alice)
+            await respond(world, responder, completionTime=format_time(world.sim.clock.now()))
+        await keep_asking(alice)
+        await world.until(lambda: world.find(PODS, "web", "default") is None)
+        assert set(intents(world)) <= {"acme.io/drain"}
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+def test_a_responder_whose_turn_it_is_evicts_the_pod_though_it_has_interceptors() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, A)
+        alice, uid = of(world, "alice"), str(target["metadata"]["uid"])
+        await refused(alice)
+        await by_upstream(world, target)
+        await world.until(lambda: active(world, uid) == A)
+        await finish(world, uid)
+        await world.until(lambda: states(world).get(BACKUP) == "Active")
+        await refused(alice)
+        await alice.evict("web", "default", annotations={INTERCEPTOR: BACKUP})
+        await world.until(lambda: world.find(PODS, "web", "default") is None)
 
     in_world(body, gates=GATES, nodes=0)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
@@ -22,10 +24,12 @@ from vacate.api.times import format_exact_time, format_time
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
 from vacate.testing import pod
+from vacate.wire.message import Request, Response, Stream
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -121,6 +125,94 @@ def test_turns_of_one_api_follow_those_of_the_other(own: Kind, first: str) -> No
             assert active(world) == [name]
             assert world.find(PODS, "web", "default") is not None
             await complete_turn(world, kind)
+        await world.until(lambda: world.find(PODS, "web", "default") is None)
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+class Slow:
+    """Statuses of a kind are written late; or what happens to objects of both is seen late."""
+
+    def __init__(self, world: World, written: str, *seen: str) -> None:
+        self._world = world
+        self._written, self._seen = f"/{written}/", seen
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer."""
+        if request.method == "PATCH" and self._written in request.path:
+            await self._world.sim.clock.sleep(5.0)
+        response = await server.handle(request)
+        if isinstance(response.body, bytes) or not request.path.endswith(self._seen):
+            return response
+        return dataclasses.replace(response, body=SlowWatch(self._world, response.body))
+
+
+class SlowWatch:
+    """A watch whose events arrive late."""
+
+    def __init__(self, world: World, stream: Stream) -> None:
+        self._world = world
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            await self._world.sim.clock.sleep(5.0)
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Let go of the stream."""
+        await self._stream.aclose()
+
+
+@pytest.mark.parametrize("late", ["", "upstream", "own"])
+@pytest.mark.parametrize("own", list(OWN), ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("first", ["upstream", "own", "both"])
+def test_of_two_that_are_requested_at_the_same_moment_only_one_has_a_turn(
+    own: Kind, first: str, late: str
+) -> None:
+    asks = [by_upstream, OWN[own]]
+    if first == "own":
+        asks.reverse()
+
+    async def body(world: World) -> None:
+        target, seen = await given_pod(world), dict[str, None]()
+        if late:
+            world.network.audit = Slow(world, (own if late == "own" else LIFECYCLE_EVICTIONS).plural)
+        if first == "both":
+            await asyncio.gather(*(ask(world, target) for ask in asks))
+        else:
+            for ask in asks:
+                await ask(world, target)
+        while world.find(PODS, "web", "default") is not None:
+            await world.until(lambda: active(world) or world.find(PODS, "web", "default") is None)
+            await world.sim.clock.sleep(90)
+            found = active(world)
+            assert len(found) <= 1
+            seen |= dict.fromkeys(found)
+            if found:
+                await complete_turn(world, LIFECYCLE_EVICTIONS if found == [BACKUP] else own)
+        assert set(seen) == {A, BACKUP}
+
+    in_world(body, gates=GATES, nodes=0)
+
+
+def test_turns_of_an_eviction_that_the_cache_does_not_show_yet_come_first() -> None:
+    """Of a pod with responders only, which an EvictionRequest would evict at once."""
+
+    async def body(world: World) -> None:
+        made = pod("web")
+        made["spec"]["evictionResponders"] = [{"name": BACKUP, "priority": 20_000}]
+        await world.client.create(PODS, made, "default")
+        world.network.audit = Slow(world, "nothing", "/evictions")
+        await world.restart(world.evictions)
+        target = created(world, PODS, "web")
+        await by_upstream(world, target)
+        await world.until(lambda: world.objects(LIFECYCLE_EVICTIONS))
+        await by_own_kind(world, target)
+        await until_active(world, BACKUP)
+        await world.sim.clock.sleep(90)
+        assert world.find(PODS, "web", "default") is not None
+        await complete_turn(world, LIFECYCLE_EVICTIONS)
         await world.until(lambda: world.find(PODS, "web", "default") is None)
 
     in_world(body, gates=GATES, nodes=0)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
-import orjson
 import pytest
 
 from support.effort import CRASH_STEP
@@ -37,7 +36,7 @@ from vacate.features import parse_feature_gates
 from vacate.install.manifests.policies import responder_policy
 from vacate.sim.cluster import World, WorldSettings
 from vacate.testing import pdb, pod
-from vacate.wire.message import Peer, Request, Response
+from vacate.wire.message import Peer, Request, Response, Stream
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
 
@@ -316,16 +315,37 @@ def _conditions(world: World, name: str) -> list[Obj]:
 
 
 class InGroup:
-    """Shows a pod in a scheduling group, which the embedded server does not know."""
+    """Shows pods in a scheduling group, which the embedded server does not know."""
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer."""
         response = await server.handle(request)
-        if request.method != "GET" or not request.path.endswith("/pods/web") or response.status != 200:
+        shows = request.path.endswith(("/pods", "/pods/web"))
+        if request.method != "GET" or not shows or response.status != 200:
             return response
-        found = orjson.loads(cast("bytes", response.body))
-        found["spec"]["schedulingGroup"] = {"podGroupName": "all"}
-        return dataclasses.replace(response, body=orjson.dumps(found))
+        body = response.body
+        shown = grouped(body) if isinstance(body, bytes) else Grouped(body)
+        return dataclasses.replace(response, body=shown)
+
+
+class Grouped:
+    """A watch of pods that shows them in a scheduling group."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            yield grouped(chunk)
+
+    async def aclose(self) -> None:
+        """Let go of the stream."""
+        await self._stream.aclose()
+
+
+def grouped(text: bytes) -> bytes:
+    """One pod or several, with a group in each spec."""
+    return text.replace(b'"spec":{', b'"spec":{"schedulingGroup":{"podGroupName":"all"},')
 
 
 def test_a_pod_of_a_scheduling_group_is_not_evicted_by_itself() -> None:

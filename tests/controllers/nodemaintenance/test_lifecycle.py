@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controllers.lifecycle.test_walkthroughs import InGroup
 from support.simulated.clusters import in_world
 from support.simulated.evictions import A, request_eviction, running_pod
 from support.simulated.maintenances import drain, gone, is_cordoned, on_node, phase, status
@@ -138,6 +139,18 @@ def test_a_pod_that_lists_responders_only_is_evicted_by_that_api_in_any_drain() 
         assert world.objects(EVICTIONREQUESTS) == []
 
     in_world(body, gates=OPEN)
+
+
+def test_a_pod_of_a_scheduling_group_is_evicted_by_our_own_kind_in_any_drain() -> None:
+    async def body(world: World) -> None:
+        world.network.audit = InGroup()
+        await world.restart(world.evictions)
+        pod = await running_pod(world, "web")
+        await drain(world, pod["spec"]["nodeName"], requestKind="Lifecycle")
+        await world.until(lambda: phase(world) == "Drained", 600.0)
+        assert world.objects(LIFECYCLE_REQUESTS) == []
+
+    in_world(body, nodes=1, gates=OPEN)
 
 
 def test_without_the_gate_the_drain_says_what_to_open() -> None:

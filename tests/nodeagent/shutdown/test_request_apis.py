@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from vacate.api.kinds import EVACUATIONS, LIFECYCLE_EVICTIONS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.entropy import seeded_entropy
@@ -38,10 +38,12 @@ class Node:
             cluster.world.client_of(name), cluster.clock, seeded_entropy(1), name, dialect=dialect
         )
 
-    def end(self, pod: Obj, seconds: float = 120.0, *, responders_only: bool = False) -> None:
+    def end(
+        self, pod: Obj, seconds: float = 120.0, *, responders_only: bool = False, responder: str = ""
+    ) -> None:
         meta = pod["metadata"]
         who = {"interceptors": True, "responders_only": responders_only}
-        one = ShutdownPod(meta["uid"], "default", meta["name"], 0, 30.0, **who)
+        one = ShutdownPod(meta["uid"], "default", meta["name"], 0, 30.0, **who, responder=responder)
         ends = self.ends
         self.requests.request(one, seconds, lambda: ends.append("failed"), lambda: ends.append("prepared"))
 
@@ -174,6 +176,41 @@ def test_a_cancelled_shutdown_withdraws_its_own_request_of_upstream(*, others: b
         assert goes_on == others
         if others:
             await cluster.until(lambda: not any(deadlines()))  # it goes on, and without a hurry
+        await node.requests.aclose()
+
+    simulate(body, feature_gates=Responding.GATES)
+
+
+@pytest.mark.parametrize("first", [LIFECYCLE, EVICTION_REQUEST], ids=lambda one: one.name)
+def test_the_api_in_which_turns_have_begun_is_that_of_the_node(first: Dialect) -> None:
+    """Of a pod with interceptors and responders: those whose turns have begun learn when the pod ends."""
+    both: tuple[Dialect, ...] = (LIFECYCLE, EVICTION_REQUEST)
+    (preferred,) = (one for one in both if one is not first)
+
+    async def body(cluster: SimulatedCluster) -> None:
+        times_left: list[dt.timedelta | None] = []
+
+        async def prepare(eviction: EvictionContext) -> None:
+            while eviction.ends_at is None:
+                await eviction.clock.sleep(1)
+            times_left.append(eviction.time_left)
+
+        name = Responding.NAME if first is LIFECYCLE else BACKUP
+        await cluster.program(Interceptor(name, prepare, apis=(first.name,)))
+        registered = {"annotations": {f"interceptor.{EVICTIONREQUESTS.group}/priority_{BACKUP}": "2000"}}
+        listed = {"evictionResponders": [{"name": Responding.NAME, "priority": 20_000}]}
+        pod = await cluster.pod("db", metadata=registered, spec=listed)
+        await cluster.requester(dialect=first).request("db")
+        await cluster.until(lambda: name in str([one["status"] for one in cluster.world.objects(first.kind)]))
+        node = Node(cluster, preferred)
+        node.end(pod, responder=Responding.NAME)
+        await cluster.until(lambda: times_left)
+        (left,) = times_left
+        assert left is not None
+        assert dt.timedelta(seconds=80) < left <= dt.timedelta(seconds=120)
+        assert not cluster.world.objects(preferred.kind)
+        await cluster.until(lambda: node.ends)
+        assert node.ends == ["prepared"]
         await node.requests.aclose()
 
     simulate(body, feature_gates=Responding.GATES)

@@ -24,6 +24,7 @@ from vacate.api.types.core import TERMINAL_PHASES, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
+from vacate.eviction.coexistence import has_turns
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import dialect_for, dialect_of, dialect_with, served_dialects
@@ -111,6 +112,11 @@ class BridgeConfig:
         """The API in which an eviction of the pod is requested."""
         return dialect_for(pod, served_dialects(self.gates))
 
+    def may_be_beside(self, pod: Obj) -> bool:
+        """Whether responders of the pod may have turns, though its eviction is requested by another API."""
+        served = LIFECYCLE in served_dialects(self.gates) and self.dialect_for(pod) is not LIFECYCLE
+        return served and bool(LIFECYCLE.registration(pod).interceptors)
+
     def registration(self, pod: Obj) -> Registration:
         """Those whose turns a direct eviction of the pod waits for."""
         if self.dialect_for(pod) is LIFECYCLE:
@@ -123,6 +129,7 @@ class Lookup(Enum):
 
     POD = "pod"
     REQUEST = "request"  # the one for this pod
+    BESIDE = "beside"  # that of lifecycle.k8s.io, for a pod whose own is of another API
     NAMESAKES = "namesakes"  # requests, with recorded callers, for pods of this name
     NODE = "node"  # of the pod
 
@@ -143,6 +150,7 @@ class LookupResults:
     pod: Obj | Unread | None = UNREAD
     request: EvictionRequest | Unread | None = UNREAD  # the process, and where that is another object:
     own: EvictionRequest | None = None  # the caller's own request for it
+    beside: EvictionRequest | Unread | None = UNREAD
     namesakes: Sequence[EvictionRequest] | Unread = UNREAD
     node: Obj | Unread | None = UNREAD
 
@@ -237,7 +245,27 @@ def _decide_on_request(
             return _past(request, now)
         case _:
             # Evicting, blocked by a budget, or not admitted and never processed: the API server decides.
+            beside = _beside(review, pod, known, config, now)
+            if beside is not None:
+                return beside
             return Pass(request if _is_recorded(review, request) else None, final=False)
+
+
+def _beside(
+    review: EvictionReview, pod: Obj, known: LookupResults, config: BridgeConfig, now: dt.datetime
+) -> Decision | None:
+    """What is to be done about an Eviction that another requester has begun; None for nothing.
+
+    The controller evicts the pod when its responders have had their turns, too.
+    """
+    own, beside = known.request, known.beside
+    if isinstance(own, Unread) or own is None or not config.may_be_beside(pod):
+        return None
+    if isinstance(beside, Unread):
+        return Lookup.BESIDE
+    if beside is None or _is_interceptor(review, beside, config.authority):
+        return None
+    return Wait(own, process=beside) if has_turns(beside, msgspec.convert(pod, Pod), now) else None
 
 
 def _decide_on_process(

@@ -123,6 +123,7 @@ class PodSpec(Projection, frozen=True):
     termination_grace_period_seconds: int | None = None
     eviction_interceptors: list[EvictionInterceptor] = msgspec.field(default_factory=list)
     eviction_responders: list[EvictionResponder] = msgspec.field(default_factory=list)
+    scheduling_group: dict[str, Any] | None = None
 
 
 class ContainerStatus(Projection, frozen=True):

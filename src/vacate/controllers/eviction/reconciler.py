@@ -26,7 +26,7 @@ from vacate.controllers.eviction.requestwriter import RequestWriter
 from vacate.controllers.eviction.succession import Succession
 from vacate.errors import Conflict, NotFound
 from vacate.eviction.coexistence import waits_for_other
-from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
+from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch, registered_interceptors
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.engine import decide
@@ -62,7 +62,7 @@ from vacate.eviction.records.patches import (
 from vacate.eviction.records.reader import is_superseded
 from vacate.eviction.succession import is_handed_over
 from vacate.runtime.dependencies import Deps
-from vacate.runtime.podrequests import request_for
+from vacate.runtime.podrequests import read_request, request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 CACHE_LAG = dt.timedelta(seconds=30)
@@ -214,7 +214,7 @@ class EvictionRequests:
             return Done()  # the informer brings what was written
         moment = self._moment(request, now)
         action: Action = decide(self._dialect.process(request), target, moment)
-        if self._others and (why := await self._awaited(request, action, target, moment)):
+        if self._others and (why := await self._awaited(request, action, moment)):
             return await self._wait_for_other(request, why, now)
         return await self._act(request, action, target, now, fresh=fresh)
 
@@ -243,9 +243,7 @@ class EvictionRequests:
                     return Done()  # the informer brings the request as it is now
                 return await self._evict(request, action, now)
 
-    async def _awaited(
-        self, request: EvictionRequest, action: Action, target: Target, moment: DecisionContext
-    ) -> str:
+    async def _awaited(self, request: EvictionRequest, action: Action, moment: DecisionContext) -> str:
         """What of another API's request for the pod is waited for; empty where nothing is.
 
         Where an interceptor may have a turn the server is asked too: two requests that were created at
@@ -254,18 +252,18 @@ class EvictionRequests:
         ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
         if ref is None or not isinstance(action, Assign | Evict | Supersede):
             return ""
-        found: list[EvictionRequest] = []
+        found, pod = list[EvictionRequest](), self._cached_pod(request)
         for one in self._others:
-            name = one.request_name(ref.name, ref.uid)
             other = request_for(one, self._other_requests[one], namespace, ref.name, ref.uid)
-            if other is None and name and (target.registered or request.spec.interceptors):
+            named = registered_interceptors(one, pod) or (one.kind.custom and request.spec.interceptors)
+            if other is None and named:
                 with contextlib.suppress(NotFound):
-                    reading = self._deps.client.get(one.kind, name, namespace, into=one.wire)
-                    other = one.read(await self._watch_health.ask(reading))
+                    reading = read_request(self._deps.client, one, namespace, ref, pod)
+                    other = await self._watch_health.ask(reading)
             if other is not None:
                 found.append(other)
         at = replace(moment, next_attempt=None)
-        return waits_for_other(request, action, found, self._cached_pod(request), at) if found else ""
+        return waits_for_other(request, action, found, pod, at) if found else ""
 
     async def _wait_for_other(self, request: EvictionRequest, why: str, now: dt.datetime) -> Outcome:
         patch = hold_patch(request, Hold(Stage.BLOCKED, self._dialect.phrase(why)), now)

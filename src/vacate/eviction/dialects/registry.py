@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
@@ -33,8 +33,12 @@ def dialect_for(pod: Obj, served: Sequence[Dialect], preferred: Dialect = EVICTI
     """In which of the served APIs the pod's eviction is requested: those whom it registers watch that one.
 
     An Evacuation for a pod that registers evacuators only, lifecycle.k8s.io for one that lists responders
-    only, and what the requester prefers for every other. Where that API is not served, another stands in.
+    only, and what the requester prefers for every other. lifecycle.k8s.io evicts no pod of a scheduling
+    group. Where that API is not served, another stands in.
     """
+    if dig(pod, "spec", "schedulingGroup"):
+        served = tuple(one for one in served if one is not LIFECYCLE) or served
+        preferred = EVICTION_REQUEST if preferred is LIFECYCLE else preferred
     wanted = [preferred]
     if registers_evacuators_only(pod):
         wanted.insert(0, EVACUATION)

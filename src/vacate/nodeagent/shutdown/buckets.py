@@ -33,6 +33,7 @@ class ShutdownPod:
     grace_seconds: float
     interceptors: bool = False  # whether someone is registered to prepare its end
     responders_only: bool = False  # and has a turn by lifecycle.k8s.io only
+    responder: str = ""  # one that the pod lists, by whose name its Eviction is found
     prepare_only: bool = False  # it is ended by another: the kubelet, after this agent is done
 
     @property

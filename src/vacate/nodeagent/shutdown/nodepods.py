@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
 from vacate.eviction.registration import registered_names, registers_responders_only
 from vacate.nodeagent.conditions import SHUTDOWN
@@ -88,4 +89,5 @@ def described(pod: AgentPod) -> ShutdownPod:
         pod.grace_seconds,
         interceptors=any(listed.values()) or bool(registered_names(registering)),
         responders_only=registers_responders_only(registering),
+        responder=next((text(one.get("name")) for one in maps(spec.eviction_responders)), ""),
     )

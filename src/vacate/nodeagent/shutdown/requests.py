@@ -19,10 +19,11 @@ from vacate.errors import Forbidden, NotFound, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
-from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.dialects.registry import DIALECTS, OWN_DIALECTS, dialect_of
 from vacate.eviction.requesternames import fitted_requester
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.runtime.dependencies import InformerFactory
+from vacate.runtime.podrequests import read_process
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
@@ -179,6 +180,7 @@ class ShutdownRequests:
         """Create the request, or join the one that goes on, by whichever API: a pod has one."""
         pod = _pod(ended.namespace, ended.name, ended.uid)  # and no other that has its name meanwhile
         preferred = LIFECYCLE if ended.responders_only else self._dialect
+        preferred = await self._going(pod, ended) or preferred
         try:
             return await self._requester(preferred).request(pod, reason=reason)
         except NotFound as error:
@@ -193,6 +195,26 @@ class ShutdownRequests:
                     if found is not None and not found.complete:
                         return await requester.request(pod, reason=reason)
             raise
+
+    async def _going(self, pod: Pod, ended: ShutdownPod) -> Dialect | None:
+        """The API by which interceptors of the pod have turns already, where that is not the preferred one.
+
+        A request beside theirs would wait for them, and they would not learn when the pod ends. Of its own
+        kinds Vacate has one request for a pod, but lifecycle.k8s.io knows nothing of that.
+        """
+        if ended.responders_only or (self._dialect is not LIFECYCLE and not ended.responder):
+            return None
+        for other in (LIFECYCLE,) if self._dialect is not LIFECYCLE else OWN_DIALECTS:
+            with contextlib.suppress(NotFound, Forbidden):  # not served, or none of this node's
+                found = await self._process(pod, ended, other)
+                if found is not None and not other.settled(found) and not _is_prepared(found):
+                    return other
+        return None
+
+    async def _process(self, pod: Pod, ended: ShutdownPod, dialect: Dialect) -> EvictionRequest | None:
+        if dialect is not LIFECYCLE:
+            return await self._requester(dialect).find(pod)
+        return await read_process(self._client, dialect, ended.namespace, ended.uid, ended.responder)
 
     async def _annotate(self, request: EvictionRequest, deadline: str | None) -> None:
         meta = request.metadata
