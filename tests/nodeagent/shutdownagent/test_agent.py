@@ -374,6 +374,36 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         await here.place.gone("web")
 
 
+@pytest.mark.parametrize("boot", ["boot", "another"], ids=["killed", "rebooted"])
+async def test_a_pod_that_an_earlier_agent_marked_and_did_not_delete_is_as_before(
+    here: ShutdownAgentCluster, boot: str
+) -> None:
+    """The API server took no deletion, and the shutdown is over as far as anyone knows."""
+
+    def is_marked(pod: Obj) -> bool:
+        return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
+
+    await run_pod(here.place, "web", WAITS, terminationGracePeriodSeconds=60)
+    here.fails = lambda request: request.method == "DELETE"
+    run = here.start()
+    await eventually(lambda: here.logind.held() == [True])
+    here.logind.power_off()
+    await here.place.until("web", is_marked)
+    here.fails = lambda _: True
+    if boot == "boot":
+        here.logind.cancel()
+        await eventually(lambda: not run.agent.shutdown.state.active)
+    await run.kill()
+    if boot != "boot":
+        here.logind.cancel()
+        await here.holder.release()
+    here.fails, here.boot = lambda _: False, boot
+    async with here.running():
+        spared = await here.place.until("web", lambda one: not is_marked(one))
+        assert not is_deleted(spared)
+        assert ready(spared)
+
+
 async def test_a_pod_whose_deletion_meets_a_conflict_is_deleted_all_the_same(
     here: ShutdownAgentCluster,
 ) -> None:

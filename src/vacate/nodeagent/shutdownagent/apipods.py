@@ -172,10 +172,13 @@ class ApiPods:
         held.order(seconds, prepare, SHUTDOWN, lambda: self._ask(held))
 
     def cancel(self) -> None:
-        """Spare what the API server was not asked to delete yet, and withdraw the requests."""
+        """Spare what the API server was not asked to delete yet, and withdraw the requests.
+
+        Marks of an earlier agent go too, also those from before a reboot.
+        """
         for held in self._held.values():
             marked = held.ending
-            if held.spare() and marked:
+            if (held.spare() and marked) or self._is_left_marked(held):
                 self._unmarkings[held.uid] = held.spawn(self._unmark(held), "unmark")
         self._prepared.clear()
         self._requests.withdraw_all()
@@ -234,7 +237,7 @@ class ApiPods:
         except NotFound:
             pass
         except (VacateError, OSError, TimeoutError) as error:
-            if not isinstance(error, Conflict) or self._is_there(held):  # else another pod has the name
+            if not isinstance(error, Conflict) or self._shown(held):  # else another pod has the name
                 log.warning("pod %s cannot be deleted yet: %s", held.key, str(error) or type(error).__name__)
                 await held.wait(RETRY_SECONDS)
                 return
@@ -244,14 +247,15 @@ class ApiPods:
         pod = held.record.pod
         return pod.grace_seconds if pod is not None else math.inf
 
-    def _is_there(self, held: RecordedPod) -> bool:
+    def _shown(self, held: RecordedPod) -> AgentPod | None:
+        """The pod as the API server shows it, and not another of its name."""
         found = self._reader.get(held.key.namespace, held.key.name)
-        return found is not None and found.metadata.uid == held.uid
+        return found if found is not None and found.metadata.uid == held.uid else None
 
     async def _mark_disrupted(self, held: RecordedPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
-        key, found = held.key, self._reader.get(held.key.namespace, held.key.name)
-        if found is None or found.metadata.uid != held.uid or found.terminal:
+        key, found = held.key, self._shown(held)
+        if found is None or found.terminal:
             return
         if _is_marked(found):
             return  # by an attempt before this one
@@ -264,6 +268,13 @@ class ApiPods:
                 )
         except (VacateError, OSError, TimeoutError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
+
+    def _is_left_marked(self, held: RecordedPod) -> bool:
+        """Whether it has the mark of a shutdown that does not end it; a kubelet's own marks are its own."""
+        if self.beside is not None or held.record.order is not None or held.uid in self._unmarkings:
+            return False
+        found = self._shown(held)
+        return found is not None and not found.deleting and _is_marked(found)
 
     async def _unmark(self, held: RecordedPod) -> None:
         """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
