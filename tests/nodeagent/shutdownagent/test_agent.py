@@ -87,6 +87,11 @@ async def request_of(place: AgentCluster, pod: Obj) -> Obj | None:
     return next((one for one in found if one["metadata"]["name"] == pod["metadata"]["uid"]), None)
 
 
+async def has_deadline_of(place: AgentCluster, pod: Obj) -> bool:
+    request = await request_of(place, pod)
+    return request is not None and has_deadline(request)
+
+
 async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgentCluster) -> None:
     place = here.place
     low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=3600)
@@ -273,7 +278,11 @@ async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: ShutdownAgentCluster) -> None:
+@pytest.mark.parametrize("away", [False, True], ids=["api", "no api"])
+async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(
+    here: ShutdownAgentCluster, *, away: bool
+) -> None:
+    """Also where the agent restarts meanwhile and the API server is away for a moment."""
     place = here.place
     own = await run_pod(place, "agent", POLITE, -1_000_000_000, terminationGracePeriodSeconds=3600)
     web = await run_pod(place, "web", POLITE)
@@ -290,10 +299,16 @@ async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: Sh
     await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="BesideKubelet")
     here.logind.power_off()
     request = await eventually(lambda: request_of(place, database))
+    await eventually(lambda: has_deadline_of(place, database))
     await run.kill()
+    here.fails = lambda _: away
     run = here.start()  # an agent that has crashed must not end what the kubelet ends
     await eventually(lambda: run.agent.shutdown.state.active)
     run.stop.set()  # the kubelet terminates the pods of its lowest bucket: this agent
+    await asyncio.sleep(0.3)
+    here.fails = lambda _: False
+    await eventually(run.agent.pods.are_known)
+    await asyncio.sleep(0.3)  # time in which it would end too soon
     assert [one["name"] for one in request["spec"]["requesters"]] == [f"{NODE}.shutdown.vacate.dev"]
     assert not run.task.done()
     name = request["metadata"]["name"]

@@ -71,7 +71,7 @@ class ApiPods:
         )
         for uid, record in load_all(folder):
             if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
-                record.boot, record.order = boot, None
+                record.boot, record.order, record.requested = boot, None, False
             self._hold(uid, Key(record.namespace, record.name), record)
         pods.subscribe(self._notify)
 
@@ -154,17 +154,18 @@ class ApiPods:
     def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod = order.pod
+        held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
+        known, made = held.record.requested, held.note_requested
         if pod.prepare_only:
             if order.prepare > 0:
                 done = self._mark_prepared(pod.uid)
-                self._requests.request(pod, order.prepare, done, done)
+                self._requests.request(pod, order.prepare, done, done, known=known, made=made)
             return
-        held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
         self._order(held, order.seconds, order.prepare)
         if not held.ending:
-            self._requests.request(
-                pod, order.prepare, lambda: self._order(held, pod.grace_seconds)
-            )  # where no interceptor comes, its own time begins
+            # Where no interceptor comes, its own time begins.
+            own = lambda: self._order(held, pod.grace_seconds)  # noqa: E731
+            self._requests.request(pod, order.prepare, own, known=known, made=made)
 
     def _order(self, held: RecordedPod, seconds: float, prepare: float = 0.0) -> None:
         if (unmarking := self._unmarkings.pop(held.uid, None)) is not None:
