@@ -118,10 +118,10 @@ class ShutdownRequests:
                     request = await self._make(
                         pod, f"node {self._node} is shutting down; the pod is terminated at {at}"
                     )
+                    known = True
+                    made()
                     await self._annotate(request, at)
                 log.info("the eviction of pod %s is requested; it is terminated at %s", pod.key, at)
-                known = True
-                made()
                 if prepared is not None:
                     await self._until_prepared(request)
                     log.info("pod %s is prepared by its interceptors", pod.key)
