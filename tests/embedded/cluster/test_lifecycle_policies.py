@@ -1,4 +1,7 @@
-"""The policies of an installation about what its accounts, and nodes, write of lifecycle.k8s.io."""
+"""The policies of an installation about what its accounts, and nodes, write of lifecycle.k8s.io.
+
+And which requests of Vacate's own API a node removes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 import pytest_asyncio
@@ -31,18 +35,22 @@ from vacate.api.objectnames import (
     WEBHOOK,
 )
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.eviction.callers import CALLERS, caller_name
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import REASON
-from vacate.eviction.requesternames import keyed
+from vacate.eviction.dialects.registry import OWN_DIALECTS
+from vacate.eviction.requesternames import fitted_requester, keyed
 from vacate.features import parse_feature_gates
 from vacate.install.manifests.confinement import agent_confinement, confinement
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import Confinement, Settings, ShutdownAgent
+from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 from vacate.wire.message import Peer, Request
 
 pytestmark = [pytest.mark.unit, pytest.mark.asyncio(loop_scope="module")]
@@ -101,6 +109,14 @@ class Place:
         found: Obj = orjson.loads(answer.body)
         return found
 
+    async def pod(self, name: str, node: str) -> Obj:
+        """A new pod on that node."""
+        spec = {"nodeName": node, "containers": [{"name": "main", "image": "app:1"}]}
+        body = {"metadata": {"name": name}, "spec": spec}
+        made = await self.call("admin", "POST", PODS.collection_path("default"), body)
+        assert made["kind"] == "Pod", made
+        return made
+
     def wanted(self, requester: str, pod: str = "own", **meta: Any) -> Obj:
         self.made += 1
         of = self.pods[pod]["metadata"]
@@ -123,17 +139,14 @@ class Place:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def place() -> AsyncIterator[Place]:
-    gates, authority = parse_feature_gates("LifecycleAPI=true"), PoliciesAlone()
+    gates, authority = parse_feature_gates("LifecycleAPI=true,EvacuationAPI=true"), PoliciesAlone()
     parts = ServerParts(MemoryLog(), SystemClock(), seeded_entropy(1), gates=gates, authority=authority)
     found = Place(await open_server(parts), {})
     for obj in [*confinement(SETTINGS), *agent_confinement(SETTINGS)]:
         made = await found.call("admin", "POST", path_of(obj, collection=True), obj)
         assert made["kind"] == obj["kind"], made
     for name, node in (("own", OWN), ("other", OTHER)):
-        spec = {"nodeName": node, "containers": [{"name": "main", "image": "app:1"}]}
-        pod = {"metadata": {"name": name}, "spec": spec}
-        found.pods[name] = await found.call("admin", "POST", PODS.collection_path("default"), pod)
-        assert found.pods[name]["kind"] == "Pod", found.pods[name]
+        found.pods[name] = await found.pod(name, node)
     yield found
     await found.server.storage.store.aclose()
 
@@ -222,6 +235,30 @@ async def test_a_node_requests_evictions_of_its_own_pods_only(
     place: Place, account: str, policy: str
 ) -> None:
     assert refused_by(await place.create(account, place.wanted(OWN_NAME, "other"))) == policy
+
+
+@pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+@pytest.mark.parametrize(("account", "policy"), [(SHUTDOWN_AGENT, OWN_PODS), (NODE_USERS, NODE_PODS)])
+async def test_a_node_removes_requests_for_its_own_pods_only(
+    place: Place, account: str, policy: str, dialect: Dialect
+) -> None:
+    """Also those of Vacate's own API: who removes a request has its interceptors begin anew."""
+    refused = {}
+    for node in (OWN, OTHER):
+        place.made += 1
+        pod = await place.pod(f"removed-{place.made}", node)
+        requester = fitted_requester(OWN, REQUESTER_SUFFIX, dialect.max_requester)
+        kind = dialect.kind
+        body = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            **dialect.new_request(msgspec.convert(pod, Pod), requester, "", None),
+        }
+        made = await place.call("admin", "POST", kind.collection_path("default"), body)
+        assert made["kind"] == kind.kind, made
+        path = kind.object_path(made["metadata"]["name"], "default")
+        refused[node] = refused_by(await place.call(account, "DELETE", path))
+    assert refused == {OWN: "", OTHER: policy}
 
 
 async def test_others_write_what_they_may(place: Place) -> None:

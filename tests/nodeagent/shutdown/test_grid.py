@@ -476,6 +476,49 @@ def test_a_shutdown_that_is_cancelled_or_forgotten_spares_the_rest_and_the_next_
     simulate(body, tmp_path, 2, number if seed is None else seed)
 
 
+@pytest.mark.parametrize("number", [7, 8])
+def test_interceptors_are_not_asked_any_more_once_the_pod_was_asked_to_end(
+    number: int, tmp_path: Path, seed: int | None
+) -> None:
+    """It ended without them, as the API server was away; the next agent finds that back."""
+
+    async def body(place: Place) -> None:
+        place.machine.stop_seconds = lambda: 2 * BUCKET_SECONDS
+        place.away = True
+        place.logind.power_off()
+        while "SIGTERM" not in [what for _, what in place.history("intercepted-0")]:
+            await place.sim.clock.sleep(0.1)
+        await place.kill()
+        place.away = False
+        await place.start()
+        while place.logind.off_at is None:
+            assert place.request("intercepted-0") is None
+            await place.sim.clock.sleep(0.1)
+
+    simulate(body, tmp_path, 1, number if seed is None else seed)
+
+
+@pytest.mark.parametrize("number", [7, 8])
+def test_interceptors_keep_their_time_though_the_next_agent_cannot_ask_for_it(
+    number: int, tmp_path: Path, seed: int | None
+) -> None:
+    """The API server is away when the agent restarts: what they were promised stands."""
+
+    async def body(place: Place) -> None:
+        place.logind.power_off()
+        await place.until("turn")
+        await place.sim.clock.sleep(0.5)
+        await place.kill()
+        place.away = True
+        await place.start(wait=False)
+        while place.logind.off_at is None:
+            await place.sim.clock.sleep(0.1)
+        (at,) = [at for at, what in place.history("intercepted-0") if what == "SIGTERM"]
+        check_prepared(place, "intercepted-0", at)
+
+    simulate(body, tmp_path, 1, number if seed is None else seed)
+
+
 def _cancelled(place: Place) -> bool:
     conditions = dig(place.request("intercepted-0"), "status", "conditions") or ()
     return any((one["type"], one["status"]) == ("Complete", "True") for one in conditions)

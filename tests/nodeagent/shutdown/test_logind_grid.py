@@ -218,8 +218,8 @@ def check(course: Course, server: str) -> None:
 
 @pytest.mark.parametrize("agent", ["killed", "stopped"])
 def test_a_pod_of_the_only_bucket_that_has_to_be_killed_is_reported(tmp_path: Path, agent: str) -> None:
-    """The agent is away between SIGTERM and SIGKILL, and longer than the bucket."""
-    with shutdown_node(tmp_path, {0: 20}) as node:
+    """The agent is away between SIGTERM and SIGKILL; the lock is held without it for a bucket."""
+    with shutdown_node(tmp_path, {0: 60}) as node:
         node.run_pod("deaf", 0, takes=3600, grace=600)
         course = Course(node, Hooks())
         node.machine.power_off()

@@ -194,6 +194,27 @@ async def _completed_request(cluster: Cluster, pod: ShutdownPod) -> Obj:
     return made
 
 
+async def test_a_request_that_is_made_is_kept_to_though_its_deadline_is_written_late(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the request on its interceptors may be at work."""
+    monkeypatch.setattr(module, "FIRST_RETRY_SECONDS", 0.02)
+    await cluster.bind()
+    lost, known = list[str](), list[bool]()
+
+    def hold(request: Request) -> None:
+        if request.method == "PATCH" and not lost:
+            lost.append(request.path)
+            raise TransportError("the API server is away")
+
+    cluster.wire.hold = hold
+    requests = cluster.requests()
+    requests.request(await cluster.run_pod("db"), 60.0, cluster.fail, made=lambda: known.append(True))
+    await eventually(lambda: len(known) == 2)
+    assert (len(lost), cluster.failures) == (1, 0)
+    await requests.aclose()
+
+
 async def test_a_request_that_is_under_way_when_the_shutdown_is_cancelled_does_not_stay(
     cluster: Cluster,
 ) -> None:

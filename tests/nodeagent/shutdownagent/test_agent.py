@@ -87,6 +87,11 @@ async def request_of(place: AgentCluster, pod: Obj) -> Obj | None:
     return next((one for one in found if one["metadata"]["name"] == pod["metadata"]["uid"]), None)
 
 
+async def has_deadline_of(place: AgentCluster, pod: Obj) -> bool:
+    request = await request_of(place, pod)
+    return request is not None and has_deadline(request)
+
+
 async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgentCluster) -> None:
     place = here.place
     low = await run_pod(place, "low", WAITS, terminationGracePeriodSeconds=3600)
@@ -273,7 +278,11 @@ async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: ShutdownAgentCluster) -> None:
+@pytest.mark.parametrize("away", [False, True], ids=["api", "no api"])
+async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(
+    here: ShutdownAgentCluster, *, away: bool
+) -> None:
+    """Also where the agent restarts meanwhile and the API server is away for a moment."""
     place = here.place
     own = await run_pod(place, "agent", POLITE, -1_000_000_000, terminationGracePeriodSeconds=3600)
     web = await run_pod(place, "web", POLITE)
@@ -290,10 +299,16 @@ async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: Sh
     await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="BesideKubelet")
     here.logind.power_off()
     request = await eventually(lambda: request_of(place, database))
+    await eventually(lambda: has_deadline_of(place, database))
     await run.kill()
+    here.fails = lambda _: away
     run = here.start()  # an agent that has crashed must not end what the kubelet ends
     await eventually(lambda: run.agent.shutdown.state.active)
     run.stop.set()  # the kubelet terminates the pods of its lowest bucket: this agent
+    await asyncio.sleep(0.3)
+    here.fails = lambda _: False
+    await eventually(run.agent.pods.are_known)
+    await asyncio.sleep(0.3)  # time in which it would end too soon
     assert [one["name"] for one in request["spec"]["requesters"]] == [f"{NODE}.shutdown.vacate.dev"]
     assert not run.task.done()
     name = request["metadata"]["name"]
@@ -372,6 +387,36 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         assert is_marked(await here.place.until("web", is_deleted))
         here.place.let_end(web)
         await here.place.gone("web")
+
+
+@pytest.mark.parametrize("boot", ["boot", "another"], ids=["killed", "rebooted"])
+async def test_a_pod_that_an_earlier_agent_marked_and_did_not_delete_is_as_before(
+    here: ShutdownAgentCluster, boot: str
+) -> None:
+    """The API server took no deletion, and the shutdown is over as far as anyone knows."""
+
+    def is_marked(pod: Obj) -> bool:
+        return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
+
+    await run_pod(here.place, "web", WAITS, terminationGracePeriodSeconds=60)
+    here.fails = lambda request: request.method == "DELETE"
+    run = here.start()
+    await eventually(lambda: here.logind.held() == [True])
+    here.logind.power_off()
+    await here.place.until("web", is_marked)
+    here.fails = lambda _: True
+    if boot == "boot":
+        here.logind.cancel()
+        await eventually(lambda: not run.agent.shutdown.state.active)
+    await run.kill()
+    if boot != "boot":
+        here.logind.cancel()
+        await here.holder.release()
+    here.fails, here.boot = lambda _: False, boot
+    async with here.running():
+        spared = await here.place.until("web", lambda one: not is_marked(one))
+        assert not is_deleted(spared)
+        assert ready(spared)
 
 
 async def test_a_pod_whose_deletion_meets_a_conflict_is_deleted_all_the_same(

@@ -28,8 +28,8 @@ from support.realcluster.adversary import (
 from support.realcluster.audit import calls
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
+from vacate.api.objectnames import NODE_PODS, OWN_PODS, SHUTDOWN_AGENT
 from vacate.api.objectnames import OWN_NODE as POLICY
-from vacate.api.objectnames import OWN_PODS, SHUTDOWN_AGENT
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
@@ -111,6 +111,14 @@ class TestNode:
         name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
         change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
         refused(site.agent.change(dialect.kind, name, change))
+
+    @held_by(NODE_PODS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    def test_removes_no_request_for_a_pod_of_another_node(self, site: Site, dialect: Dialect) -> None:
+        """Its interceptors would begin anew, as often as the node likes."""
+        name = site.active(PREPARE, dialect)["metadata"]["name"]
+        for who in (site.node, site.agent):
+            refused(who.delete(dialect.kind, name))
 
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()

@@ -123,6 +123,7 @@ class AgentRun:
         """As SIGKILL: the holder is another process, and nothing is tidied up by it."""
         self.task.cancel()
         await asyncio.wait([self.task])
+        await self.agent.pods.aclose()  # what was under way for a pod ends with the process
 
 
 @dataclass
@@ -135,6 +136,7 @@ class ShutdownAgentCluster:
     kubelet: Kubelet = field(default_factory=Kubelet)
     holder: LockHolder = field(default_factory=LockHolder)
     pod_uid: str = ""
+    boot: str = "boot"
     reload: Callable[[], ShutdownConfig] | None = None
     fails: Callable[[Request], bool] = lambda _: False  # which requests to the API server get no answer
 
@@ -142,7 +144,9 @@ class ShutdownAgentCluster:
         around = Environment(SystemClock(), system_entropy(), Metrics())
         folder = self.place.folder / "shutdown-agent"
         folder.mkdir(exist_ok=True, parents=True)
-        settings = ShutdownAgentSettings(NODE, self.config, folder, self.pod_uid, "boot", reload=self.reload)
+        settings = ShutdownAgentSettings(
+            NODE, self.config, folder, self.pod_uid, self.boot, reload=self.reload
+        )
         transport = FailingTransport(InProcessTransport(self.place.server, ADMIN), self)
         agent = build_shutdown_agent(transport, self.kubelet, settings, self.logind, self.holder, around)
         stop = asyncio.Event()

@@ -516,18 +516,18 @@ class Site:
         return self._account(TENANTS, name)
 
     def _node(self, name: str) -> NodeIdentity:
-        """The identity of a node, with the role for those of `vacate node`."""
+        """The identity of a node, with the role for those of `vacate node`.
+
+        And with the rights that all nodes have to all pods by the authorizer of nodes: to delete them.
+        """
         user = node_user(name)
-        binding = {
-            "metadata": {"name": name},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": SHUTDOWN_REQUESTER,
-            },
-            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}],
-        }
-        self.admin.create(CLUSTERROLEBINDINGS, binding).ok()
+        for role in (SHUTDOWN_REQUESTER, "system:node"):
+            binding = {
+                "metadata": {"name": f"{name}-{role.replace(':', '-')}"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}],
+            }
+            self.admin.create(CLUSTERROLEBINDINGS, binding).ok()
         return NodeIdentity(self.cluster.admin, user)
 
     def agent_pod(self, node: str) -> Obj:

@@ -97,19 +97,21 @@ def _own_node(by_agent: Obj) -> list[Obj]:
 def _own_pods(name: str, by: Obj, node: str, what: str) -> list[Obj]:
     """A request names a pod and not its node: the policy is asked with every pod of the namespace.
 
-    A pod that the API server's cache does not have yet is none of them: the webhook, which reads the pod,
-    asks the same of each API (`vacate.crds.evictionrequest.target`).
+    Deletions too: of those the webhook reviews only what an interceptor guards. A pod that the API server's
+    cache does not have yet is none of them: the webhook, which reads the pod, asks the same of each API about
+    what is created and changed (`vacate.crds.evictionrequest.target`).
     """
+    about = "dyn(object == null ? oldObject : object)"
     uid = (
-        f"{_is(EVICTIONREQUESTS)} ? dyn(object).?spec.?target.?podRef.?uid.orValue('')"
-        f" : {_is(LIFECYCLE_REQUESTS)} ? dyn(object).?spec.?target.?pod.?uid.orValue('')"
-        " : dyn(object).?spec.?podRef.?uid.orValue('')"
+        f"{_is(EVICTIONREQUESTS)} ? {about}.?spec.?target.?podRef.?uid.orValue('')"
+        f" : {_is(LIFECYCLE_REQUESTS)} ? {about}.?spec.?target.?pod.?uid.orValue('')"
+        f" : {about}.?spec.?podRef.?uid.orValue('')"
     )
     own = "params.metadata.uid != variables.uid || params.spec.?nodeName.orValue('') == variables.node"
     spec = {
         "paramKind": {"apiVersion": PODS.api_version, "kind": PODS.kind},
         "matchConstraints": matched(
-            *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (*_REQUESTS, LIFECYCLE_REQUESTS))
+            *(rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in (*_REQUESTS, LIFECYCLE_REQUESTS))
         ),
         "matchConditions": [by],
         "variables": variables({"node": node, "uid": uid}),

@@ -100,12 +100,18 @@ class Termination:
                 await self._clock.sleep(0.1)
 
     async def _run_hook(self, *, resumed: bool) -> None:
-        now, record = self._clock.monotonic(), self._record
-        try:
-            if self._hook is not None:
-                await self._hook(max(record.term_at - now, 0.0), now - record.since if resumed else None)
-        except VacateError as error:
-            self._hook_failed(error)
+        record, run = self._record, self._hook
+        ago = self._clock.monotonic() - record.since if resumed else None
+        while run is not None:
+            try:
+                await run(max(record.term_at - self._clock.monotonic(), 0.0), ago)
+            except _PASSING as error:
+                log.warning("%s: its hook did not get through, again: %s", self._container, error)
+                await self._clock.sleep(0.1)
+                continue
+            except VacateError as error:
+                self._hook_failed(error)
+            return
 
     async def _wait(self, seconds: float, *tasks: asyncio.Task[None] | None) -> None:
         """Until one of the tasks is done, the time is over, or the deadline has come closer."""

@@ -67,17 +67,22 @@ class ShutdownRequests:
         seconds: float,
         failed: Callable[[], None],
         prepared: Callable[[], None] | None = None,
+        *,
+        known: bool = False,
+        made: Callable[[], None] = lambda: None,
     ) -> None:
         """Request the pod's eviction in the background, with the time by which it is ended anyway.
 
-        `prepared` is called when every interceptor has had its turn.
+        `prepared` is called when every interceptor has had its turn, `made` when interceptors may know of the
+        request. Where they do, as by an agent before this one (`known`), it has not `failed`, whatever this
+        agent hears of it: they have the time that they were promised.
         """
         if self._withdrawing is not None:
             self._withdrawing.cancel()  # of a shutdown before this one; what is left of it counts again
             self._withdrawing = None
         if pod.uid not in self._made:
-            end = self._clock.now() + dt.timedelta(seconds=seconds)
-            self._made[pod.uid] = self._spawn(self._request(pod, end, failed, prepared))
+            request = self._request(pod, seconds, failed, prepared, known=known, made=made)
+            self._made[pod.uid] = self._spawn(request)
 
     def withdraw_all(self) -> None:
         """No shutdown is under way: take back what was requested, also by an earlier agent of this node.
@@ -99,32 +104,46 @@ class ShutdownRequests:
     async def _request(
         self,
         pod: ShutdownPod,
-        end: dt.datetime,
+        seconds: float,
         failed: Callable[[], None],
         prepared: Callable[[], None] | None,
+        *,
+        known: bool,
+        made: Callable[[], None],
     ) -> None:
-        at = format_time(end)
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                made = await self._make(
-                    pod,
-                    f"node {self._node} is shutting down; the pod is terminated at {at}",
+        at = format_time(self._clock.now() + dt.timedelta(seconds=seconds))
+        end, pause = self._clock.monotonic() + seconds, FIRST_RETRY_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(REQUEST_SECONDS):
+                    request = await self._make(
+                        pod, f"node {self._node} is shutting down; the pod is terminated at {at}"
+                    )
+                    known = True
+                    made()
+                    await self._annotate(request, at)
+                log.info("the eviction of pod %s is requested; it is terminated at %s", pod.key, at)
+                if prepared is not None:
+                    await self._until_prepared(request)
+                    log.info("pod %s is prepared by its interceptors", pod.key)
+                    prepared()
+                return
+            except (VacateError, OSError) as error:
+                why = str(error) or type(error).__name__
+                if self._role and isinstance(error, Forbidden):
+                    why += f"; bind the ClusterRole {self._role} to the identity of this node"
+                if not known:
+                    log.warning("pod %s is terminated without its interceptors: %s", pod.key, why)
+                    self._made.pop(pod.uid, None)
+                    failed()
+                    return
+                log.info(
+                    "pod %s is terminated at %s; how far it is prepared is not known: %s", pod.key, at, why
                 )
-                await self._annotate(made, at)
-            log.info(
-                "pod %s has interceptors: its eviction is requested, and it is terminated at %s", pod.key, at
-            )
-            if prepared is not None:
-                await self._until_prepared(made)
-                log.info("pod %s is prepared by its interceptors", pod.key)
-                prepared()
-        except (VacateError, OSError) as error:
-            why = str(error) or type(error).__name__
-            if self._role and isinstance(error, Forbidden):
-                why += f"; bind the ClusterRole {self._role} to the identity of this node"
-            log.warning("pod %s is terminated without its interceptors: %s", pod.key, why)
-            self._made.pop(pod.uid, None)
-            failed()
+            if (left := end - self._clock.monotonic()) <= 0:
+                return
+            await self._clock.sleep(min(pause, left))
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     async def _withdraw_all(self, made: list[asyncio.Task[None]]) -> None:
         for task in made:

@@ -71,7 +71,7 @@ class ApiPods:
         )
         for uid, record in load_all(folder):
             if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
-                record.boot, record.order = boot, None
+                record.boot, record.order, record.requested = boot, None, False
             self._hold(uid, Key(record.namespace, record.name), record)
         pods.subscribe(self._notify)
 
@@ -154,17 +154,18 @@ class ApiPods:
     def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod = order.pod
+        held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
+        known, made = held.record.requested, held.note_requested
         if pod.prepare_only:
             if order.prepare > 0:
                 done = self._mark_prepared(pod.uid)
-                self._requests.request(pod, order.prepare, done, done)
+                self._requests.request(pod, order.prepare, done, done, known=known, made=made)
             return
-        held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
         self._order(held, order.seconds, order.prepare)
         if not held.ending:
-            self._requests.request(
-                pod, order.prepare, lambda: self._order(held, pod.grace_seconds)
-            )  # where no interceptor comes, its own time begins
+            # Where no interceptor comes, its own time begins.
+            own = lambda: self._order(held, pod.grace_seconds)  # noqa: E731
+            self._requests.request(pod, order.prepare, own, known=known, made=made)
 
     def _order(self, held: RecordedPod, seconds: float, prepare: float = 0.0) -> None:
         if (unmarking := self._unmarkings.pop(held.uid, None)) is not None:
@@ -172,10 +173,13 @@ class ApiPods:
         held.order(seconds, prepare, SHUTDOWN, lambda: self._ask(held))
 
     def cancel(self) -> None:
-        """Spare what the API server was not asked to delete yet, and withdraw the requests."""
+        """Spare what the API server was not asked to delete yet, and withdraw the requests.
+
+        Marks of an earlier agent go too, also those from before a reboot.
+        """
         for held in self._held.values():
             marked = held.ending
-            if held.spare() and marked:
+            if (held.spare() and marked) or self._is_left_marked(held):
                 self._unmarkings[held.uid] = held.spawn(self._unmark(held), "unmark")
         self._prepared.clear()
         self._requests.withdraw_all()
@@ -234,7 +238,7 @@ class ApiPods:
         except NotFound:
             pass
         except (VacateError, OSError, TimeoutError) as error:
-            if not isinstance(error, Conflict) or self._is_there(held):  # else another pod has the name
+            if not isinstance(error, Conflict) or self._shown(held):  # else another pod has the name
                 log.warning("pod %s cannot be deleted yet: %s", held.key, str(error) or type(error).__name__)
                 await held.wait(RETRY_SECONDS)
                 return
@@ -244,14 +248,15 @@ class ApiPods:
         pod = held.record.pod
         return pod.grace_seconds if pod is not None else math.inf
 
-    def _is_there(self, held: RecordedPod) -> bool:
+    def _shown(self, held: RecordedPod) -> AgentPod | None:
+        """The pod as the API server shows it, and not another of its name."""
         found = self._reader.get(held.key.namespace, held.key.name)
-        return found is not None and found.metadata.uid == held.uid
+        return found if found is not None and found.metadata.uid == held.uid else None
 
     async def _mark_disrupted(self, held: RecordedPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
-        key, found = held.key, self._reader.get(held.key.namespace, held.key.name)
-        if found is None or found.metadata.uid != held.uid or found.terminal:
+        key, found = held.key, self._shown(held)
+        if found is None or found.terminal:
             return
         if _is_marked(found):
             return  # by an attempt before this one
@@ -264,6 +269,13 @@ class ApiPods:
                 )
         except (VacateError, OSError, TimeoutError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
+
+    def _is_left_marked(self, held: RecordedPod) -> bool:
+        """Whether it has the mark of a shutdown that does not end it; a kubelet's own marks are its own."""
+        if self.beside is not None or held.record.order is not None or held.uid in self._unmarkings:
+            return False
+        found = self._shown(held)
+        return found is not None and not found.deleting and _is_marked(found)
 
     async def _unmark(self, held: RecordedPod) -> None:
         """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
