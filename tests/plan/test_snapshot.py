@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +361,9 @@ WHOLE: dict[Kind, Obj] = {
 
 
 def _everywhere(value: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
     for step, one in inner:
         yield (*above, step)
         yield from _everywhere(one, *above, step)
