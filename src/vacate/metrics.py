@@ -226,6 +226,28 @@ class Metrics:
         self.registry.register(collector)
 
 
+class Unmeasured(Metrics):
+    """The same where nobody reads them, as in a plan: nothing is kept, which takes a twentieth of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, family in list(vars(self).items()):
+            if isinstance(family, Counter | Gauge | Histogram):
+                setattr(self, name, _Nothing())
+
+
+class _Nothing:
+    """Stands for a family and for each of its children."""
+
+    def labels(self, *_values: str) -> _Nothing:
+        return self
+
+    def inc(self, *_values: object) -> None:
+        pass
+
+    dec = set = observe = set_function = remove = inc
+
+
 Point = tuple[tuple[tuple[str, str], ...], float]
 """One series: its labels and its value."""
 

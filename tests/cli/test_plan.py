@@ -13,12 +13,15 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.types.nodemaintenance import Blocker, BlockerRemedy
 from vacate.cli.common.connection import Connection
 from vacate.cli.main import cli
 from vacate.cli.plan import making
+from vacate.cli.plan.text import plan_lines
 from vacate.plan import report
 from vacate.plan.fields import reduced
 from vacate.plan.forecast import Run, Verdict
+from vacate.plan.report import Plan
 from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot, load, save
 from vacate.plan.timings import Pace
@@ -307,3 +310,19 @@ def test_a_range_is_of_runs_with_one_verdict_and_the_others_are_named(
     assert "12m" not in ElementTree.tostring(
         ElementTree.fromstring(plan(*words, "-o", "svg").output), "unicode"
     ).replace("it finishes in 12m", "")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+@pytest.mark.parametrize("key", ["vacate.dev/move-before-eviction", "example.com/other"])
+def test_a_command_that_has_no_effect_without_vacate_says_so(installed: bool, key: str) -> None:
+    """Beside the command: a reader who copies it need not read the assumptions below."""
+    command = f"kubectl annotate deployment web {key}=true -n default"
+    ways = [BlockerRemedy(text="start a replacement first", command=command)]
+    held = Blocker(node="node-1", namespace="default", pod="web", kind="DisruptionBudget", remedies=ways)
+    run = Run("slow", Verdict.BLOCKS, 0.0, (), (held,), 1, (), (), (), ())
+    apis = ("evictionrequest",) if installed else ()
+    snapshot = Snapshot(dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC), {}, apis=apis)
+    shown = "\n".join(plan_lines(Plan(report.outcome_of([run]), run, (run,)), snapshot, 200))
+    assert command in shown
+    warned = "until it is, annotations of vacate.dev have no effect" in shown
+    assert warned == (key.startswith("vacate.dev/") and not installed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vacate.api.kinds import (
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
     JOBS,
+    NAMESPACES,
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
@@ -28,14 +30,18 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
+from vacate.api.types.nodemaintenance import PodRules
 from vacate.client.client import Client
 from vacate.client.codec import Listing
 from vacate.clock import SystemClock
 from vacate.embedded.schema.table import Shape, table
-from vacate.errors import ConfigError, Forbidden, NotFound
+from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
 from vacate.plan import snapshot as snapshots
 from vacate.plan.fields import KINDS, reduced
-from vacate.plan.loading import check_wanted, has_vacate, load_objects
+from vacate.plan.health import examine
+from vacate.plan.loading import check_wanted, has_vacate, load_objects, records_of, with_added_nodes
+from vacate.plan.report import assumptions, check_nodes
+from vacate.plan.run import PlanOptions
 from vacate.plan.snapshot import FORMAT, VERSION, Snapshot, load, read_snapshot, save
 from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
@@ -325,6 +331,76 @@ def test_a_file_that_is_no_snapshot_is_one_clear_error(tmp_path: Path, name: str
     path = tmp_path / "odd.snapshot"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=why):
+        load(path)
+
+
+_APART = {
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+_ROLLOUT = {"apiVersion": "argoproj.io/v1", "kind": "Rollout", "name": "web", "uid": "r", "controller": True}
+_RULE = {"operations": ["CREATE"], "apiGroups": [""], "resources": ["pods/eviction"]}
+WHOLE: dict[Kind, Obj] = {
+    NODES: node(
+        "node-1",
+        labels={"zone": "a"},
+        metadata={"uid": "n"},
+        spec={"taints": [{"key": "only", "effect": "NoSchedule"}]},
+    ),
+    NAMESPACES: {"metadata": {"name": "default", "uid": "ns", "labels": {"team": "web"}}},
+    PODS: pod(
+        "web-2",
+        node="node-1",
+        labels={"app": "web"},
+        metadata={"uid": "w", "ownerReferences": [_ROLLOUT], "annotations": {"vacate.dev/reason": "kernel"}},
+        spec={
+            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_APART]}},
+            "tolerations": [{"key": "only", "operator": "Exists"}],
+        },
+    ),
+    VALIDATING: {
+        "metadata": {"name": "guard", "uid": "g"},
+        "webhooks": [{"name": "guard.example.com", "timeoutSeconds": 3, "rules": [_RULE]}],
+    },
+}
+
+
+def _everywhere(value: Any, *above: str | int) -> Iterator[tuple[str | int, ...]]:
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, one in inner:
+        yield (*above, step)
+        yield from _everywhere(one, *above, step)
+
+
+@pytest.mark.parametrize("odd", [None, "x\x1b[2J", 1e30, [None], "gone"], ids=repr)
+def test_whatever_stands_anywhere_in_a_file_is_one_clear_error_or_no_harm(tmp_path: Path, odd: Any) -> None:
+    path = tmp_path / "odd.snapshot"
+    whole = {kind.resource: [reduced(kind, one)] for kind, one in WHOLE.items()}
+    for *above, last in _everywhere(whole):
+        given: Any = orjson.loads(orjson.dumps(whole))
+        at = given
+        for step in above:
+            at = at[step]
+        at[last] = odd
+        if odd == "gone":
+            del at[last]
+        path.write_bytes(document(objects=given))
+        with contextlib.suppress(VacateError):
+            found = load(path)
+            check_nodes(found, ["node-1"])
+            for snapshot in (found, with_added_nodes(found, 1, "node-1")):
+                assert assumptions(snapshot, PlanOptions(("node-1",), {}))
+                assert [*records_of(load_objects(snapshot).objects, TAKEN)]
+                assert examine(snapshot, PodRules()).nodes
+
+
+def test_a_value_that_nests_deeper_than_can_be_read(tmp_path: Path) -> None:
+    odd = {**WEB, "spec": {**WEB["spec"], "affinity": {"nodeAffinity": "DEEP"}}}
+    path = tmp_path / "deep.snapshot"
+    path.write_bytes(document(objects={"pods": [odd]}).replace(b'"DEEP"', b"[" * 900 + b"]" * 900))
+    with pytest.raises(ConfigError, match=r"damaged: pods\[0\]"):
         load(path)
 
 

@@ -45,6 +45,8 @@ def guarded_by_uid(uid: str, patch: Obj) -> Obj:
 
 def merge_status_patch(meta: ObjectMeta, old: Projection, new: Projection) -> Obj | None:
     """The guarded merge patch from a status of a kind of our own to the next; None where nothing differs."""
+    if old == new:
+        return None
     change = merge_difference(with_required(old), with_required(new))
     return guarded(meta, {"status": change}) if change else None
 
@@ -80,7 +82,7 @@ def strategic_difference(old: Obj, new: Obj, *, keep_others: bool = False) -> Ob
     changed: Obj = {}
     for key, value in new.items():
         before = old.get(key)
-        if _present(before) == _present(value):
+        if before == value or _present(before) == _present(value):
             continue
         if key in MERGE_KEYS and isinstance(before, list) and isinstance(value, list):
             if items := _item_differences(before, value, MERGE_KEYS[key], keep_others=keep_others):
@@ -116,7 +118,7 @@ def _item_differences(old: list[Any], new: list[Obj], merge_key: str, *, keep_ot
         known = before.pop(item[merge_key], None)
         if known is None:
             made.append(item)
-        elif _present(known) != _present(item):
+        elif known != item and _present(known) != _present(item):
             made.append(_with_nulls(known, item))
     if not keep_others:
         made += [{"$patch": "delete", merge_key: key} for key in before]

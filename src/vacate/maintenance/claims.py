@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -29,18 +31,25 @@ class Claims:
     tainting: frozenset[str] = frozenset()
 
 
+_NONE = Claims(by=MappingProxyType({}))
+
+
 def claims_of(node: Node) -> Claims:
     """The record of a node. One that cannot be read counts as none: what is not known to be ours stays."""
     text = node.metadata.annotations.get(CLAIMS)
-    if not text:
-        return Claims()
+    return _NONE if not text else _read(text)
+
+
+@lru_cache(maxsize=128)
+def _read(text: str) -> Claims:
+    """Remembered: the nodes of a drain have one record, which is asked for at every change of a pod."""
     try:
         found: Any = orjson.loads(text)
         by = {str(name): str(uid) for name, uid in found["by"].items()}
         tainting = frozenset(str(name) for name in found.get("taint", ()) if name in by)
-        return Claims(found.get("cordoned") is True, by, tainting)
+        return Claims(found.get("cordoned") is True, MappingProxyType(by), tainting)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
-        return Claims()
+        return _NONE
 
 
 def claim_patch(

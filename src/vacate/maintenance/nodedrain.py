@@ -67,7 +67,12 @@ def drain_node(
     deadline = _deadline_of(row, spec.deadline_seconds)
     overdue = deadline is not None and now >= deadline
     claimed = maintenance.metadata.name in claims_of(node).by and node.spec.unschedulable
-    held = {pod.metadata.uid: one for pod, _ in going if (one := _held(maintenance, pod, around, plan, now))}
+    requests = {pod.metadata.uid: around.request(pod) for pod, _ in going}
+    held = {
+        uid: one
+        for pod, _ in going
+        if (one := _held(maintenance, pod, requests[uid := pod.metadata.uid], around, plan, now))
+    }
     stuck = {uid for uid, one in held.items() if one.since is not None and now - one.since >= TIER_DELAY}
     wave = {pod.metadata.uid for pod in in_wave(going, spec.order, stuck)}
     if spec.order == PRIORITY and len(wave) < len(going):
@@ -75,7 +80,7 @@ def drain_node(
             plan.wake(None if one.since is None else one.since + TIER_DELAY)
     estimates: list[dt.datetime] = []
     for pod, verdict in going:
-        uid, request = pod.metadata.uid, around.request(pod)
+        uid, request = pod.metadata.uid, requests[pod.metadata.uid]
         plan.wanted.add(uid)
         if claimed and not holding and uid in wave and not pod.terminating:
             _leave(maintenance, pod, verdict, request, plan, now)
@@ -117,15 +122,20 @@ def drain_node(
         estimated_finish_time=steady(row.estimated_finish_time, finish, now),
         drained_time=(row.drained_time or now.replace(microsecond=0)) if phase == DRAINED else None,
         message=_node_message(phase, left, len(found), staying, waiting=len(going) - len(wave))
-        + _at_work([(pod, around.request(pod)) for pod, _ in going if pod.metadata.uid not in held]),
+        + _at_work([(pod, requests[uid]) for pod, _ in going if (uid := pod.metadata.uid) not in held]),
     )
 
 
 def _held(
-    maintenance: NodeMaintenance, pod: Pod, around: Environment, plan: Plan, now: dt.datetime
+    maintenance: NodeMaintenance,
+    pod: Pod,
+    request: EvictionRequest | None,
+    around: Environment,
+    plan: Plan,
+    now: dt.datetime,
 ) -> Blocker | None:
     """What holds a pod that is to be evicted; None while it moves on."""
-    uid, request, budgets = pod.metadata.uid, around.request(pod), around.budgets(pod)
+    uid, budgets = pod.metadata.uid, () if pod.terminating else around.budgets(pod)
     held = blocking(pod, request, budgets, now, around.unscheduled, around.workload)
     if held is None:
         plan.wake(next_report(pod, request))

@@ -113,7 +113,8 @@ _NODE_ROW = (
     "name", "uid", "phase", "podsTotal", "podsEvicted", "podsIgnored", "podsForced", "forcedPods", "percent",
     "startTime", "deadlineTime", "drainedTime",
 )  # fmt: skip
-_WEBHOOK = ("name", "failurePolicy", "timeoutSeconds", "rules")
+_WEBHOOK = ("name", "failurePolicy", "timeoutSeconds")
+_RULE = ("operations", "apiGroups", "resources")
 _VOLUME_SPEC = (
     "capacity", "accessModes", "claimRef", "nodeAffinity", "storageClassName", "volumeMode",
     "persistentVolumeReclaimPolicy",
@@ -121,7 +122,17 @@ _VOLUME_SPEC = (
 
 
 def _only(obj: Any, names: Iterable[str]) -> Obj:
-    return {name: obj[name] for name in names if name in obj} if isinstance(obj, dict) else {}
+    found = {name: obj[name] for name in names if name in obj} if isinstance(obj, dict) else {}
+    return {name: _without_nulls(value) for name, value in found.items() if value is not None}
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without nulls: they say nothing, an API server returns none, and no reader expects any."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_without_nulls(one) for one in value if one is not None]
+    return value
 
 
 def _each(items: Any, reduce: Callable[[Any], Obj]) -> list[Obj]:
@@ -132,7 +143,7 @@ def _meta(meta: Any, *, of_template: bool = False) -> Obj:
     kept = _only(meta, ("labels",) if of_template else _META)
     annotations = meta.get("annotations") if isinstance(meta, dict) else None
     if isinstance(annotations, dict):
-        chosen = {key: value for key, value in annotations.items() if key.startswith(_KEPT_ANNOTATIONS)}
+        chosen = _only(annotations, [key for key in annotations if key.startswith(_KEPT_ANNOTATIONS)])
         kept |= {"annotations": chosen} if chosen else {}
     return kept
 
@@ -251,7 +262,16 @@ def _volume(obj: Obj) -> Obj:
 
 
 def _webhooks(obj: Obj) -> Obj:
-    return {"webhooks": _each(obj.get("webhooks"), lambda one: _only(one, _WEBHOOK))}
+    return {"webhooks": _each(obj.get("webhooks"), _webhook)}
+
+
+def _webhook(one: Any) -> Obj:
+    rules = _each(one.get("rules"), lambda rule: {name: _texts(rule.get(name)) for name in _RULE})
+    return {**_only(one, _WEBHOOK), "rules": rules}
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +346,8 @@ def reduced(kind: Kind, obj: Obj, *, images: bool = False) -> Obj:
     names = (meta.name, meta.namespace) if kind.namespaced else (meta.name,)
     if any(dns1123_subdomain(name) for name in names) or not meta.uid:
         raise ConfigError(f"it has no uid, or no name and namespace as {kind.kind}s have them")
+    if not all(one.kind and one.name and one.uid for one in meta.owner_references):
+        raise ConfigError("it has an owner without kind, name or uid")
     return kept
 
 

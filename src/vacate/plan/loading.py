@@ -65,7 +65,8 @@ def with_added_nodes(snapshot: Snapshot, count: int, like: str) -> Snapshot:
 
 def _added(model: Obj, name: str) -> Obj:
     meta, spec = model["metadata"], model["spec"]
-    taints = [one for one in spec.get("taints", ()) if not one["key"].startswith("node.kubernetes.io/")]
+    given = spec.get("taints", ())
+    taints = [one for one in given if not one.get("key", "").startswith("node.kubernetes.io/")]
     labels = {**meta.get("labels", {}), HOSTNAME: name, ADDED: "true"}
     return {
         **model,

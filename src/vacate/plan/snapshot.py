@@ -19,10 +19,11 @@ from typing import Any
 import orjson
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj, copied, dig
 from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client
 from vacate.clock import Clock
+from vacate.embedded.schema import settle
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
@@ -195,10 +196,17 @@ def _objects(given: Any, path: Path, *, images: bool) -> dict[Kind, Sequence[Obj
         for number, one in enumerate(found):
             found[number] = None  # what is reduced is held once
             try:
-                kept.append(reduced(kind, one, images=images))
-            except (VacateError, TypeError, AttributeError, ValueError) as error:
+                kept.append(_checked(kind, reduced(kind, one, images=images)))
+            except (VacateError, TypeError, AttributeError, ValueError, RecursionError) as error:
                 raise ConfigError(f"{path} is damaged: {resource}[{number}]: {error}") from error
         if len({(one["metadata"].get("namespace"), one["metadata"]["name"]) for one in kept}) < len(kept):
             raise ConfigError(f"{path} is damaged: {resource} has two objects of one name")
         objects[kind] = kept
     return objects
+
+
+def _checked(kind: Kind, obj: Obj) -> Obj:
+    """The object, if all that is kept of it is of the type that an API server would have made it."""
+    if wrong := settle(kind, copied(obj)):
+        raise ConfigError(wrong[0])
+    return obj

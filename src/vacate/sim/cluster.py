@@ -32,6 +32,7 @@ from vacate.entropy import Entropy
 from vacate.errors import OutOfTime
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.metrics import Unmeasured
 from vacate.runtime.manager import Manager
 from vacate.runtime.recorder import BUFFER
 from vacate.sim.faults.transport import FaultyTransport, Plan, RandomPlan, RequestFaultRates
@@ -72,6 +73,7 @@ class WorldSettings:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     force_guard: Guard = field(default_factory=Guard)  # against deletions that leave processes behind
     event_buffer: int = BUFFER  # 0 where nobody reads Events
+    measured: bool = True  # False where nobody reads metrics
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: RequestFaultRates = field(
         default_factory=RequestFaultRates
@@ -97,6 +99,7 @@ class World:
             skew=settings.skews.get("server", 0.0),
             gates=settings.gates,
             force_guard=settings.force_guard,
+            metrics=None if settings.measured else Unmeasured(),
         )
         self.client = self.client_of("admin")
         self.scheduler = Process("scheduler", self.network, self._scheduler)

@@ -36,6 +36,7 @@ class SimServer:
         skew: float = 0.0,
         gates: FeatureGates | None = None,
         force_guard: Guard | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._sim = sim
         self._network = network
@@ -52,7 +53,7 @@ class SimServer:
         self._store: Store | None = None
         self._compaction: asyncio.Task[None] | None = None
         self.log = MemoryLog()
-        self.metrics = Metrics(per_request=True)
+        self.metrics = metrics or Metrics(per_request=True)
         self.history: list[tuple[float, Record]] = []  # all that was ever written, and when
         self.condition = DiskCondition()  # of the disk, whatever server uses it
         self.written: Callable[[Record], None] = lambda _: None  # called for every record that is kept

@@ -19,14 +19,21 @@ from vacate.api.types.meta import Projection
 
 def with_required(struct: Projection) -> Obj:
     """The struct as an object, all of its required fields included."""
-    found: Obj = msgspec.to_builtins(struct, builtin_types=(dt.datetime,))
+    return _completed(struct, msgspec.to_builtins(struct, builtin_types=(dt.datetime,)))
+
+
+def _completed(struct: Projection, found: Obj) -> Obj:
+    """The object that a struct was made into, with what such an object leaves out; parts of it likewise."""
     for name, encoded, required in _fields(type(struct)):
         value = getattr(struct, name)
         if isinstance(value, Projection):
-            if encoded in found or required:
+            if encoded in found:
+                _completed(value, found[encoded])
+            elif required:
                 found[encoded] = with_required(value)
         elif isinstance(value, list) and value and isinstance(value[0], Projection):
-            found[encoded] = [with_required(one) for one in value]
+            for one, made in zip(value, found[encoded], strict=True):
+                _completed(one, made)
         elif isinstance(value, dt.datetime):
             found[encoded] = format_exact_time(value)
         elif required and value is not None:

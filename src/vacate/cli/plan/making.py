@@ -20,6 +20,7 @@ from vacate.cli.common.connection import Connection, connected, not_served
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import ConfigError
+from vacate.views.phrases import counted
 
 if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other commands together
     from vacate.plan.forecast import Verdict
@@ -81,7 +82,7 @@ def make(
         def progress(what: str) -> Progress:
             def report(seconds: float, pods: int) -> None:
                 nonlocal far
-                far = f"{what}: {int(seconds // 60)} min ahead, {pods} pods gone"
+                far = f"{what}: {int(seconds // 60)} min ahead, {counted(pods, 'pod')} gone"
                 status.update(f"{_bar(pods, total)} {far}")
                 if stopping:
                     raise StopPlan

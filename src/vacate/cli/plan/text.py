@@ -13,6 +13,7 @@ from vacate.api.types.nodemaintenance import DRAINED, Blocker, BlockerRemedy
 from vacate.cli.common.output import aligned, json_text
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.health import Finding, Harm, Health
+from vacate.plan.loading import has_vacate
 from vacate.plan.report import Otherwise, Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
@@ -59,6 +60,7 @@ def plan_lines(
         "",
         *wrapped(verdict_line(plan.outcome, run), width, 0),
         *_blockers(run, plan, width, limit),
+        *_not_installed(run, snapshot, width),
         *_without_room(run.pods_without_room, width, limit),
         *_compared(plan),
         *_workloads(run, limit),
@@ -213,6 +215,12 @@ def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
     for way in plan.remedies:
         lines += ["", *(f"  $ {command}" for command in way.commands), f"    → {short(way.outcome)}"]
     return lines
+
+
+def _not_installed(run: Run, snapshot: Snapshot, width: int) -> list[str]:
+    """That a command has no effect yet: the plan is that of a cluster with Vacate."""
+    ours = any("vacate.dev/" in way.command for one in run.blockers for way in one.remedies)
+    return ["", *wrapped(_NOT_INSTALLED, width, 2)] if ours and not has_vacate(snapshot) else []
 
 
 def _without_room(pods_without_room: Sequence[PodWithoutRoom], width: int, limit: int | None) -> list[str]:

@@ -36,10 +36,21 @@ def split(
     deployment: Deployment, replica_sets: Sequence[ReplicaSet]
 ) -> tuple[ReplicaSet | None, list[ReplicaSet]]:
     """The replica set of the present template, if there is one, and all others."""
-    wanted = comparable(deployment.spec.template)
+    wanted = deployment.spec.template
     ordered = oldest_first(replica_sets)
-    new = next((one for one in ordered if comparable(one.spec.template) == wanted), None)
+    new = next((one for one in ordered if _same(one.spec.template, wanted)), None)
     return new, [one for one in ordered if one is not new]
+
+
+def _same(template: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether they are alike once compared. Most are as they stand, but for the label, which takes less."""
+    return _unhashed(template) == _unhashed(other) or comparable(template) == comparable(other)
+
+
+def _unhashed(template: Mapping[str, Any]) -> dict[str, Any]:
+    meta = template.get("metadata") or {}
+    labels = {key: value for key, value in (meta.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    return {**template, "metadata": {**meta, "labels": labels}}
 
 
 def comparable(template: Mapping[str, Any]) -> dict[str, Any]:
