@@ -12,7 +12,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.parameters import DRAIN_PREFIXES, drain_name, node_name
+from vacate.cli.common.parameters import drain_name, is_drain, node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_maintenances, read_node
 from vacate.cli.common.remedies import no_maintenance
@@ -53,7 +53,7 @@ def explained(text: str) -> Explained:
     prefix, slash, _ = text.partition("/")
     if slash and prefix in _NODE_PREFIXES:
         return NamedNode(node_name(text))
-    if slash and prefix.partition(".")[0] in DRAIN_PREFIXES:
+    if is_drain(text):
         return NamedDrain(drain_name(text))
     try:
         return target(text)
@@ -75,7 +75,7 @@ class SeveralPods:
     remedies: list[Remedy] = field(default_factory=list)  # about the whole
 
     def text(self, width: int = 0) -> list[str]:
-        """A line for each pod, and each remedy once; sentences are broken at the width, where there is one."""
+        """A line for each pod, and each remedy once; with a width, sentences are broken at it."""
         lines = broken(self.title, width, "", "  ")
         for line in self.lines:
             lines += [line] if line.startswith(" ") else broken(line, width, "", "  ")  # others are already
