@@ -307,7 +307,7 @@ async def test_a_drain_that_is_stuck_says_on_what() -> None:
         await drain(page.admin, BLOCKED)
         await page.enter()
         text = await page.text_with("/drains", "Stuck: 1 cause needs you")
-        assert "▲ 1 need you: Drains, prod-eu-1" in text
+        assert "▲ 1 needs you: Drains, prod-eu-1" in text
         assert "ledger-2" in text
         assert HOSTILE not in text
         assert "&lt;img src=x onerror=alert(1)&gt;" in text

@@ -80,7 +80,7 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
             STUCK, f"Stuck: {words}", "Nothing is draining; evictions that were requested are held."
         )
     return Page(
-        f"▲ {len(held)} need you: Drains" if held else "Drains",
+        f"▲ {counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains",
         "drains",
         tuple(
             one
