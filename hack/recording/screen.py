@@ -53,17 +53,22 @@ class Screen:
 
     def shown(self) -> tuple[Line, ...]:
         """The last lines, as many as the screen has."""
-        return tuple(tuple(line[: self._width]) for line in self._lines[-self._height :])
+        return tuple(map(tuple, self._lines[-self._height :]))
 
     def _reach(self, row: int) -> None:
         while len(self._lines) <= row:
             self._lines.append([])
 
     def _write(self, text: str) -> None:
-        line = self._lines[self._row]
-        line += [Cell()] * (self._column - len(line))
-        line[self._column : self._column + len(text)] = [Cell(one, self._style) for one in text]
-        self._column += len(text)
+        while text:
+            if self._column == self._width:  # what is longer than the screen is wide goes on in the next line
+                self._row, self._column = self._row + 1, 0
+                self._reach(self._row)
+            piece, text = text[: self._width - self._column], text[self._width - self._column :]
+            line = self._lines[self._row]
+            line += [Cell()] * (self._column - len(line))
+            line[self._column : self._column + len(piece)] = [Cell(one, self._style) for one in piece]
+            self._column += len(piece)
 
     def _command(self, command: str, arguments: str) -> None:
         numbers = [int(one) for one in arguments.strip("?").split(";") if one]

@@ -14,7 +14,7 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.cli.demo.report import Summary, report
 from vacate.cli.demo.timeline import PodTimeline, Timeline
-from vacate.cli.demo.view import LEGEND, View, drawn
+from vacate.cli.demo.view import LEGEND, View, drawn, whole
 from vacate.testing.builders import pod
 from views.explanation_inputs import EXPLANATION_INPUTS
 
@@ -51,6 +51,17 @@ def test_the_live_screen() -> None:
     assert "  node-1 (cordoned)         node-2                    node-3" in lines
     assert any("● web-axxxx" in line for line in lines)
     assert sum("  web-1  " in line for line in lines) == 4
+
+
+def test_what_stays_is_broken_between_words() -> None:
+    line = (
+        "Deploying web (5 of 6 must stay available), cart (prepared by checkpoint.example.com), db (by more)"
+    )
+    assert whole([line, "short"], 80) == [
+        "Deploying web (5 of 6 must stay available), cart (prepared by",
+        "  checkpoint.example.com), db (by more)",
+        "short",
+    ]
 
 
 def test_the_end() -> None:

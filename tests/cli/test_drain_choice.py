@@ -20,6 +20,7 @@ Named = tuple[tuple[str, ...], str | None, str | None]
         (["node-1", "node/node-2"], None, "", (("node-1", "node-2"), None, "")),
         (["nodemaintenance/kernel"], None, "", ((), None, "kernel")),
         (["nm/kernel"], "", None, ((), "kernel", None)),
+        (["nodemaintenance.vacate.dev/kernel"], None, "", ((), None, "kernel")),
         (["drain/kernel"], "", None, ((), "kernel", None)),
     ],
 )

@@ -91,3 +91,26 @@ def test_remedies_of_several_pods_name_whose_they_are() -> None:
         "  - Drain it.",
         "    vacate drain a",
     ]
+
+
+def test_what_stands_below_the_blockers_of_a_drain_is_not_repeated() -> None:
+    opt_in, look = Remedy("Opt in.", "kubectl annotate deployment web"), Remedy("Look.", "kubectl get pdb")
+    pods = [Explanation("shop", "web-1", "It waits.", remedies=(opt_in, look))]
+    held = ["Needs a person:", "  ! pod web-1", "    → opt in:", f"      {opt_in.command}"]
+    text = SeveralPods("node/a", held, pods).text()
+    assert text[text.index("What you can do:") + 1 :] == ["  - Look.", f"    {look.command}"]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_sentences_about_several_pods_are_broken_between_words_and_commands_never(width: int) -> None:
+    command = "kubectl annotate deployment a-name-of-some-length vacate.dev/move-before-eviction=true -n shop"
+    way = Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", command)
+    pods = [
+        Explanation("shop", f"web-{one}", "It waits for much that takes long, by now.", remedies=(way,))
+        for one in range(2)
+    ]
+    lines = ["nodemaintenance/a: Blocked, 0 of 3 nodes drained, 2 blockers; 0 of 2 pods evicted so far."]
+    whole = SeveralPods("node/a takes no new pods (it is cordoned) and has 2 pods.", lines, pods)
+    broken = whole.text(width)
+    assert " ".join(whole.text()).split() == " ".join(broken).split()
+    assert [line for line in broken if len(line) > width] == [f"    {command}"]

@@ -253,6 +253,24 @@ def test_a_second_ctrl_c_does_not_wait(saved: Path, monkeypatch: pytest.MonkeyPa
     assert "Interrupted (it had not begun); nothing was changed." in shown.output
 
 
+def test_how_far_a_plan_is_fits_one_line(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a remedy is tried: its command is longer than a terminal is wide."""
+    drawn: list[str] = []
+
+    def run_once(snapshot: Snapshot, options: PlanOptions, pace: Pace, progress: Progress) -> Run:
+        progress(61.0, 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "run_plan", run_once)
+    monkeypatch.setattr("rich.status.Status.update", lambda _status, text: drawn.append(text))
+    monkeypatch.setattr("vacate.cli.common.terminal.width", lambda **_: 40)
+    shown = plan("node-1", "--from", str(saved))
+    assert "Interrupted (the drain: 1 min ahead, 1 pod gone); nothing was changed." in shown.output
+    (line,) = drawn
+    assert len(line) == 38
+    assert line.endswith("1 min ahead, 1 p…")
+
+
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_drain_whose_plan_blocks_is_asked_about_on_a_terminal(
     saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: bool

@@ -116,6 +116,14 @@ def test_what_cannot_be_tried_again_is_a_usage_error(text: str) -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    "text", ["web-1", "po/web-1", "no/a", "drain/a", "nm/a", "nodemaintenance.vacate.dev/a"]
+)
+def test_what_is_tried_again_may_have_a_type(text: str) -> None:
+    assert retried(text) == text
+
+
+@pytest.mark.unit
 async def test_results_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     async def act(target: str) -> str:
         if target == "b":

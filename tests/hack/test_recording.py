@@ -28,10 +28,10 @@ def test_a_live_view_draws_over_its_lines() -> None:
     assert text_of(screen) == ["first", "changed", ""]
 
 
-def test_a_screen_shows_its_last_lines_within_its_width() -> None:
-    screen = Screen(3, 2)
-    screen.feed("1\r\n2\r\nlonger")
-    assert text_of(screen) == ["2", "lon"]
+def test_a_screen_shows_its_last_lines_and_breaks_those_that_are_too_long() -> None:
+    screen = Screen(3, 4)
+    screen.feed("1\r\n2\r\nlonger\r\nend")
+    assert text_of(screen) == ["2", "lon", "ger", "end"]
 
 
 def test_styles_end_where_they_are_reset() -> None:
@@ -64,3 +64,11 @@ def test_the_picture_of_the_readme_shows_the_demo_of_today() -> None:
     shown = " ".join(ElementTree.parse(ROOT / "docs/pictures/demo.svg").getroot().itertext())
     for text in ("Pods by node", "Recent events", "Timeline", "Summary", "is being evicted"):
         assert text in shown
+
+
+def test_the_picture_of_an_explanation_has_its_sentences_and_commands_whole() -> None:
+    frames = ElementTree.parse(ROOT / "docs/pictures/explain.svg").getroot()
+    lines = ["".join(one.itertext()) for one in frames.iter("{http://www.w3.org/2000/svg}text")]
+    shown = " ".join("".join(lines).split())
+    assert "Waiting for disruption budget web to allow a disruption." in shown
+    assert """'{"spec":{"minAvailable":null,"maxUnavailable":1}}'""" in shown

@@ -150,6 +150,20 @@ def test_a_manager_of_another_version_is_named() -> None:
         assert find.versions("v1.36.4", leases, AGAIN).state is State.OK
 
 
+def test_what_the_caller_may_not_do_is_named_with_one_command_for_each_role() -> None:
+    """Who may look at the requests of a namespace is not said to see none, although drains are hidden."""
+    allowed = {"look at evictions": True, "look at drains": False, "drain nodes": False, "fence nodes": False}
+    grants = {task: "give fencer" if task == "fence nodes" else "give maintainer" for task in allowed}
+    found = find.caller("ada", allowed, grants)
+    assert found.text == (
+        "you (ada) may look at evictions; you may not look at drains, drain nodes or fence nodes"
+    )
+    assert [(one.text, one.command) for one in found.remedies] == [
+        ("An administrator lets you look at drains and drain nodes", "give maintainer"),
+        ("An administrator lets you fence nodes", "give fencer"),
+    ]
+
+
 def test_what_helps_a_manager_is_not_the_command_that_says_so() -> None:
     look, logs = (
         Remedy("See what else is wrong", "vacate check"),

@@ -6,6 +6,7 @@ import asyncio
 import html
 import re
 import sys
+import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from aiohttp import ClientSession, CookieJar
 from support.https import Https
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objects import Obj
+from vacate.cli.web.command import open_page
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.errors import ConfigError
@@ -49,6 +51,22 @@ def test_every_action_leads_back_to_a_page() -> None:
     assert all(one.page(names).startswith("/") for one in ACTIONS.values())
     assert EVICT.address(namespace="c", pod="d") == "/act/evict?namespace=c&pod=d"
     assert CANCEL.command(names) == ["cancel", "pod/d", "--namespace=c"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("wanted", "display", "opens"), [(True, ":0", True), (True, "", False), (False, ":0", False)]
+)
+async def test_the_page_is_opened_in_a_browser_that_has_a_window(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool, display: str, opens: bool
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    await open_page("http://127.0.0.1:7411/?token=t", wanted=wanted)
+    assert opened == (["http://127.0.0.1:7411/?token=t"] if opens else [])
 
 
 @asynccontextmanager

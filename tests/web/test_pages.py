@@ -14,6 +14,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common.serveroptions import site_address
 from vacate.client.codec import codec_for
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.install.check.findings import Finding, State
 from vacate.install.manifests.grafana import dashboard
 from vacate.testing.builders import node, pod
 from vacate.web.actions import CANCEL_DRAIN, DRAIN, Outcome
@@ -123,6 +124,48 @@ def test_a_filter_chooses_rows_and_not_the_verdict() -> None:
     assert "2 nodes are lost" in shown
     assert "vacate fence a-1" in shown
     assert "vacate fence b-1" not in shown
+
+
+def test_a_filter_of_blockers_chooses_rows_and_not_the_verdict() -> None:
+    for query, is_shown in (("ledger", False), ("db-0", True)):
+        page = blockers_page(blocked(), query)
+        assert "Stuck: 1 cause needs you" in text(page)
+        assert page.title == "▲ 1 needs you: Blockers"
+        assert ("never allows an eviction" in text(page)) == is_shown
+        assert ("No cause matches the filter." in text(page)) != is_shown
+    assert "Nothing is blocked" in text(blockers_page(Snapshot(NOW), "db"))
+
+
+def test_a_page_of_nodes_says_in_its_title_that_one_is_stuck() -> None:
+    budget = {
+        "node": "a",
+        "namespace": "x",
+        "pod": "y",
+        "kind": "DisruptionBudget",
+        "name": "z",
+        "message": "no",
+    }
+    drain = codec_for(NodeMaintenance).convert({
+        "metadata": {"name": "kernel"},
+        "spec": {"nodes": ["a"]},
+        "status": {"phase": "Blocked", "nodesTotal": 1, "nodes": [{"name": "a", "phase": "Blocked"}],
+                   "blockers": [{**budget, "resolution": "Manual"}], "blockersTotal": 1},
+    })  # fmt: skip
+    nodes = [codec_for(Node).convert(node(name)) for name in "ab"]
+    page = nodes_page(Snapshot(NOW, nodes=nodes, maintenances=[drain]))
+    assert "1 node is stuck in a drain" in text(page)
+    assert page.title == "▲ 1 stuck: Nodes"
+
+
+def test_names_in_findings_are_not_changed() -> None:
+    found = [
+        Finding("manager", State.OK, "vacate-up leads"),
+        Finding("you", State.OK, "you may look"),
+        Finding("rights", State.FAILED, "system:node:a may not list pods"),
+    ]
+    shown = text(health_page(Snapshot(NOW), found))
+    for sentence in ("vacate-up leads.", "You may look.", "system:node:a may not list pods."):
+        assert sentence in shown
 
 
 def test_nodes_that_are_not_ready_are_not_claimed_to_report() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -307,7 +309,7 @@ async def test_a_drain_that_is_stuck_says_on_what() -> None:
         await drain(page.admin, BLOCKED)
         await page.enter()
         text = await page.text_with("/drains", "Stuck: 1 cause needs you")
-        assert "▲ 1 need you: Drains, prod-eu-1" in text
+        assert "▲ 1 needs you: Drains, prod-eu-1" in text
         assert "ledger-2" in text
         assert HOSTILE not in text
         assert "&lt;img src=x onerror=alert(1)&gt;" in text
@@ -536,6 +538,22 @@ async def test_a_plan_is_made_once_and_shown_when_it_is_there() -> None:
         picture = await page.browser.get("/plan.svg?nodes=node-1+node-2")
         assert "sandbox" in picture.headers["Content-Security-Policy"]
         assert await picture.text() == f"<svg>{HOSTILE}</svg>"
+
+
+async def test_where_no_plan_can_be_made_the_page_has_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in Vacate's image, which has no embedded cluster."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "vacate.plan" else found(name)
+    )
+    async with web() as page:
+        await page.enter()
+        shown = re.sub("<[^>]*>", "", await page.text("/plan"))
+        assert "vacate plan --cluster" in shown
+        shown = re.sub("<[^>]*>", "", await page.text("/plan?nodes=node-1"))
+        assert "Make a plan on your machine" in shown
+        assert "vacate plan node/node-1 --ignore-daemonsets" in shown
+        assert "Planning the drain" not in shown
 
 
 async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_works() -> None:

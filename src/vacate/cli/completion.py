@@ -12,6 +12,14 @@ SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_VACATE_COMPLETE"
 """Through which the script asks this program what can follow."""
 
+_NAME_FOLLOWS = """\
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
+        compopt -o nospace
+    fi
+
+"""
+"""After a type and its slash, such as `deployment/`, the name is typed without a space."""
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
@@ -25,4 +33,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     assert found is not None
     script = found(ctx.find_root().command, {}, NAME, VARIABLE)
     # Not `source()`, which for bash starts a bash to look at its version.
-    terminal.echo_document(script.source_template % script.source_vars())
+    text = script.source_template % script.source_vars()
+    if shell == "bash":  # fish does it by itself
+        text = text.replace("    return 0\n", f"{_NAME_FOLLOWS}    return 0\n", 1)
+    terminal.echo_document(text)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import click
 
 from vacate.api.kinds import NODEMAINTENANCES
-from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.text import plain
 from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
@@ -25,12 +24,12 @@ from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import NAME, WIDE, aligned, output_option, print_objects
 from vacate.cli.common.parameters import drain_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.remedies import no_maintenance, with_role
+from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_drains
 from vacate.cli.status.layout import fitted, wrapped
 from vacate.client.codec import codec_for
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import NotFound
 from vacate.maintenance.names import PLANNED
 from vacate.views.maintenance import held_lines, total_line
 from vacate.views.managerhealth import unattended_maintenance
@@ -55,10 +54,7 @@ def drains(names: tuple[str, ...], reach: Connection, output: str) -> None:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            try:
-                await _show(cluster, names, output)
-            except Forbidden as error:
-                raise with_role(error, NODE_MAINTAINER) from error
+            await _show(cluster, names, output)
 
     if run_until_signalled(work):
         interrupted()

@@ -28,12 +28,12 @@ from vacate.cli.common.events import RETRIED, SKIPPED, note
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.parameters import participant_name, pod_name
+from vacate.cli.common.parameters import is_drain, participant_name, pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid, typed_request
 from vacate.cli.common.remedies import no_maintenance, no_node, with_remedy
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.common.shellcompletion import complete_pods, complete_retried
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
 from vacate.eviction.dialects.registry import dialect_of
@@ -47,7 +47,6 @@ from vacate.views.phrases import command_line, counted, listed
 from vacate.views.statusrows import pod_of
 
 _NODES = ("node/", "nodes/", "no/")
-_DRAINS = ("nodemaintenance/", "nodemaintenances/", "drain/")
 _PODS = ("pod/", "pods/", "po/")
 
 
@@ -88,7 +87,7 @@ async def pushed(
 def retried(text: str) -> str:
     """A pod, a node or a drain, as NAME or TYPE/NAME."""
     name = text.rpartition("/")[2]
-    if "/" in text and not text.startswith((*_NODES, *_DRAINS, *_PODS)):
+    if "/" in text and not text.startswith((*_NODES, *_PODS)) and not is_drain(text):
         raise click.BadParameter(
             f"{text[:80]!r} is not a pod, node or drain; write pod/NAME, node/NAME or drain/NAME"
         )
@@ -99,7 +98,12 @@ def retried(text: str) -> str:
 
 @click.command()
 @click.argument(
-    "targets", type=retried, shell_complete=complete_pods, nargs=-1, required=True, metavar="POD|NODE|DRAIN…"
+    "targets",
+    type=retried,
+    shell_complete=complete_retried,
+    nargs=-1,
+    required=True,
+    metavar="POD|NODE|DRAIN…",
 )
 @dry_run_option
 @cluster_options
@@ -192,7 +196,7 @@ class Retrying:
                 return await self._node(name)
             except NotFound:
                 raise no_node(name) from None
-        if target.startswith(_DRAINS):
+        if is_drain(target):
             try:
                 return await self._drain(name)
             except NotFound:

@@ -236,5 +236,5 @@ def _remedied(
     if len(together) > 1:
         tried.append((tuple(together), all_of_them))
     for commands, changed in tried:
-        runs = [*_runs(changed, options, 1, progress(f"it after: {commands[0]}"))]
+        runs = [*_runs(changed, options, 1, progress(f"the drain after {commands[0]}"))]
         yield Remedied(commands, outcome_of(runs))

@@ -42,11 +42,11 @@ def command_line(program: str, *words: str) -> str:
     return f"{program} {shlex.join(words)}"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

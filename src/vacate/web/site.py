@@ -78,6 +78,7 @@ class Reads:
     bindings: Callable[[], Awaitable[Bindings | None]]
     may: Callable[[Right], Awaitable[str]]  # why the user may not; empty where the user may
     run: Callable[[Sequence[str]], Awaitable[Outcome]]  # a command of the program, by its words
+    plans: bool = True  # whether that can be `vacate plan`
 
 
 class Site:
@@ -206,8 +207,7 @@ class Site:
             case ["fencing"]:
                 return fencing_page(snapshot, wanted)
             case ["plan"]:
-                nodes = planned_nodes(query)
-                return plan_page(snapshot, nodes, self._planned(nodes) if nodes else None)
+                return self._plan(snapshot, planned_nodes(query))
             case ["health"]:
                 return health_page(snapshot, await self._findings())
         return None
@@ -266,6 +266,11 @@ class Site:
             del self._explained[next(iter(self._explained))]
         self._explained[key] = (stamp, now, found)
         return found
+
+    def _plan(self, snapshot: Snapshot, nodes: tuple[str, ...]) -> Page:
+        made_here = self._reads.plans
+        run = self._planned(nodes) if nodes and made_here else None
+        return plan_page(snapshot, nodes, run, elsewhere=not made_here)
 
     def picture(self, query: Query) -> str:
         """The picture of a plan that was made; empty where there is none."""

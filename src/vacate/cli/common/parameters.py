@@ -41,10 +41,15 @@ DRAIN_PREFIXES = ("nodemaintenances", "nodemaintenance", "nm", "drain")
 """What may stand before the slash and the name of a drain."""
 
 
+def is_drain(text: str) -> bool:
+    """Whether a drain is named with its type, as it is printed here and by kubectl."""
+    prefix, slash, _ = text.partition("/")
+    return bool(slash) and prefix.partition(".")[0] in DRAIN_PREFIXES
+
+
 def drain_name(text: str) -> str:
     """A drain, as NAME or nodemaintenance/NAME, as it is printed; also drain/NAME."""
-    prefix, slash, name = text.partition("/")
-    return subdomain(name if slash and prefix.partition(".")[0] in DRAIN_PREFIXES else text)
+    return subdomain(text.partition("/")[2] if is_drain(text) else text)
 
 
 def volume_name(text: str) -> str:

@@ -12,36 +12,60 @@ import click
 _SECONDS = 2.0
 _LIMIT = 500
 _WORKLOADS = ("deployment", "statefulset", "replicaset", "job")
+_SHORT = {
+    "po": "pod", "no": "node", "nm": "nodemaintenance", "drain": "nodemaintenance",
+    "deploy": "deployment", "sts": "statefulset", "rs": "replicaset",
+}  # fmt: skip
 
 
 def complete_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Pods of the namespace that begin like this; none where the cluster does not answer quickly."""
-    return _completed(ctx, param, incomplete, ("pod",))
+    return _typed(ctx, param, incomplete, "pod")
 
 
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Pods, and for a word such as deployment/ the workloads of that type."""
-    return _typed(ctx, param, incomplete, _WORKLOADS)
+    return _typed(ctx, param, incomplete, "pod", _WORKLOADS)
 
 
 def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The same, with nodes and drains."""
-    return _typed(ctx, param, incomplete, (*_WORKLOADS, "node", "nodemaintenance"))
+    return _typed(ctx, param, incomplete, "pod", (*_WORKLOADS, "node", "nodemaintenance"))
+
+
+def complete_retried(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Pods, and for node/ and drain/ what has these names."""
+    return _typed(ctx, param, incomplete, "pod", ("node", "drain"))
+
+
+def complete_deleted(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """A type first, if one is written, then names of it; without one, pods."""
+    given = ctx.params.get(param.name or "") or ()
+    if given and _kind_of(given[0], ("node",)):
+        return _completed(ctx, param, incomplete, "node")
+    types = [one for one in ("pod", "node") if not given and one.startswith(incomplete)]
+    return [*types, *_typed(ctx, param, incomplete, "pod")]
 
 
 def complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Nodes that begin like this."""
-    return _completed(ctx, param, incomplete, ("node",))
+    return _typed(ctx, param, incomplete, "node")
+
+
+def complete_drained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Nodes; a drain after its type, for --follow and --cancel."""
+    own = _kind_of(incomplete.partition("/")[0], ("nodemaintenance",)) if "/" in incomplete else ""
+    return _typed(ctx, param, incomplete, own or "node")
 
 
 def complete_drains(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Drains that begin like this."""
-    return _completed(ctx, param, incomplete, ("nodemaintenance",))
+    return _typed(ctx, param, incomplete, "nodemaintenance")
 
 
 def complete_namespaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Namespaces that begin like this."""
-    return _completed(ctx, param, incomplete, ("namespace",))
+    return _completed(ctx, param, incomplete, "namespace")
 
 
 def complete_contexts(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -55,26 +79,34 @@ def complete_contexts(ctx: click.Context, _param: click.Parameter, incomplete: s
     return sorted(name for name in found if name.startswith(incomplete) and name.isprintable())
 
 
-def _typed(ctx: click.Context, param: click.Parameter, incomplete: str, types: Sequence[str]) -> list[str]:
+def _typed(
+    ctx: click.Context, param: click.Parameter, incomplete: str, first: str, types: Sequence[str] = ()
+) -> list[str]:
+    """Names of the first kind, and the types; after a type and its slash the names of that kind."""
     prefix, slash, _ = incomplete.partition("/")
     if slash:
-        kinds = [one for one in types if one.startswith(prefix)] if prefix else []
-        return _completed(ctx, param, incomplete, (prefix,) if prefix in types else kinds[:1] or ("pod",))
+        kind = _kind_of(prefix, (first, *types))
+        return _completed(ctx, param, incomplete, kind) if kind else []
     return [
-        *_completed(ctx, param, incomplete, ("pod",)),
+        *_completed(ctx, param, incomplete, first),
         *(f"{one}/" for one in types if one.startswith(prefix)),
     ]
 
 
-def _completed(
-    ctx: click.Context, param: click.Parameter, incomplete: str, kinds: Sequence[str]
-) -> list[str]:
+def _kind_of(word: str, types: Sequence[str]) -> str:
+    """The kind of that name, also in the plural, with its group or shortened; empty where it is none."""
+    name = word.partition(".")[0]
+    kind = _SHORT.get(name, name.removesuffix("s"))
+    return kind if kind in (_SHORT.get(one, one) for one in types) else ""
+
+
+def _completed(ctx: click.Context, param: click.Parameter, incomplete: str, kind: str) -> list[str]:
     prefix, _, start = incomplete.rpartition("/")
     before = f"{prefix}/" if prefix else ""
     found: list[str] = []
     # Whatever goes wrong, the line that is being typed must stay as it is.
     with contextlib.suppress(Exception):
-        found = asyncio.run(_names(ctx, kinds[0]))
+        found = asyncio.run(_names(ctx, kind))
     given = ctx.params.get(param.name or "")
     taken = set(given) if isinstance(given, tuple) else set()
     return [f"{before}{name}" for name in found if name.startswith(start) and name not in taken]

@@ -18,7 +18,7 @@ from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
-from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.common.shellcompletion import complete_deleted
 from vacate.cli.delete.names import NODE_TYPES, chosen_pods
 from vacate.cli.delete.nodes import check_lost, delete_node, lost_pods
 from vacate.cli.delete.poddeletions import DeletionOptions, PodDeletions
@@ -38,7 +38,7 @@ def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
 
 
 @click.command()
-@click.argument("names", shell_complete=complete_pods, nargs=-1, metavar="pod|node [NAME…]")
+@click.argument("names", shell_complete=complete_deleted, nargs=-1, metavar="pod|node [NAME…]")
 @selector_option("Every pod with these labels instead.")
 @click.option(
     "--reason",

@@ -15,6 +15,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.text import safe
+from vacate.cli.explain.text import broken
 from vacate.views.maintenance import EMPTY, FULL, node_line
 from vacate.views.progress import progress_text
 from vacate.views.statusrows import Row, rows_of
@@ -64,7 +65,7 @@ class Screen:
     ) -> None:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
-            terminal.echo_lines(self._lines)
+            terminal.echo_lines(whole(self._lines, self._console.width))
 
     def say(self, line: str) -> None:
         """Add a line."""
@@ -106,6 +107,11 @@ def drawn(view: View, nodes: Sequence[str], recent: Sequence[str], width: int) -
         *(f"  {safe(line)}" for line in recent),
     ]
     return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
+
+
+def whole(lines: Sequence[str], width: int) -> list[str]:
+    """What stays on the terminal: all that was said, broken between words where a line is too long."""
+    return [part for line in lines for part in broken(line, width, "", "  ")]
 
 
 def _drain(view: View, width: int) -> str:

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
-from vacate.cli.common.parameters import DRAIN_PREFIXES, drain_name, node_name
+from vacate.cli.common.parameters import drain_name, is_drain, node_name
 from vacate.errors import BadRequest
 
 _OF_A_NEW_DRAIN = (
@@ -40,8 +40,7 @@ def drain_choice(_ctx: click.Context, _param: click.Parameter, value: str | None
 
 def node_or_drain(text: str) -> str:
     """A node, or what is printed for a drain: with --follow and --cancel it may stand before the option."""
-    prefix, slash, _ = text.partition("/")
-    return f"{_DRAIN}{drain_name(text)}" if slash and prefix in DRAIN_PREFIXES else node_name(text)
+    return f"{_DRAIN}{drain_name(text)}" if is_drain(text) else node_name(text)
 
 
 def named_before(

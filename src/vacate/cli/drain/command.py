@@ -16,7 +16,7 @@ from vacate.cli.common.parameters import node_count, span_between
 from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.common.shellcompletion import complete_drains, complete_nodes
+from vacate.cli.common.shellcompletion import complete_drained, complete_drains
 from vacate.cli.drain.checks import (
     check_drain_choice,
     drain_choice,
@@ -41,7 +41,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 
 @click.command()
-@click.argument("nodes", type=node_or_drain, shell_complete=complete_nodes, nargs=-1, metavar="[NODE…]")
+@click.argument("nodes", type=node_or_drain, shell_complete=complete_drained, nargs=-1, metavar="[NODE…]")
 @selector_option("Drain every node with these labels instead.")
 @drain_rule_options
 @click.option(

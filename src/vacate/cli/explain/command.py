@@ -79,7 +79,7 @@ def explain(what: Explained, dialect: Dialect | None, reach: Connection, output:
                 if output:
                     print_object(several.obj(), output)
                 else:
-                    terminal.echo_lines(several.text())
+                    terminal.echo_lines(several.text(terminal.columns()))
                 return
             api = dialect and await chosen_api(cluster, dialect)
             explanation, readable = await explain_pod(cluster, what, api)

@@ -12,12 +12,12 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.parameters import DRAIN_PREFIXES, drain_name, node_name
+from vacate.cli.common.parameters import drain_name, is_drain, node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_maintenances, read_node
 from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.evict.selection import Workload, pods_of_node, pods_of_workload, target
-from vacate.cli.explain.text import as_object
+from vacate.cli.explain.text import as_object, broken
 from vacate.errors import NotFound
 from vacate.views.explanation import Explanation
 from vacate.views.maintenance import held_lines, progress_line
@@ -53,7 +53,7 @@ def explained(text: str) -> Explained:
     prefix, slash, _ = text.partition("/")
     if slash and prefix in _NODE_PREFIXES:
         return NamedNode(node_name(text))
-    if slash and prefix.partition(".")[0] in DRAIN_PREFIXES:
+    if is_drain(text):
         return NamedDrain(drain_name(text))
     try:
         return target(text)
@@ -74,21 +74,28 @@ class SeveralPods:
     left_out: int = 0
     remedies: list[Remedy] = field(default_factory=list)  # about the whole
 
-    def text(self) -> list[str]:
-        """A line for each pod, and each remedy once."""
-        lines = [self.title, *self.lines]
+    def text(self, width: int = 0) -> list[str]:
+        """A line for each pod, and each remedy once; with a width, sentences are broken at it."""
+        lines = broken(self.title, width, "", "  ")
+        for line in self.lines:
+            lines += [line] if line.startswith(" ") else broken(line, width, "", "  ")  # others are already
         if self.explanations:
-            lines += ["", "Its pods:", *(f"  {_line(one)}" for one in self.explanations)]
+            lines += ["", "Its pods:"]
+            lines += [line for one in self.explanations for line in broken(_line(one), width, "  ", "    ")]
         if self.left_out:
             lines.append(f"  … and {counted(self.left_out, 'more pod')}")
         if ways := self._ways():
             lines += ["", "What you can do:"]
         for one in ways:
-            lines += [f"  - {one.text}", *([f"    {one.command}"] if one.command else [])]
+            lines += broken(f"- {one.text}", width, "  ", "    ")
+            lines += [f"    {one.command}"] if one.command else []
         return lines
 
     def _ways(self) -> list[Remedy]:
-        """Each once, under the names of the pods that it is for; last what is about the whole."""
+        """Each once, under the names of the pods that it is for; last what is about the whole.
+
+        What stands below the blockers of a drain is not repeated.
+        """
         pods: dict[Remedy, list[str]] = {}
         for one in self.explanations:
             for way in dict.fromkeys(one.remedies):
@@ -99,7 +106,7 @@ class SeveralPods:
             about = whose[0] if len(whose) == 1 else f"{whose[0]} and {len(whose) - 1} more"
             alone = len(self.explanations) == 1
             ways.append(way if alone else replace(way, text=f"pod/{about}: {way.text}"))
-        commands: set[str] = set()
+        commands = {line.strip() for line in self.lines} - {""}
         once = []
         for way in (*ways, *self.remedies):
             if way.command not in commands:

@@ -84,10 +84,15 @@ def _remedies(explanation: Explanation, width: int) -> list[str]:
 
 
 def _broken(text: str, width: int, indent: str) -> list[str]:
+    hanging = indent + " " * (3 if text[:1].isdigit() else 2 if text.startswith("- ") else 0)
+    return broken(text, width, indent, hanging)
+
+
+def broken(text: str, width: int, indent: str, hanging: str) -> list[str]:
+    """The text in lines of that width; without a width it is one line."""
     text = safe(text)
     if not width:
         return [indent + text]
-    hanging = indent + " " * (3 if text[:1].isdigit() else 2 if text.startswith("- ") else 0)
     return textwrap.wrap(
         text,
         max(width, 40),

@@ -19,6 +19,7 @@ from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, connected, not_served
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.text import cut
 from vacate.errors import ConfigError
 from vacate.views.phrases import counted
 
@@ -82,8 +83,9 @@ def make(
         def progress(what: str) -> Progress:
             def report(seconds: float, pods: int) -> None:
                 nonlocal far
-                far = f"{what}: {int(seconds // 60)} min ahead, {counted(pods, 'pod')} gone"
-                status.update(f"{_bar(pods, total)} {far}")
+                so_far = f"{int(seconds // 60)} min ahead, {counted(pods, 'pod')} gone"
+                far = f"{what}: {so_far}"
+                status.update(_progress_line(f"{_bar(pods, total)} {so_far}: {what}"))
                 if stopping:
                     raise StopPlan
 
@@ -101,6 +103,11 @@ def make(
     known = "; what follows was known by then" if made else ""
     terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)
     return made, False
+
+
+def _progress_line(text: str) -> str:
+    """As much as fits beside the sign that turns: a line that is drawn anew must not become two."""
+    return cut(text, terminal.width(err=True) - 2)
 
 
 def _bar(gone: int, total: int) -> str:

@@ -115,9 +115,14 @@ async def pages_served(
     async with feed.running(), server.listening(port) as address:
         terminal.echo(f"Open {address}")
         terminal.echo("It lets one browser in, once. End with Ctrl-C.")
-        if browser and _has_display():
-            await asyncio.to_thread(webbrowser.open, address)
+        await open_page(address, wanted=browser)
         yield
+
+
+async def open_page(address: str, *, wanted: bool) -> None:
+    """Open it in a browser where that is wanted and one has a window to open."""
+    if wanted and _has_display():
+        await asyncio.to_thread(webbrowser.open, address)
 
 
 async def _serve_users(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -55,7 +56,8 @@ def reads_of(cluster: Cluster, run: Run) -> Reads:
         where = f" in namespace {right.namespace}" if right.namespace else ""
         return f"You may not {right.verb} {right.kind.plural}{where}."
 
-    return Reads(user, explain, lambda: read_findings(cluster), bindings, why_not, run)
+    plans = importlib.util.find_spec("vacate.plan") is not None  # it is not in Vacate's image
+    return Reads(user, explain, lambda: read_findings(cluster), bindings, why_not, run, plans)
 
 
 def run_at(reach: Connection) -> Run:

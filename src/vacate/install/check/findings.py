@@ -357,7 +357,10 @@ def caller(user: str, allowed: Mapping[str, bool], grants: Mapping[str, str]) ->
     who = f"you ({plain(user)})" if user else "you"
     text = f"{who} may {listed(may)}" if may else f"{who} may do nothing with Vacate"
     if may and may_not:
-        text += f"; you may not {listed(may_not)}"
-    remedies = tuple(Remedy(f"An administrator lets you {one}", grants[one]) for one in may_not)
+        text += f"; you may not {listed(may_not, 'or')}"
+    given: dict[str, list[str]] = {}  # what each command gives
+    for one in may_not:
+        given.setdefault(grants[one], []).append(one)
+    remedies = tuple(Remedy(f"An administrator lets you {listed(of)}", way) for way, of in given.items())
     needed = [one for one in may_not if not one.startswith("fence")]
     return Finding("you", State.WARNING if needed else State.OK, text, remedies if needed else ())

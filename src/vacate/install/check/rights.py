@@ -115,7 +115,8 @@ class RightsCheck:
         where = self._namespace
         evicts = f"evict pods in {where}"
         needs: dict[str, tuple[tuple[Kind, str, str], ...]] = {
-            "look at evictions": ((EVICTIONREQUESTS, "list", where), (NODEMAINTENANCES, "list", "")),
+            "look at evictions": ((EVICTIONREQUESTS, "list", where),),
+            "look at drains": ((NODEMAINTENANCES, "list", ""),),
             evicts: ((EVICTIONREQUESTS, "create", where), (PODS, "delete", where)),
             "drain nodes": ((NODEMAINTENANCES, "create", ""), (NODES, "list", "")),
             "fence nodes": ((NODES, "patch", ""), (NODES, FENCE_VERB, "")),
@@ -123,7 +124,8 @@ class RightsCheck:
         allowed = {
             task: all([await may(self._client, *one) for one in needed]) for task, needed in needs.items()
         }
-        to = {"look at evictions": VIEWER, "drain nodes": NODE_MAINTAINER, "fence nodes": NODE_FENCER}
+        looks = dict.fromkeys(("look at evictions", "look at drains"), VIEWER)
+        to = {**looks, "drain nodes": NODE_MAINTAINER, "fence nodes": NODE_FENCER}
         grants = {task: granting(role, user) for task, role in to.items()}
         grants[evicts] = f"{granting('edit', user, where)} && {granting(REQUESTER, user, where)}"
         return find.caller(user, allowed, grants)

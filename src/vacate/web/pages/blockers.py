@@ -33,10 +33,11 @@ from vacate.web.snapshot import Snapshot
 
 
 def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
-    """Every cause, and below them every pod that waits."""
+    """Every cause, and below them every pod that waits. The query chooses rows; the verdict is about all."""
+    causes = snapshot.causes
     found = [
         one
-        for one in snapshot.causes
+        for one in causes
         if matching(
             query,
             str(one.heading).lower(),
@@ -44,31 +45,32 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
             *(f"{who.namespace}/{who.pod} {who.node}".lower() for who in one.waiting),
         )
     ]
-    stuck = [one for one in found if one.needs_person]
-    waiting = sum(len(one.waiting) for one in found)
+    stuck = [one for one in causes if one.needs_person]
+    waiting = sum(len(one.waiting) for one in causes)
     if stuck:
         words = f"{counted(len(stuck), 'cause needs', 'causes need')} you"
         head = verdict(
             STUCK, f"Stuck: {words}", f"{counted(waiting, 'pod or node waits', 'pods and nodes wait')}."
         )
-    elif found:
-        head = verdict(
-            SELF,
-            "Nothing needs you",
-            f"{counted(waiting, 'pod is', 'pods are')} held for now, and go by themselves.",
+    elif causes:
+        held = counted(
+            waiting, "pod is held for now, and goes by itself", "pods are held for now, and go by themselves"
         )
+        head = verdict(SELF, "Nothing needs you", f"{held}.")
     else:
         lead = "What holds a drain or an eviction stands here, with what helps."
-        head = verdict(DONE, "Nothing is blocked" if not query else "Nothing that is blocked matches", lead)
+        head = verdict(DONE, "Nothing is blocked", lead)
     main = [
         head,
         filter_box("/blockers", query, "Filter by budget, interceptor, pod or node")
-        if found or query
+        if causes or query
         else None,
         causes_section(snapshot, found),
-        _who_waits(snapshot, found) if found else _what_would(snapshot),
+        _who_waits(snapshot, found) if found else None,
+        el("p", "dim", "No cause matches the filter.") if causes and not found else None,
+        None if causes else _what_would(snapshot),
     ]
-    title = f"▲ {len(stuck)} need you: Blockers" if stuck else "Blockers"
+    title = f"▲ {counted(len(stuck), 'needs', 'need')} you: Blockers" if stuck else "Blockers"
     return page_of(title, "blockers", main)
 
 

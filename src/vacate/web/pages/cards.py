@@ -54,7 +54,13 @@ def _others(held: Sequence[Cause]) -> Element | None:
     if not held:
         return None
     link = el("a", "", "by name, pod or node", href="/blockers")
-    return el("p", "line", f"{len(held)} more causes need you; filter them ", link, ".")
+    return el(
+        "p",
+        "line",
+        f"{counted(len(held), 'more cause needs', 'more causes need')} you; filter them ",
+        link,
+        ".",
+    )
 
 
 def card(snapshot: Snapshot, cause: Cause) -> Element:

@@ -59,7 +59,9 @@ def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: N
         ),
         _finished(snapshot, query),
     ]
-    title = f"▲ {len(stuck)} need you: Drains" if stuck else f"{len(going)} draining: Drains"
+    title = (
+        f"▲ {counted(len(stuck), 'needs', 'need')} you: Drains" if stuck else f"{len(going)} draining: Drains"
+    )
     return page_of(title, "drains", main)
 
 

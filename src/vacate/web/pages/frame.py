@@ -105,7 +105,9 @@ def _top(snapshot: Snapshot, page: Page) -> Element:
     for name, address, title in NAV:
         count: Content = None
         if name == "blockers" and stuck:
-            count = el("span", "count", str(stuck), el("span", "sr", " need you"))
+            count = el(
+                "span", "count", str(stuck), el("span", "sr", " needs you" if stuck == 1 else " need you")
+            )
         current = "page" if name == page.nav else None
         entries.append(el("li", "", el("a", "", title, count, href=address, aria_current=current)))
     brand = el(

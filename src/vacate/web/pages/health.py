@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.install.check.findings import Finding, State
-from vacate.views.phrases import advice, counted
+from vacate.views.phrases import advice, counted, sentence
 from vacate.web.components import DONE, OVER, STAY, STUCK, Page, icon, page_of, remedies, section, verdict
 from vacate.web.markup import Element, el
 from vacate.web.snapshot import Snapshot
@@ -50,9 +50,15 @@ def _line(one: Finding) -> Element:
         "",
         icon(shape, "is-stuck" if shape == STUCK else ""),
         el("b", "", one.check, el("span", "sr", f", {one.state}")),
-        el("div", "", el("p", "", advice(one.text)), helps),
+        el("div", "", el("p", "", _sentence(one.text)), helps),
         key=f"check/{one.check}",
     )
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter, unless a name or a command stands first."""
+    first = text.partition(" ")[0].rstrip(":,")
+    return advice(text) if first.isalpha() else sentence(text)
 
 
 def _unread(snapshot: Snapshot) -> Element | None:

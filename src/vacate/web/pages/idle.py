@@ -83,7 +83,8 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
         finished,
         el("div", "two", how, el("div", "", _key()), key="first-drain"),
     )
-    return page_of(f"▲ {len(held)} need you: Drains" if held else "Drains", "drains", main)
+    title = f"▲ {counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains"
+    return page_of(title, "drains", main)
 
 
 def _key() -> Element:

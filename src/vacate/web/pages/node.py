@@ -64,13 +64,13 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
     found.sort(key=lambda one: _urgency(one, drains, snapshot.stuck_nodes))
     lost = [one for one in rows if one.state == NODE_DOWN]
+    title = "Nodes"
     if lost:
-        head = verdict(
-            STUCK,
-            f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report",
-            f"{len(rows)} nodes in all.",
-        )
+        title = f"▲ {len(lost)} lost: Nodes"
+        words = f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report"
+        head = verdict(STUCK, words, f"{len(rows)} nodes in all.")
     elif stuck := sum(node_shape(row, snapshot.stuck_nodes) == STUCK for _, row in drains.values()):
+        title = f"▲ {stuck} stuck: Nodes"
         head = verdict(
             STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"{_reporting(rows)}."
         )
@@ -90,7 +90,7 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
         table("Nodes", columns, body, key="nodes/table") if snapshot.nodes else None,
         more(len(found), "nodes"),
     )
-    return page_of(f"▲ {len(lost)} lost: Nodes" if lost else "Nodes", "nodes", main)
+    return page_of(title, "nodes", main)
 
 
 def _reporting(rows: Sequence[NodeRow]) -> str:
@@ -126,7 +126,7 @@ def _node_row(
         cell("o1", chip(_SHAPES[one.state], _WORDS.get(one.state, one.state))),
         cell("wide", shown),
         cell("wide", drain[1].message if drain is not None and one.state == READY else one.message),
-        cell("num", str(pods), el("span", "unit", " pods")),
+        cell("num", str(pods), el("span", "unit", " pod" if pods == 1 else " pods")),
     )
 
 

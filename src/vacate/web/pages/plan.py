@@ -45,10 +45,12 @@ def plan_command(nodes: Sequence[str]) -> list[str]:
     return ["plan", *(f"node/{one}" for one in nodes), "--ignore-daemonsets"]
 
 
-def plan_page(snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None) -> Page:
-    """The form, and the plan as far as it is made."""
+def plan_page(
+    snapshot: Snapshot, nodes: Sequence[str], run: PlanRun | None, *, elsewhere: bool = False
+) -> Page:
+    """The form, and the plan as far as it is made; only its command where it has to be made elsewhere."""
     text = " ".join(nodes)
-    main: list[Element | None] = [_verdict(text, run), _form(text)]
+    main: list[Element | None] = [_elsewhere() if elsewhere else _verdict(text, run), _form(text)]
     title, words = "The same as a command", plan_command(nodes)
     if not nodes:
         title, words = "What would hold the drain of any node", ["plan", "--cluster"]
@@ -73,6 +75,14 @@ def _verdict(text: str, run: PlanRun | None) -> Element:
         return verdict(MOVE, f"Planning the drain of {text}", "A large cluster takes a minute or more.")
     shape, words = _VERDICTS.get(run.text.code, (STUCK, "The plan could not be made"))
     return verdict(shape, words)
+
+
+def _elsewhere() -> Element:
+    lead = (
+        "It runs in an embedded cluster, which Vacate's image does not have. The command reads the cluster "
+        "with your kubeconfig and changes nothing."
+    )
+    return verdict(WAIT, "Make a plan on your machine", lead)
 
 
 def _form(text: str) -> Element:
