@@ -88,6 +88,8 @@ def test_commands_on_a_terminal_have_a_line_of_their_own(lab: Lab) -> None:
     assert f"      {command}" in shown.plain.splitlines()
     assert shown.plain.count(command) == 1  # and not each time that the bars are drawn
     assert lab.vacate("drain", "--cancel", "drain-node-6").code == 0
+    lab.https.delete(f"{BUDGETS}/only")  # other tests drain this node
+    lab.https.delete(f"{PODS}/only")
 
 
 def test_a_drain_in_a_pipe_ends_with_a_summary(lab: Lab) -> None:
