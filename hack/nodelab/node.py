@@ -23,7 +23,7 @@ from hack.nodelab.settings import NODE_ADDRESS, Identity
 from vacate.embedded.bootstrap import identities
 from vacate.wire.message import Peer
 
-_START_SECONDS = 120.0
+_START_SECONDS = 300.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 40
 # As a service manager does: one that was asked to end is started again, with what its file says then.

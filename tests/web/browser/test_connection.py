@@ -267,7 +267,7 @@ def _the_other_actions(
     page.get_by_role("link", name="Drain…").wait_for()
     # By annotation: a real API server has no field for it.
     named = {"interceptor.evictionrequest.coordination.k8s.io/priority_backup.example.com": "100"}
-    held = build_pod("held", node=node, annotations=named)
+    held = build_pod("held", node=node, metadata={"annotations": named})
     elsewhere.submit(cluster.run_pod, held).result(240)
     page.goto(f"{site}/pods/default/held")
     _carry_out(page, "Evict", "^Evict held")
