@@ -35,8 +35,8 @@ RATES = FaultRates(requests=0.1, watches=0.2, delay=3.0, lag=10.0, late=10.0)
 
 
 ACCOUNT = "system:serviceaccount:vacate-system:vacate-manager"
-HELD_SECONDS = 50.0
-"""How long a cause lasts without faults."""
+HELD_SECONDS = 700.0
+"""How long a cause lasts without faults: by then the pauses between tries that a watch is to end are long."""
 
 
 class Refusals:
@@ -143,7 +143,6 @@ def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST) -> float:
         async with World(sim, WorldSettings(gates=GATES, limits=case.limits)) as world:
             place = SimulatedPlace(world)
             place.dialect = dialect
-            # Long enough for several tries: the last of them must not be the last of all.
             return await run_case(place, case, lambda: sim.clock.sleep(HELD_SECONDS))
 
     return run_sim(main, limit=86400.0)

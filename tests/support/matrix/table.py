@@ -222,6 +222,10 @@ async def _two_budgets(place: Place) -> None:
 async def _unready_peer(place: Place) -> None:
     """Two pods, of which one must be healthy; the one that would be left is not."""
     await place.pod("p")
+    await _unready_peer_of(place)
+
+
+async def _unready_peer_of(place: Place) -> None:
     never = {"sim.vacate.dev/ready-seconds": "never"}
     await place.pod("peer", node=place.nodes[1], annotations=never, ready=False)
     await place.budget("strict", minAvailable=1)
@@ -231,6 +235,12 @@ async def _ready_peer(place: Place) -> None:
     """The peer is replaced by one that becomes ready."""
     await place.client.delete(PODS, "peer", place.namespace)
     await place.pod("peer-2", node=place.nodes[1])
+
+
+async def _unready_pods(place: Place) -> None:
+    """Two pods, of which one must be healthy; neither is."""
+    await place.pod("p", annotations={"sim.vacate.dev/ready-seconds": "never"}, ready=False)
+    await _unready_peer_of(place)
 
 
 async def _unready_pod(place: Place) -> None:
@@ -704,6 +714,9 @@ CASES = (
         after=_ending("Failed"),
     ),
     Case("an unready pod", _unready_pod, _let_unready_go, ("DisruptionBudget",), "strict"),
+    Case(  # which its budget lets go then, although it allows no disruption
+        "an unready pod whose peer recovers", _unready_pods, _ready_peer, ("DisruptionBudget",), "strict"
+    ),
     Case("a finalizer of the request", _pinned_request, _unpin_request, ("RequestPinned",), FINALIZER),
     Case("a finalizer of the request, which stays", _pinned_request, nothing, ("RequestPinned",), FINALIZER),
     Case(
