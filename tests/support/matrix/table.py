@@ -34,7 +34,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import OPT_IN
+from vacate.api.workloads import DELETE_PREPARED, OPT_IN
 from vacate.cli.main import cli
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
@@ -504,26 +504,38 @@ async def _opt_in(place: Place) -> None:
     await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
-async def _single_replica(place: Place, annotations: dict[str, str], **spec: str) -> None:
+async def _single_replica(place: Place, annotations: dict[str, str], *interceptors: str, **spec: str) -> None:
     """A Deployment whose pod is on the node that is drained, and whose next one fits another node.
 
     Drains of others cordon nodes as well, which its pods tolerate.
     """
     await _fit(place, place.node)
-    template = _template(place)
-    template["spec"] |= {"nodeSelector": {_label(place): "true"}, **spec}
+    turns, responders = place.registration(*interceptors)
+    template = _template(place, **turns)
+    template["spec"] |= {"nodeSelector": {_label(place): "true"}, **responders, **spec}
     template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
     await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1, template=template)
 
     async def placed() -> bool | None:
         found = (await place.client.list(PODS, place.namespace)).items
-        registered = bool(found) and (not annotations or place.dialect.registration(found[0]).interceptors)
+        expected = bool(annotations or interceptors)
+        registered = bool(found) and (not expected or place.dialect.registration(found[0]).interceptors)
         return bool(registered and is_ready(found[0])) or None
 
     await place.until(placed, "the pod is placed and registered", place.setup_seconds)
     await _fit(place, place.node, None)
     await _fit(place, place.nodes[1])
     await place.budget("strict", minAvailable=1)
+
+
+async def _intercepted_deployment(place: Place) -> None:
+    """One replica with a budget of its own, and an interceptor."""
+    await _single_replica(place, {}, _silent(place))
+
+
+async def _let_prepared_go(place: Place) -> None:
+    change = {"metadata": {"annotations": {DELETE_PREPARED: "true"}}}
+    await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
 async def _no_quota(place: Place) -> None:
@@ -865,6 +877,14 @@ CASES = (
         ("DisruptionBudget",),
         "strict",
         ends_within=ENDS_WITHIN + 15.0,  # a new request, a replacement that becomes ready, and the pod's end
+    ),
+    Case(
+        "a prepared pod behind its own budget",
+        _intercepted_deployment,
+        _let_prepared_go,
+        ("DisruptionBudget",),
+        "strict",
+        after=_complete_turn,
     ),
     Case(
         "no manager",
