@@ -315,6 +315,23 @@ async def _complete_turn(place: Place) -> None:
     await place.report(await place.turn(_silent(place)), activeInterceptorCompleted=True)
 
 
+async def _complete_new_turn(place: Place) -> None:
+    """The interceptor has its turn in the new request, unless the pod has gone without one by then."""
+    name = _silent(place)
+
+    async def over() -> bool | None:
+        if await place.is_drained():
+            return True
+        for one in await place.requests():
+            now = one.status
+            if now.active_interceptor_name == name and not (one.complete or now.active_interceptor_completed):
+                await place.report(one, activeInterceptorCompleted=True)
+                return True
+        return None
+
+    await place.until(over, f"{name} has its turn", place.setup_seconds)
+
+
 async def _pinned_request(place: Place) -> None:
     """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name.
 
@@ -729,7 +746,14 @@ CASES = (
     Case(  # which its budget lets go then, although it allows no disruption
         "an unready pod whose peer recovers", _unready_pods, _ready_peer, ("DisruptionBudget",), "strict"
     ),
-    Case("a finalizer of the request", _pinned_request, _unpin_request, ("RequestPinned",), FINALIZER),
+    Case(
+        "a finalizer of the request",
+        _pinned_request,
+        _unpin_request,
+        ("RequestPinned",),
+        FINALIZER,
+        finish=_complete_new_turn,
+    ),
     Case("a finalizer of the request, which stays", _pinned_request, nothing, ("RequestPinned",), FINALIZER),
     Case(
         "a finalizer of the request for a DaemonSet pod, which stays",
