@@ -19,12 +19,16 @@ from vacate.api.kinds import (
     NODEMAINTENANCES,
     NODES,
     PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
     Kind,
 )
 from vacate.api.objects import Obj
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.interceptors.surge.reconsidering import MAX_PAUSE
 from vacate.sim.cluster import World
 from vacate.testing import pdb
+from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 
@@ -84,6 +88,36 @@ def test_a_strategy_that_allows_a_surge_again() -> None:
         )
         node = await blocked_drain(world, old)
         change = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+        await world.client.patch(DEPLOYMENTS, "web", {"spec": change}, "default")
+        await drained(world, node)
+
+    in_world(body)
+
+
+class LateCache:
+    """The manager hears of objects of one kind later than of all others."""
+
+    def __init__(self, world: World, kind: Kind) -> None:
+        self._clock = world.sim.clock
+        self._kind = kind
+        world.network.audit = self
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        if link == "evictions" and request.path.endswith(f"/{self._kind.plural}"):
+            await self._clock.sleep(5.0)
+        return await server.handle(request)
+
+
+@pytest.mark.parametrize("kind", [PODS, REPLICASETS, DEPLOYMENTS], ids=lambda one: one.plural)
+def test_a_manager_that_starts_looks_at_declined_turns_whatever_it_hears_of_first(kind: Kind) -> None:
+    async def body(world: World) -> None:
+        (old,) = await moving(world, 1, spec={"strategy": {"type": "Recreate", "rollingUpdate": None}})
+        node = await blocked_drain(world, old)
+        await world.sim.clock.sleep(3600.0)
+        LateCache(world, kind)
+        await world.restart(world.evictions)
+        await world.sim.clock.sleep(10.0)
+        change = {"strategy": {"type": "RollingUpdate"}}
         await world.client.patch(DEPLOYMENTS, "web", {"spec": change}, "default")
         await drained(world, node)
 

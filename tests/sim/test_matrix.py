@@ -51,6 +51,19 @@ def test_a_drain_says_what_holds_it_and_ends_by_itself(case: Case, dialect: Dial
     run_plain(case, dialect)
 
 
+@pytest.mark.thorough(beyond=6)
+@pytest.mark.parametrize(
+    ("case", "dialect"),
+    [
+        pytest.param(one, one.request_kinds[number % len(one.request_kinds)], id=one.name)
+        for number, one in enumerate(CASES)
+        if "simulated" in one.places
+    ],
+)
+def test_it_ends_as_soon_after_a_restart_of_all_controllers(case: Case, dialect: Dialect) -> None:
+    run_plain(case, dialect, restarted=True)
+
+
 @pytest.mark.parametrize("part", range((SEEDS + _PART - 1) // _PART))
 def test_it_ends_by_itself_also_after_faults_and_crashes(part: int) -> None:
     outcomes = [run_seed(seed) for seed in range(part * _PART, min((part + 1) * _PART, SEEDS))]

@@ -125,6 +125,7 @@ def project_pod(pod: Pod) -> Pod:
             _says_node_down(pod),
             pod.status.phase in ("", "Pending") and bool(pod.spec.node_name) and has_started(pod),
             is_given_up(pod),
+            pod.status.phase == "Running" and not pod.ready,
         ),
     )
 
@@ -201,13 +202,15 @@ def _spec(
 
 @lru_cache
 def _status(
-    phase: str, handed_over: tuple[Kind, ...], node_down: bool, started: bool, given_up: bool
+    phase: str, handed_over: tuple[Kind, ...], node_down: bool, started: bool, given_up: bool, unready: bool
 ) -> PodStatus:
     kept = [HANDED_OVER[one] for one in handed_over] + ([NODE_DOWN] if node_down else [])
     kept += [READY_TO_START] if started else []  # also where only a container's status shows it
     conditions = [Condition(type=one, status="True") for one in kept]
     if given_up:
         conditions.append(Condition(type=DISRUPTION_TARGET, status="True", reason=BY_POD_GC))
+    if unready:
+        conditions.append(Condition(type="Ready", status="False"))  # budgets let it go sooner
     return PodStatus(phase=phase, conditions=conditions or _NO_CONDITIONS)
 
 

@@ -36,6 +36,17 @@ def allowed(budget: PodDisruptionBudget | None) -> int:
     return max(budget.status.disruptions_allowed, 0)
 
 
+def lets_unready_go(budget: PodDisruptionBudget | None) -> bool:
+    """Whether the budget lets pods go that are not ready, also where it allows no disruption.
+
+    They do not count as one, while so many others are healthy as the budget demands, or by its policy.
+    """
+    if budget is None:
+        return False
+    enough = 0 < budget.status.desired_healthy <= budget.status.current_healthy
+    return enough or budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+
+
 def holding(
     budgets: Iterable[PodDisruptionBudget], labels: Mapping[str, str], surplus: int = 0
 ) -> list[PodDisruptionBudget]:

@@ -14,7 +14,7 @@ import msgspec
 from vacate.api.names import dns1123_label, dns1123_subdomain
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.api.types import Node, PersistentVolume, Pod, StorageClass, condition
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, condition
 from vacate.errors import InvalidAttachment
 from vacate.kube.patches import guarded
 from vacate.wire.json import decode_json
@@ -219,3 +219,9 @@ def waits_at_gate(pod: Pod) -> bool:
 def awaits_volumes(pod: Pod) -> bool:
     """Whether the pod has claims and has not started, so that it may wait for a volume."""
     return bool(pod.claims) and not has_started(pod) and not pod.terminating
+
+
+def binds_late(claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> bool:
+    """Whether the claim has no volume before a pod that uses it has a node: there the scheduler chooses."""
+    mode = storage_class.volume_binding_mode if storage_class is not None else ""
+    return not claim.spec.volume_name and mode == "WaitForFirstConsumer"

@@ -36,6 +36,21 @@ def with_awaited_volumes(
     return replace(explanation, awaited=(*explanation.awaited, *sentences))
 
 
+def late_claim_sentence(claim: str, storage_class: str) -> str:
+    """Why a claim keeps a pod at its scheduling gate without end, and what helps."""
+    return (
+        f"Claim {claim} of StorageClass {storage_class} gets a volume only when the pod has a node "
+        "(WaitForFirstConsumer), and the pod no node before it is known whether the volume is exclusive. Use "
+        "a StorageClass with volumeBindingMode Immediate, or name a volume in spec.volumeName of the claim."
+    )
+
+
+def with_late_claims(explanation: Explanation, claims: Sequence[tuple[str, str]]) -> Explanation:
+    """The explanation of a pod at its gate, with claims that keep it there, each with its StorageClass."""
+    sentences = tuple(late_claim_sentence(*one) for one in claims)
+    return replace(explanation, awaited=(*explanation.awaited, *sentences))
+
+
 def with_shared_volumes(
     explanation: Explanation, pod: Pod, volumes: Sequence[PersistentVolume], users: Sequence[Pod]
 ) -> Explanation:

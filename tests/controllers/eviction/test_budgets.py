@@ -29,13 +29,16 @@ from support.simulated.evictions import (
 )
 from support.simulated.workloads import running
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
-from vacate.api.objects import dig
+from vacate.api.objects import Obj, dig, encode, terminating
+from vacate.api.status import to_status
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
+from vacate.errors import Forbidden
 from vacate.sim.cluster import World
-from vacate.testing import deployment, pdb
+from vacate.testing import deployment, pdb, pod
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
@@ -268,6 +271,96 @@ def test_a_budget_that_opens_while_the_refusal_is_on_its_way_wakes_too(change: s
         assert evictions_heard(world) == 2
 
     in_eviction_cluster(body, evictions=())
+
+
+NEVER_READY = {"sim.vacate.dev/ready-seconds": "never"}
+
+
+async def long_blocked(world: World, *names: str, hours: float = 1) -> None:
+    """These requests wait for so long that the next try of each is many minutes away."""
+    await world.until(lambda: all(failed(world, one) for one in names))
+    await world.sim.clock.sleep(hours * 3600)
+    assert not any(ended(world, one) for one in names)
+
+
+async def unready_pod(world: World, name: str) -> Obj:
+    """A pod that runs and is not ready."""
+    made = pod(name, labels=WEB, metadata={"annotations": NEVER_READY})
+    await world.client.create(PODS, made, "default")
+    await world.until(lambda: dig(created(world, PODS, name), "status", "phase") == "Running")
+    return created(world, PODS, name)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_unready_pod_goes_as_soon_as_the_others_are_healthy_enough(restarted: bool) -> None:
+    """The budget allows no disruption before and after: only healthy pods count as one."""
+
+    async def body(world: World) -> None:
+        await guard(world, min_available=1)
+        await unready_pod(world, "other")
+        name = await request_eviction(world, await unready_pod(world, "p"))
+        await long_blocked(world, name)
+        if restarted:
+            await world.evictions.crash()
+        await world.client.delete(PODS, "other", "default")
+        await running_pod(world, "healthy", labels=WEB)
+        if restarted:
+            await world.sim.clock.sleep(60)
+            await world.evictions.start()
+        await world.until(lambda: ended(world, name), timeout=15, what="the unready pod is evicted")
+        assert allowed(world) == 0
+
+    in_eviction_cluster(body)
+
+
+def test_a_pod_that_becomes_unready_goes_where_the_others_are_healthy_enough() -> None:
+    """Another one has become ready in the same moment, so that the budget counts as many as before."""
+    counted = {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 2, "observedGeneration": 1}
+    unready = {"conditions": [{"type": "Ready", "status": "False"}]}
+
+    async def body(world: World) -> None:
+        await guard(world, min_available=1)
+        budget = {"status": {**counted, "disruptionsAllowed": 0}}
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", budget, "default", subresource="status")
+        name = await request_eviction(world, await running_pod(world, labels=WEB, node="node-1"))
+        await long_blocked(world, name)
+        world.pool.crash("node-1")  # it would say at once that the pod is ready
+        await world.client.patch(
+            PODS, "p", {"status": unready}, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        await world.until(lambda: terminating(created(world, PODS, "p")), timeout=15, what="it is evicted")
+
+    in_eviction_cluster(body, controllers=())
+
+
+def test_who_is_refused_by_others_does_not_keep_the_next_in_line_from_an_open_budget() -> None:
+    async def body(world: World) -> None:
+        names = await blocked(world, 2)
+        await long_blocked(world, *names)
+        refusing = RefusedPods({"p0"})
+        world.network.audit = refusing
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": {"minAvailable": 1}}, "default")
+        await world.until(lambda: ended(world, names[1]), timeout=15, what="the next in line is evicted")
+        assert refusing.seen == ["p0"]
+        assert not ended(world, names[0])
+
+    in_eviction_cluster(body)
+
+
+class RefusedPods:
+    """A policy that refuses the evictions of some pods."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+        self.seen: list[str] = []
+
+    async def handle(self, _link: str, server: Handler, request: Request) -> Response:
+        parts = request.path.split("/")
+        if parts[-1] == "eviction" and parts[-2] in self._names:
+            self.seen.append(parts[-2])
+            refused = Forbidden(f'pods "{parts[-2]}" is forbidden: ValidatingAdmissionPolicy denied it')
+            return Response(refused.status_code, encode(to_status(refused)))
+        return await server.handle(request)
 
 
 def test_a_deployment_drains_through_its_budget_one_by_one() -> None:

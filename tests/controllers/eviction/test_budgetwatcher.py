@@ -135,6 +135,80 @@ def test_a_pod_that_leaves_its_budget_is_tried_at_once(labels: dict[str, str], w
     assert setup.woken == woken
 
 
+def met(allows: int, healthy: int) -> PodDisruptionBudget:
+    """A budget that demands one healthy pod."""
+    made = budget("one", allows)
+    return replace(made, status=replace(made.status, desired_healthy=1, current_healthy=healthy))
+
+
+def unready(number: int) -> Pod:
+    conditions = [{"type": "Ready", "status": "False"}]
+    meta = _pod(number)["metadata"] | {"resourceVersion": "2"}
+    return msgspec.convert({"metadata": meta, "status": {"phase": "Running", "conditions": conditions}}, Pod)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "woken"),
+    [
+        (met(0, 0), met(0, 1), ["r1"]),
+        (met(0, 0), met(1, 2), ["r1", "r0"]),  # it is no disruption, and leaves that to another one
+        (met(0, 1), met(0, 2), []),  # it was let go before
+        (met(0, 1), met(0, 0), []),
+        (met(0, 0), replace(met(0, 0), spec=UNHEALTHY.spec), ["r1", "r0", "r2"]),
+    ],
+)
+def test_pods_that_are_not_ready_go_where_enough_others_are_healthy(
+    old: PodDisruptionBudget, new: PodDisruptionBudget, woken: list[str]
+) -> None:
+    setup = Setup(3, [new])
+    setup.pods.apply(unready(1), deleted=False)
+    setup.watcher.on_budget(old, new)
+    assert setup.woken == woken
+
+
+@pytest.mark.parametrize(("counted", "woken"), [(met(0, 1), ["r1"]), (met(0, 0), []), (UNHEALTHY, ["r1"])])
+def test_a_pod_that_becomes_unready_is_tried_at_once_where_that_lets_it_go(
+    counted: PodDisruptionBudget, woken: list[str]
+) -> None:
+    setup = Setup(2, [counted])
+    before, after = msgspec.convert(_pod(1), Pod), unready(1)
+    setup.pods.apply(after, deleted=False)
+    setup.watcher.on_pod(before, after)
+    setup.watcher.on_pod(after, before)
+    assert setup.woken == woken
+
+
+def test_a_pod_that_becomes_unready_while_its_refusal_is_on_its_way_is_tried_again() -> None:
+    setup = Setup(1, [met(0, 1)])
+    (request,) = setup.requests.objects.values()
+    setup.attempts.wake(Key("default", "r0"))
+    sent_after = setup.watcher.changes
+    setup.pods.apply(unready(0), deleted=False)
+    setup.watcher.on_pod(msgspec.convert(_pod(0), Pod), unready(0))
+    assert setup.woken == []
+    setup.attempts.refused(request, NOW, by_budget=True)
+    setup.watcher.on_refusal(request, sent_after)
+    assert setup.woken == ["r0"]
+
+
+def test_the_next_in_line_is_tried_in_place_of_one_that_something_else_holds() -> None:
+    setup = Setup(4, [budget("one", 1)])
+    requests = {one.metadata.name: one for one in setup.requests.objects.values()}
+    for name in ("r0", "r1"):
+        setup.attempts.refused(requests[name], NOW, by_budget=False)
+    setup.watcher.pass_on(requests["r0"])
+    assert setup.woken == ["r2"]  # r1 has a pause of its own, as short as that of r0
+    setup.watcher.pass_on(requests["r3"])
+    assert setup.woken == ["r2"]
+
+
+def test_nobody_is_tried_in_place_of_another_while_the_budget_is_closed() -> None:
+    setup = Setup(2, [CLOSED])
+    requests = {one.metadata.name: one for one in setup.requests.objects.values()}
+    setup.watcher.pass_on(requests["r0"])
+    assert setup.woken == []
+
+
 def test_a_request_whose_pod_was_replaced_is_not_woken() -> None:
     setup = Setup(1, [OPEN])
     stranger = _pod(0) | {"metadata": {**_pod(0)["metadata"], "uid": "another"}}

@@ -20,15 +20,20 @@ from support.simulated.volumes import (
     user,
     volume,
 )
-from support.simulated.workloads import events_of
+from support.simulated.workloads import created, events_of
 from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
+from vacate.api.types import Pod
 from vacate.cli.common.connection import Cluster
 from vacate.cli.delete.nodes import delete_node
 from vacate.cli.detach import break_attachment
+from vacate.cli.explain.volumes import late_claims
+from vacate.client.codec import codec_for
 from vacate.errors import ConfigError
-from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED
+from vacate.kube.exclusivevolumes import ATTACHMENT, DETACHED, EXCLUSIVE
 from vacate.sim.cluster import World
+from vacate.views.awaitedvolumes import late_claim_sentence
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
@@ -94,6 +99,66 @@ def test_a_pod_at_the_gate_without_exclusive_volumes_is_let_through() -> None:
         await world.client.create(PODS, user("one", gated=True), "default")
         await running(world, "one")
         assert attached(world, "plain") is None
+
+    in_world(body)
+
+
+async def late_class(world: World, **annotations: str) -> None:
+    """A class whose claims get a volume only when their pod has a node, as most of clouds do."""
+    body = {"metadata": {"name": "cloud", "annotations": annotations}, "provisioner": "cloud.example.com"}
+    await world.client.create(STORAGECLASSES, {**body, "volumeBindingMode": "WaitForFirstConsumer"})
+    await world.client.create(PERSISTENTVOLUMECLAIMS, claim(storageClassName="cloud"), "default")
+
+
+def gates_of(world: World, name: str) -> list[Obj]:
+    found = world.find(PODS, name, "default")
+    return list(found["spec"].get("schedulingGates") or []) if found is not None else []
+
+
+def test_a_claim_that_is_bound_with_its_pod_does_not_keep_the_pod_at_the_gate() -> None:
+    """A namespace may require the gate of all pods with claims."""
+
+    async def body(world: World) -> None:
+        await label_nodes(world, A)
+        await late_class(world)
+        for name in ("taken", "plain"):
+            await world.client.create(PERSISTENTVOLUMES, volume(name, storageClassName="cloud"))
+        other = {"claimRef": {"namespace": "default", "name": "another"}}
+        await world.client.patch(PERSISTENTVOLUMES, "taken", {"spec": other})
+        await world.client.patch(
+            PERSISTENTVOLUMES, "plain", {"metadata": {"annotations": {EXCLUSIVE: "false"}}}
+        )
+        await world.client.create(PODS, user("one", gated=True), "default")
+        await running(world, "one")
+        assert claim_phase(world) == "Bound"
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("marked", ["class", "volume"])
+def test_a_claim_that_may_get_an_exclusive_volume_with_its_pod_says_why_the_pod_waits(marked: str) -> None:
+    async def body(world: World) -> None:
+        await label_nodes(world, A)
+        await late_class(world, **({EXCLUSIVE: "true"} if marked == "class" else {}))
+        made = volume(storageClassName="cloud")
+        if marked == "class":
+            del made["metadata"]["annotations"]
+        await world.client.create(PERSISTENTVOLUMES, made)
+        await world.client.create(PODS, user("one", gated=True), "default")
+        await world.sim.clock.sleep(300)
+        assert gates_of(world, "one")
+        assert claim_phase(world) == "Pending"
+        why = late_claim_sentence("data", "cloud")
+        assert events_of(world, "one", "WaitingForVolume") == [f"Waits at its scheduling gate. {why}"]
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        pod = codec_for(Pod).convert(created(world, PODS, "one"))
+        assert await late_claims(cluster, pod) == [("data", "cloud")]
+        # As the message says: a volume that is named is bound at once.
+        named = {"spec": {"volumeName": "disk"}}
+        await world.client.patch(PERSISTENTVOLUMECLAIMS, "data", named, "default")
+        await running(world, "one")
+        assert holders(world) == (A, ["one"])
+        assert await late_claims(cluster, pod) == []
 
     in_world(body)
 

@@ -138,16 +138,18 @@ class Place(ABC):
         made = await self.client.create(CONFIGMAPS, probe, self.namespace, dry_run=True)
         return parse_time(made["metadata"]["creationTimestamp"])
 
+    def registration(self, *interceptors: str) -> tuple[dict[str, str], Obj]:
+        """What registers interceptors on a pod, the last for the first turn: its annotations and its spec."""
+        numbered = list(enumerate(interceptors, 1))
+        if self.dialect is LIFECYCLE:
+            responders = [{"name": one, "priority": 10_000 + at} for at, one in numbered]
+            return {}, {"evictionResponders": responders} if responders else {}
+        prefix = PREFIXES[self.dialect is EVACUATION]
+        return {f"{prefix}/priority_{one}": str(10 * at) for at, one in numbered}, {}
+
     async def pod(self, name: str, *interceptors: str, node: str = "", **parts: Any) -> Obj:
         """A pod on the node that is drained, once it is ready; nothing re-creates it."""
-        turns, responders = {}, []
-        for at, one in enumerate(interceptors, 1):
-            if self.dialect is LIFECYCLE:
-                responders.append({"name": one, "priority": 10_000 + at})
-            else:
-                turns[f"{PREFIXES[self.dialect is EVACUATION]}/priority_{one}"] = str(10 * at)
-        if responders:
-            parts["evictionResponders"] = responders
+        turns, responders = self.registration(*interceptors)
         meta = {
             "name": name,
             "labels": {"app": self.namespace, **parts.pop("labels", {})},
@@ -155,7 +157,11 @@ class Place(ABC):
             **({"finalizers": parts.pop("finalizers")} if "finalizers" in parts else {}),
         }
         ready = parts.pop("ready", True)
-        spec = {"nodeName": node or self.node, "containers": [{"name": "main", "image": "app:1"}]}
+        spec = {
+            "nodeName": node or self.node,
+            "containers": [{"name": "main", "image": "app:1"}],
+            **responders,
+        }
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **parts}}
         await self.client.create(PODS, body, self.namespace)
         return await self.until(lambda: self._if(name, ready=ready), f"pod {name} runs", self.setup_seconds)

@@ -34,7 +34,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.workloads import OPT_IN
+from vacate.api.workloads import DELETE_PREPARED, OPT_IN
 from vacate.cli.main import cli
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
@@ -222,6 +222,10 @@ async def _two_budgets(place: Place) -> None:
 async def _unready_peer(place: Place) -> None:
     """Two pods, of which one must be healthy; the one that would be left is not."""
     await place.pod("p")
+    await _unready_peer_of(place)
+
+
+async def _unready_peer_of(place: Place) -> None:
     never = {"sim.vacate.dev/ready-seconds": "never"}
     await place.pod("peer", node=place.nodes[1], annotations=never, ready=False)
     await place.budget("strict", minAvailable=1)
@@ -231,6 +235,12 @@ async def _ready_peer(place: Place) -> None:
     """The peer is replaced by one that becomes ready."""
     await place.client.delete(PODS, "peer", place.namespace)
     await place.pod("peer-2", node=place.nodes[1])
+
+
+async def _unready_pods(place: Place) -> None:
+    """Two pods, of which one must be healthy; neither is."""
+    await place.pod("p", annotations={"sim.vacate.dev/ready-seconds": "never"}, ready=False)
+    await _unready_peer_of(place)
 
 
 async def _unready_pod(place: Place) -> None:
@@ -303,6 +313,23 @@ async def _silent_interceptor(place: Place) -> None:
 async def _complete_turn(place: Place) -> None:
     """The interceptor is there after all, and completes its turn, which faults may have delayed."""
     await place.report(await place.turn(_silent(place)), activeInterceptorCompleted=True)
+
+
+async def _complete_new_turn(place: Place) -> None:
+    """The interceptor has its turn in the new request, unless the pod has gone without one by then."""
+    name = _silent(place)
+
+    async def over() -> bool | None:
+        if await place.is_drained():
+            return True
+        for one in await place.requests():
+            now = one.status
+            if now.active_interceptor_name == name and not (one.complete or now.active_interceptor_completed):
+                await place.report(one, activeInterceptorCompleted=True)
+                return True
+        return None
+
+    await place.until(over, f"{name} has its turn", place.setup_seconds)
 
 
 async def _pinned_request(place: Place) -> None:
@@ -494,26 +521,38 @@ async def _opt_in(place: Place) -> None:
     await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
-async def _single_replica(place: Place, annotations: dict[str, str], **spec: str) -> None:
+async def _single_replica(place: Place, annotations: dict[str, str], *interceptors: str, **spec: str) -> None:
     """A Deployment whose pod is on the node that is drained, and whose next one fits another node.
 
     Drains of others cordon nodes as well, which its pods tolerate.
     """
     await _fit(place, place.node)
-    template = _template(place)
-    template["spec"] |= {"nodeSelector": {_label(place): "true"}, **spec}
+    turns, responders = place.registration(*interceptors)
+    template = _template(place, **turns)
+    template["spec"] |= {"nodeSelector": {_label(place): "true"}, **responders, **spec}
     template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
     await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1, template=template)
 
     async def placed() -> bool | None:
         found = (await place.client.list(PODS, place.namespace)).items
-        registered = bool(found) and (not annotations or place.dialect.registration(found[0]).interceptors)
+        expected = bool(annotations or interceptors)
+        registered = bool(found) and (not expected or place.dialect.registration(found[0]).interceptors)
         return bool(registered and is_ready(found[0])) or None
 
     await place.until(placed, "the pod is placed and registered", place.setup_seconds)
     await _fit(place, place.node, None)
     await _fit(place, place.nodes[1])
     await place.budget("strict", minAvailable=1)
+
+
+async def _intercepted_deployment(place: Place) -> None:
+    """One replica with a budget of its own, and an interceptor."""
+    await _single_replica(place, {}, _silent(place))
+
+
+async def _let_prepared_go(place: Place) -> None:
+    change = {"metadata": {"annotations": {DELETE_PREPARED: "true"}}}
+    await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
 
 
 async def _no_quota(place: Place) -> None:
@@ -704,7 +743,17 @@ CASES = (
         after=_ending("Failed"),
     ),
     Case("an unready pod", _unready_pod, _let_unready_go, ("DisruptionBudget",), "strict"),
-    Case("a finalizer of the request", _pinned_request, _unpin_request, ("RequestPinned",), FINALIZER),
+    Case(  # which its budget lets go then, although it allows no disruption
+        "an unready pod whose peer recovers", _unready_pods, _ready_peer, ("DisruptionBudget",), "strict"
+    ),
+    Case(
+        "a finalizer of the request",
+        _pinned_request,
+        _unpin_request,
+        ("RequestPinned",),
+        FINALIZER,
+        finish=_complete_new_turn,
+    ),
     Case("a finalizer of the request, which stays", _pinned_request, nothing, ("RequestPinned",), FINALIZER),
     Case(
         "a finalizer of the request for a DaemonSet pod, which stays",
@@ -852,6 +901,14 @@ CASES = (
         ("DisruptionBudget",),
         "strict",
         ends_within=ENDS_WITHIN + 15.0,  # a new request, a replacement that becomes ready, and the pod's end
+    ),
+    Case(
+        "a prepared pod behind its own budget",
+        _intercepted_deployment,
+        _let_prepared_go,
+        ("DisruptionBudget",),
+        "strict",
+        after=_complete_turn,
     ),
     Case(
         "no manager",

@@ -31,7 +31,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_explained
 from vacate.cli.explain.several import Explained, explain_several, explained
 from vacate.cli.explain.text import as_lines, as_object
-from vacate.cli.explain.volumes import exclusive_volumes, lost_nodes, pods_of_namespace
+from vacate.cli.explain.volumes import exclusive_volumes, late_claims, lost_nodes, pods_of_namespace
 from vacate.cli.forecasts import forecast, read_workload
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
@@ -41,7 +41,7 @@ from vacate.eviction.registration import registers_responders_only
 from vacate.eviction.requesternames import is_maintenance
 from vacate.kube.exclusivevolumes import awaits_volumes, uses_volumes
 from vacate.kube.workloads import Workload
-from vacate.views.awaitedvolumes import with_awaited_volumes, with_shared_volumes
+from vacate.views.awaitedvolumes import with_awaited_volumes, with_late_claims, with_shared_volumes
 from vacate.views.budgets import covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
@@ -170,6 +170,7 @@ async def _with_volumes_and_node(cluster: Cluster, name: str, explanation: Expla
         elif volumes and uses_volumes(pod):
             beside = await pods_of_namespace(cluster, pod)
             explanation = with_shared_volumes(explanation, pod, volumes, beside)
+        explanation = with_late_claims(explanation, await late_claims(cluster, pod))
         if not pod.spec.node_name:
             return explanation
         node = await _node(cluster, pod.spec.node_name)

@@ -8,7 +8,13 @@ from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, P
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.cli.common.connection import Cluster
 from vacate.errors import Forbidden, InvalidAttachment, NotFound
-from vacate.kube.exclusivevolumes import EXCLUSIVE, attachment_of, is_exclusive
+from vacate.kube.exclusivevolumes import (
+    EXCLUSIVE,
+    attachment_of,
+    binds_late,
+    is_exclusive,
+    waits_at_gate,
+)
 from vacate.kube.nodes import readiness
 from vacate.views.awaitedvolumes import (
     LostNodes,
@@ -37,6 +43,36 @@ async def exclusive_volumes(cluster: Cluster, pod: Pod) -> list[PersistentVolume
         if is_exclusive(volume, await _class_of(cluster, volume)):
             found.append(volume)
     return found
+
+
+async def late_claims(cluster: Cluster, pod: Pod) -> list[tuple[str, str]]:
+    """The claims that keep a pod at its gate, as they are bound only when it has a node; with their classes.
+
+    Where neither class nor volume is exclusive, the manager opens the gate.
+    """
+    found = []
+    for name in dict.fromkeys(pod.claims) if waits_at_gate(pod) else ():
+        try:
+            claim = await cluster.client.get(
+                PERSISTENTVOLUMECLAIMS, name, pod.metadata.namespace, into=PersistentVolumeClaim
+            )
+            chosen = claim.spec.storage_class_name or ""
+            one = await cluster.client.get(STORAGECLASSES, chosen, into=StorageClass) if chosen else None
+            if one is not None and binds_late(claim, one) and await _has_exclusive(cluster, one):
+                found.append((name, chosen))
+        except (NotFound, Forbidden):
+            continue
+    return found
+
+
+async def _has_exclusive(cluster: Cluster, storage_class: StorageClass) -> bool:
+    """Whether a claim of the class may get an exclusive volume."""
+    if storage_class.metadata.annotations.get(EXCLUSIVE) == "true":
+        return True
+    volumes = (await cluster.client.list(PERSISTENTVOLUMES, into=PersistentVolume)).items
+    name = storage_class.metadata.name
+    there = [one for one in volumes if one.spec.storage_class_name == name and one.spec.claim_ref is None]
+    return any(is_exclusive(one, storage_class) for one in there)
 
 
 async def _class_of(cluster: Cluster, volume: PersistentVolume) -> StorageClass | None:

@@ -22,6 +22,7 @@ class _Attempt:
     uid: str  # of the request: one that is deleted and made again starts anew
     at: dt.datetime | None  # when the next eviction may be tried; None means at once
     accepted: int = 0  # how many evictions were accepted
+    by_budget: bool = True  # whether a budget refused, as far as is known
 
 
 class Attempts:
@@ -54,7 +55,7 @@ class Attempts:
         """The eviction was refused once more; returns when to try again."""
         longest = MAX_DELAY if by_budget else MAX_UNWATCHED_DELAY
         at = after_refusal(failures(request) + 1, now, self._chance(), longest)
-        self._wait(request, at)
+        self._wait(request, at).by_budget = by_budget
         return at
 
     def accepted(self, request: EvictionRequest, now: dt.datetime) -> dt.datetime:
@@ -79,6 +80,11 @@ class Attempts:
         """Whether the request waits because it was refused."""
         return key in self._waiting.get(key.namespace, {})
 
+    def waits_for_others(self, key: Key) -> bool:
+        """Whether the request waits because something else than a budget refused."""
+        known = self._known.get(key)
+        return self.waits(key) and known is not None and not known.by_budget
+
     def wake(self, key: Key) -> None:
         """Let the request try at once."""
         self._leave_line(key)
@@ -96,10 +102,9 @@ class Attempts:
         return known if known is not None and known.uid == request.metadata.uid else None
 
     def _wait(self, request: EvictionRequest, at: dt.datetime | None) -> _Attempt:
-        key, meta = key_of(request), request.metadata
-        line = self._waiting.setdefault(key.namespace, {})
-        line[key] = Waiting(meta.creation_timestamp or EARLIEST, key.namespace, key.name)
-        known = self._known[key] = _Attempt(meta.uid, at)
+        key = key_of(request)
+        self._waiting.setdefault(key.namespace, {})[key] = place_of(request)
+        known = self._known[key] = _Attempt(request.metadata.uid, at)
         return known
 
     def _leave_line(self, key: Key) -> None:
@@ -115,6 +120,12 @@ class Attempts:
 def key_of(request: EvictionRequest) -> Key:
     """The key under which the request is reconciled."""
     return Key(request.metadata.namespace, request.metadata.name)
+
+
+def place_of(request: EvictionRequest) -> Waiting:
+    """Its place in the line before a budget."""
+    meta = request.metadata
+    return Waiting(meta.creation_timestamp or EARLIEST, meta.namespace, meta.name)
 
 
 def failures(request: EvictionRequest) -> int:

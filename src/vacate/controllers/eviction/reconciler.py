@@ -270,6 +270,8 @@ class EvictionRequests:
         if patch is not None:
             await self._writer.write(request, patch)
             self._writer.note(*events.other_request(request, why))
+        if self.budgets is not None:
+            self.budgets.pass_on(request)
         return Later(now + ANSWER_TIMEOUT)  # its changes wake this one; that is for what was not in the cache
 
     async def _intervene(
@@ -392,4 +394,4 @@ class EvictionRequests:
             return await self._evictor.evict(request, pod)
         finally:
             if self.budgets is not None and self.attempts.waits(key_of(request)):
-                self.budgets.on_refusal(request.metadata.namespace, changes)
+                self.budgets.on_refusal(request, changes)

@@ -8,6 +8,7 @@ from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.types import PersistentVolume, Pod
 from vacate.kube.exclusivevolumes import OPT_IN, OPTED_IN, Attachment
+from vacate.views.awaitedvolumes import late_claim_sentence
 
 MAX_MESSAGE = 1024
 
@@ -38,6 +39,12 @@ def waiting(pod: Pod, volume: PersistentVolume, held_by: Attachment, why: str) -
     )
     text = f"{message}: {why}" if why else message
     return EventNote(regarding(PODS, pod), WARNING, "WaitingForVolume", text[:MAX_MESSAGE])
+
+
+def binds_late(pod: Pod, claim: str, storage_class: str) -> EventNote:
+    """A pod waits at its gate for a claim that is bound only when the pod has a node."""
+    message = f"Waits at its scheduling gate. {late_claim_sentence(claim, storage_class)}"
+    return EventNote(regarding(PODS, pod), WARNING, "WaitingForVolume", message[:MAX_MESSAGE])
 
 
 def shared(pod: Pod, volume: PersistentVolume, running: Sequence[Pod]) -> EventNote:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj
-from vacate.api.types import PersistentVolume, Pod
+from vacate.api.types import PersistentVolume, Pod, StorageClass
+from vacate.controllers.exclusivevolumes import events
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
 from vacate.controllers.exclusivevolumes.view import View, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
@@ -53,17 +54,25 @@ class SchedulingGates:
     def __init__(self, deps: Deps, view: View) -> None:
         self._deps = deps
         self._view = view
+        self._reported: dict[Key, tuple[str, str]] = {}  # by pod: its UID, and the claim in the last Event
 
     async def reconcile(self, key: Key) -> Outcome:
         """Open the gate, or wait until a volume or claim changes."""
         pod = self._view.pods.reader.get(*key)
         if pod is None or not waits_at_gate(pod) or pod.terminating:
+            self._reported.pop(key, None)
             return Done()
         volumes = []
         for claim in pod.claims:
             volume = self._view.bound_volume(pod.metadata.namespace, claim)
             if volume is None:
-                return Done()  # not bound yet
+                late = self._view.class_that_binds_late(pod.metadata.namespace, claim)
+                if late is None:
+                    return Done()  # not bound yet
+                if self._view.may_get_exclusive(pod.metadata.namespace, claim, late):
+                    self._report_late(pod, claim, late)
+                    return Later(self._deps.clock.now() + RECHECK_INTERVAL)  # no watch wakes for its class
+                continue
             if not self._view.exclusive(volume):
                 continue
             if not _is_for(volume, pod):
@@ -79,6 +88,12 @@ class SchedulingGates:
                 await self._deps.client.patch(PERSISTENTVOLUMES, volume.metadata.name, opened)
         await self._open(pod)
         return Done()
+
+    def _report_late(self, pod: Pod, claim: str, storage_class: StorageClass) -> None:
+        key, state = Key(pod.metadata.namespace, pod.metadata.name), (pod.metadata.uid, claim)
+        if self._reported.get(key) != state:
+            self._reported[key] = state
+            self._deps.recorder.record(events.binds_late(pod, claim, storage_class.metadata.name))
 
     async def _used_elsewhere(self, volume: PersistentVolume, pod: Pod) -> bool:
         """Whether another pod runs with the volume, whatever the record says: others may have written it."""

@@ -8,9 +8,11 @@ from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, P
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.errors import InvalidAttachment
 from vacate.kube.exclusivevolumes import (
+    EXCLUSIVE,
     Attachment,
     attachment_of,
     awaits_volumes,
+    binds_late,
     detached_of,
     has_started,
     is_exclusive,
@@ -67,6 +69,20 @@ class View:
         """The volume of a claim; None while it has none."""
         found = self.claims.reader.get(namespace, claim)
         return self.volume(found.spec.volume_name) if found is not None else None
+
+    def class_that_binds_late(self, namespace: str, claim: str) -> StorageClass | None:
+        """The class of a claim that has no volume before its pod has a node; None for all other claims."""
+        found = self.claims.reader.get(namespace, claim)
+        chosen = self.classes.reader.get("", found.spec.storage_class_name or "") if found else None
+        return chosen if found is not None and binds_late(found, chosen) else None
+
+    def may_get_exclusive(self, namespace: str, claim: str, storage_class: StorageClass) -> bool:
+        """Whether a claim without a volume may get an exclusive one: a new one, or one that is there."""
+        if storage_class.metadata.annotations.get(EXCLUSIVE) == "true":
+            return True
+        there = self.volumes.reader.by_index(CLASS, storage_class.metadata.name)
+        owners = [one.spec.claim_ref for one in there if self.exclusive(one)]
+        return any(one is None or (one.namespace, one.name) == (namespace, claim) for one in owners)
 
     def exclusive_volumes(self, pod: Pod) -> list[PersistentVolume]:
         """The exclusive volumes of a pod, in the order of their names."""

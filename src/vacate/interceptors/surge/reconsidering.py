@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from vacate.api.times import after
 from vacate.api.types import Deployment, condition
@@ -50,10 +51,19 @@ MAX_PAUSE = 300
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by requests; it looks at Deployments only that have declined turns."""
+    """The controller, woken by requests; it looks at Deployments only that have declined turns.
+
+    Each Deployment is looked at once when it is seen first: a request may be in the cache before the pod and
+    the owners that tell whose it is, and then no change of it may come for many minutes.
+    """
     found = Reconsidering(deps)
-    sources = [Source(one, found.key_of) for one in found.view.requests.values()]
-    return Controller("declined-turns", found, tuple(sources), deps, workers=2)
+    sources: list[Source[Any]] = [Source(one, found.key_of) for one in found.view.requests.values()]
+    sources.append(Source(found.view.deployments, when=_is_new))
+    return Controller("declined-turns", found, sources, deps, workers=2)
+
+
+def _is_new(old: Deployment | None, new: Deployment | None) -> bool:
+    return old is None and new is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The volume controller: binds claims to volumes that are there, and says in which phase both are.
 
 There is no provisioner: volumes are made by people. A claim of a class that waits for the first consumer is
-bound when a pod uses it; the scheduler then follows the volume's node affinity.
+bound when a pod uses it that waits at no scheduling gate; the scheduler then follows the volume's node
+affinity.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.persistentvolumes.matching import FIRST_CONSUMER, best_volume, default_class
+from vacate.embedded.controllers.persistentvolumes.matching import best_volume, default_class
 from vacate.embedded.registry.storage.claims import PROTECTION as CLAIM_PROTECTION
 from vacate.embedded.registry.storage.persistentvolumes import PROTECTION as VOLUME_PROTECTION
 from vacate.errors import NotFound
+from vacate.kube.exclusivevolumes import binds_late
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -97,7 +99,7 @@ class VolumeController:
                 patch = guarded(meta, {"spec": {"storageClassName": chosen.metadata.name}})
                 await self._client.patch(PERSISTENTVOLUMECLAIMS, meta.name, patch, meta.namespace)
                 return  # and is looked at again as that
-        if self._waits_for_pod(claim) and not used:
+        if self._waits_for_pod(claim) and all(pod.spec.scheduling_gates for pod in used):
             return
         volume = best_volume(claim, self._volumes.list())
         if volume is not None:
@@ -105,7 +107,7 @@ class VolumeController:
 
     def _waits_for_pod(self, claim: PersistentVolumeClaim) -> bool:
         found = self._classes.get("", claim.spec.storage_class_name or "")
-        return found is not None and found.volume_binding_mode == FIRST_CONSUMER
+        return binds_late(claim, found)
 
     async def _bind(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         """The volume first: of two claims one loses that write. Each step can be repeated."""
@@ -187,4 +189,6 @@ def _use_changed(old: Pod | None, new: Pod | None) -> bool:
     pod = new or old
     if pod is None or not pod.claims:
         return False
-    return old is None or new is None or old.terminal != new.terminal
+    if old is None or new is None or old.terminal != new.terminal:
+        return True
+    return bool(old.spec.scheduling_gates) != bool(new.spec.scheduling_gates)

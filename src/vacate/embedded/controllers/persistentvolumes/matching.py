@@ -9,7 +9,6 @@ from vacate.api.selectors.labels import selector_of
 from vacate.api.types import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 def best_volume(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> PersistentVolume | None:
