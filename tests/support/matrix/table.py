@@ -698,7 +698,8 @@ def _refused(
             given=pods,
             event=event,
             finish=finish,
-            alone=LIVE if one == "rights" else frozenset(),
+            # What another drain of the node has written there already is not written again, nor refused.
+            alone=LIVE if one == "rights" or what == "conditions of nodes" else frozenset(),
             not_in=NO_WEBHOOKS
             if one == "away"
             else POLICIES
