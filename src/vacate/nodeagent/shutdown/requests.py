@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 REQUESTER_SUFFIX = "shutdown.vacate.dev"
 REQUEST_SECONDS = 5.0
 """How long the API server may take. Without a request no interceptor acts: the pod is ended at once then."""
+REQUEST_SHARE = 0.25
+"""Of the interceptors' time it may take so much where that is longer: a busy server is not away."""
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 
 
@@ -76,7 +78,8 @@ class ShutdownRequests:
             self._withdrawing = None
         if pod.uid not in self._made:
             end = self._clock.now() + dt.timedelta(seconds=seconds)
-            self._made[pod.uid] = self._spawn(self._request(pod, end, failed, prepared))
+            limit = max(REQUEST_SECONDS, REQUEST_SHARE * seconds)
+            self._made[pod.uid] = self._spawn(self._request(pod, end, limit, failed, prepared))
 
     def withdraw_all(self) -> None:
         """No shutdown is under way: take back what was requested, also by an earlier agent of this node.
@@ -99,12 +102,13 @@ class ShutdownRequests:
         self,
         pod: ShutdownPod,
         end: dt.datetime,
+        limit: float,
         failed: Callable[[], None],
         prepared: Callable[[], None] | None,
     ) -> None:
         at = format_time(end)
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
+            async with asyncio.timeout(limit):
                 made = await self._make(
                     pod,
                     f"node {self._node} is shutting down; the pod is terminated at {at}",
