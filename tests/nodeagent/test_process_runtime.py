@@ -14,7 +14,15 @@ import pytest
 
 from support.effort import THOROUGH
 from support.nodes.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
-from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec, Held
+from vacate.nodeagent.runtime.process import ProcessRuntime
+from vacate.nodeagent.runtime.protocol import (
+    Bind,
+    ContainerError,
+    ContainerSpec,
+    ContainerState,
+    Held,
+    StartGivenUp,
+)
 from vacate.nodeagent.runtime.supervisor import children, procfs
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=3)]
@@ -249,6 +257,27 @@ async def test_a_view_honours_mount_paths_and_keeps_changes_to_itself(folder: Pa
         await runtime.remove("c")
 
 
+async def test_a_check_for_views_that_was_too_slow_is_repeated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(folder) as (runtime, _):
+        honoured = runtime.honours_mount_paths
+    tried = 0
+    start = ProcessRuntime.start
+
+    async def slow(self: ProcessRuntime, asked: ContainerSpec) -> ContainerState:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise StartGivenUp("start: it did not get as far as the program within 10 s")
+        return await start(self, asked)
+
+    monkeypatch.setattr(ProcessRuntime, "start", slow)
+    async with opened(folder) as (runtime, _):
+        assert runtime.honours_mount_paths == honoured
+    assert tried == 2 * ROOT
+
+
 def _cmdline(pid: int) -> bytes:
     """Empty for a process that has ended."""
     try:
@@ -325,8 +354,9 @@ def test_a_start_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     os.mkfifo(tmp_path / "stuck")
     (tmp_path / "records").mkdir()
     plan = {"id": "c", "argv": ["true"], "env": ENV, "cwd": str(tmp_path), "log": str(tmp_path / "stuck")}
-    with pytest.raises(children.StartError, match="did not get as far as the program"):
+    with pytest.raises(children.StartError, match="did not get as far as the program") as given_up:
         children.start_container(plan, str(tmp_path / "records"), "boot", 0.0)
+    assert given_up.value.step == children.GIVEN_UP
     assert os.waitpid(-1, 0)[1] == signal.SIGKILL
 
 

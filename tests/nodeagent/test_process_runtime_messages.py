@@ -11,7 +11,9 @@ import pytest
 
 from vacate.nodeagent.runtime import connection, endpoint
 from vacate.nodeagent.runtime.process import ProcessRuntime
+from vacate.nodeagent.runtime.protocol import RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import SOCKET
+from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.process
 
@@ -77,3 +79,28 @@ async def test_a_supervisor_that_cannot_be_reached_is_tried_again_with_a_pause(
             assert len(tries) < 100
         finally:
             await runtime.aclose()
+
+
+@pytest.mark.parametrize("seconds", [30.0, 10_000.0])
+def test_a_supervisor_that_a_busy_machine_starts_slowly_is_waited_for_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    listens, opened = asyncio.Event(), object()
+
+    async def spawn(_: Path) -> None:
+        await asyncio.sleep(seconds)
+        listens.set()
+
+    async def try_open(_: Path) -> object | None:
+        return opened if listens.is_set() else None
+
+    async def main(_: Sim) -> object:
+        try:
+            return await endpoint.open_stream(tmp_path)
+        except RuntimeLost as error:
+            return str(error)
+
+    monkeypatch.setattr(endpoint, "_spawn", spawn)
+    monkeypatch.setattr(endpoint, "_try_open", try_open)
+    late = f"the supervisor of {tmp_path} does not start; see {tmp_path}/supervisor.log"
+    assert run_sim(main) == (opened if seconds == 30.0 else late)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from vacate.nodeagent.runtime.supervisor import cgroups
+
 pytestmark = pytest.mark.process
 
 # The command ends right after the supervisor has looked whether it has, in the same pass of its loop.
@@ -77,3 +79,41 @@ def test_what_its_starter_left_open_does_not_reach_containers(tmp_path: Path) ->
         finally:
             os.close(fd)
     assert done.stdout == "False\n"
+
+
+# On a busy machine a process that was killed is there for a while: here, until the supervisor waits for it.
+GIVEN_UP = """
+import os, socket, sys, threading
+from vacate.nodeagent.runtime.supervisor import cgroups, children, loop
+
+folder, group = sys.argv[1:]
+children.MAX_START = 0.2
+if not cgroups.find_root():
+    cgroups.enter = lambda path: None
+kill = os.kill
+os.kill = lambda *late: threading.Timer(0.5, kill, late).start()
+os.mkfifo(f"{folder}/log")
+supervisor = loop.Supervisor(folder)
+supervisor.exit_at = 0.0
+try:
+    supervisor.do_start(None, {"id": "c", "argv": ["true"], "env": dict(os.environ), "cwd": folder,
+                               "log": f"{folder}/log", "cgroup": f"{group}/c", "cgroup_top": group})
+except children.StartError as error:
+    print(error.step)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(f"{folder}/socket")
+listener.listen()
+supervisor.run(listener)
+print(os.path.exists(group))
+"""
+
+
+def test_the_group_of_a_start_that_was_given_up_goes_with_its_child(tmp_path: Path) -> None:
+    (tmp_path / "containers").mkdir()
+    # Where no cgroup can be made, a folder takes its place, which nothing holds.
+    group = f"{cgroups.find_root() or tmp_path}/vacate-test-{os.getpid()}"
+    done = subprocess.run(
+        [sys.executable, "-c", GIVEN_UP, str(tmp_path), group],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "start\nFalse\n", done.stderr

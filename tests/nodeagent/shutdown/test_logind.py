@@ -231,7 +231,7 @@ def test_without_any_delay_no_pod_is_terminated_in_an_order_that_there_is_no_tim
 
 @pytest.mark.thorough
 def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 20, 1000: 90}) as node:
+    with shutdown_node(tmp_path, {0: 40, 1000: 180}) as node:
         node.run_pod("plain", 0)
         node.run_pod("unprepared", 0, grace=2, interceptor="silent.example.com")
         node.run_pod("prepared", 1000, grace=2, interceptor="backup.example.com")
@@ -244,7 +244,8 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
         until(lambda: "vacate.dev/shutdown-deadline" in request_annotations(node, "unprepared"))
         assert node.request_of("prepared") is None
         until(lambda: "term" in node.signals("unprepared"))
-        assert node.signals("unprepared")["term"] - began >= 18.0  # ended when its own time began
+        # Ended when its own time began. An agent that cannot listen has less, as above.
+        assert node.signals("unprepared")["term"] - began >= 35.0
         until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
         begun = time.time()
         node.complete_turn("prepared")

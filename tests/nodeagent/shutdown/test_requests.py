@@ -241,6 +241,27 @@ async def test_a_request_that_is_under_way_when_the_shutdown_is_cancelled_does_n
     await requests.aclose()
 
 
+@pytest.mark.parametrize("seconds", [0.0, 600.0])
+async def test_a_slow_server_may_take_a_part_of_the_interceptors_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, seconds: float
+) -> None:
+    monkeypatch.setattr(module, "REQUEST_SECONDS", 0.05)
+    await cluster.bind()
+    answered = asyncio.Event()
+    cluster.wire.hold = lambda request: answered if request.method == "POST" else None
+    requests = cluster.requests()
+    requests.request(await cluster.run_pod("db"), seconds, cluster.fail)
+    if seconds:
+        await asyncio.sleep(0.3)  # longer than any server may take where there is no time
+        answered.set()
+        await eventually(lambda: "its eviction is requested" in caplog.text)
+    else:
+        await eventually(lambda: cluster.failures)
+        assert "pod default/db is terminated without its interceptors: TimeoutError" in caplog.text
+    assert cluster.failures == (not seconds)
+    await requests.aclose()
+
+
 async def test_what_an_earlier_agent_requested_is_withdrawn_when_the_server_is_back(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

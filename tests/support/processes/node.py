@@ -68,6 +68,12 @@ class NodeProcess:
             self.kill()
         self._log.close()
 
+    def registered(self) -> bool:
+        """Whether the API server has the Node; fails where the agent has ended instead."""
+        log = self.folder.parent / "agent.log"
+        assert self.process is None or self.process.poll() is None, log.read_text()
+        return self.cluster.https().call("GET", f"/api/v1/nodes/{self.name}").code == 200
+
     def create(self, name: str, script: str, **spec: Any) -> Obj:
         """A pod of one shell script on the node."""
         wanted = {"nodeName": self.name, "terminationGracePeriodSeconds": 60, **spec}
@@ -75,6 +81,8 @@ class NodeProcess:
         container: Obj = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
         obj["spec"]["containers"] = [container | spec.get("container", {})]
         obj["spec"].pop("container", None)
+        # Pod GC takes pods of a node that is not there for orphans, and an agent may need long to start.
+        until(self.registered)
         return self.cluster.https().call("POST", PODS, obj).ok()
 
     def get(self, name: str) -> Obj | None:

@@ -17,7 +17,8 @@ import orjson
 from vacate.clock import Clock
 from vacate.entropy import system_entropy
 from vacate.nodeagent.runtime.endpoint import CONNECT_SECONDS, connect, open_stream
-from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost
+from vacate.nodeagent.runtime.protocol import ContainerError, RuntimeLost, StartGivenUp
+from vacate.nodeagent.runtime.supervisor.children import GIVEN_UP
 from vacate.nodeagent.runtime.supervisor.connections import MAX_REQUEST
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,8 @@ class SupervisorConnection:
         if answer is None or answer.done():
             return
         if "error" in message:
-            answer.set_exception(ContainerError(f"{message['step']}: {message['error']}"))
+            kind = StartGivenUp if message["step"] == GIVEN_UP else ContainerError
+            answer.set_exception(kind(f"{message['step']}: {message['error']}"))
         else:
             answer.set_result(message["ok"])
 

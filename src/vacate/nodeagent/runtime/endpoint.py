@@ -15,6 +15,8 @@ from vacate.nodeagent.runtime.protocol import RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import SOCKET
 
 CONNECT_SECONDS = 10.0
+START_SECONDS = 60.0
+"""How long the supervisor may take to start: on a busy machine that is longer than on others."""
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop()); "
@@ -25,18 +27,17 @@ _LIMIT = 16 * 1024 * 1024
 
 async def open_stream(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the supervisor; start one where there is none. RuntimeLost where it does not start."""
-    async with asyncio.timeout(CONNECT_SECONDS) as limit:
-        try:
+    limit = asyncio.timeout(START_SECONDS)
+    try:
+        async with limit:
             while True:
                 if (found := await _try_open(folder)) is not None:
                     return found
                 await _spawn(folder)  # another one may be about to exit: then again
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise RuntimeLost(
-                f"the supervisor of {folder} does not start; see {folder}/supervisor.log"
-            ) from None
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise RuntimeLost(f"the supervisor of {folder} does not start; see {folder}/supervisor.log") from None
 
 
 async def connect(connection: socket.socket, folder: Path) -> None:

@@ -15,6 +15,10 @@ class ContainerError(VacateError):
     """A container or a command in it could not be started; says what was in the way."""
 
 
+class StartGivenUp(ContainerError):
+    """It took too long, as on a busy machine: whether it could run is not known."""
+
+
 class RuntimeLost(VacateError):
     """The runtime does not answer; what it ran may run on."""
 

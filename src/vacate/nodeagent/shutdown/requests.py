@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 REQUESTER_SUFFIX = "shutdown.vacate.dev"
 REQUEST_SECONDS = 5.0
 """How long the API server may take. Without a request no interceptor acts: the pod is ended at once then."""
+REQUEST_SHARE = 0.25
+"""Of the interceptors' time it may take so much where that is longer: a busy server is not away."""
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 
 
@@ -113,9 +115,10 @@ class ShutdownRequests:
     ) -> None:
         at = format_time(self._clock.now() + dt.timedelta(seconds=seconds))
         end, pause = self._clock.monotonic() + seconds, FIRST_RETRY_SECONDS
+        limit = max(REQUEST_SECONDS, REQUEST_SHARE * seconds)
         while True:
             try:
-                async with asyncio.timeout(REQUEST_SECONDS):
+                async with asyncio.timeout(limit):
                     request = await self._make(
                         pod, f"node {self._node} is shutting down; the pod is terminated at {at}"
                     )

@@ -16,6 +16,8 @@ Plan = dict[str, Any]
 
 MAX_START = 10.0
 """Seconds that a child may take between fork and exec."""
+GIVEN_UP = "start"
+"""The step of a StartError where that was too long."""
 
 _NAMED: dict[str, Callable[[Plan], str]] = {
     "program": lambda plan: str(plan["argv"][0]),
@@ -102,7 +104,7 @@ def _fork(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], No
     except TimeoutError:
         # Such as a volume whose file system does not answer: it must not hold up all other containers.
         os.kill(pid, signal.SIGKILL)
-        raise StartError("start", f"it did not get as far as the program within {MAX_START:g} s") from None
+        raise StartError(GIVEN_UP, f"it did not get as far as the program within {MAX_START:g} s") from None
     finally:
         os.close(reader)
     if answer:

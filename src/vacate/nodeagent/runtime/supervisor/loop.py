@@ -40,6 +40,7 @@ class Supervisor:
         self.containers = containers.adopt(self.records, folder, self.boot)
         self.by_pid: dict[int, Container] = {}
         self.execs: dict[int, Exec] = {}
+        self.groups_left: dict[str, str] = {}  # of starts that failed, with the group above
         self.lock = HeldLock()
         self.next_look = time.monotonic() + _LOG_CHECK_SECONDS
         self.exit_at = time.monotonic() + _FIRST_CLIENT
@@ -66,11 +67,12 @@ class Supervisor:
             for command in self.execs.values():
                 command.end_late(now)
             self._settle()
+            self._remove_groups_left()
             self._look_at_logs()
             self.lock.look(time.monotonic(), agent=bool(self.clients))
 
     def _idle(self) -> bool:
-        if self.clients or any(not one.ended for one in self.containers.values()):
+        if self.clients or self.groups_left or any(not one.ended for one in self.containers.values()):
             return False
         # An agent that comes back after the last pod ended still needs the lock to report how it ended.
         return not self.lock and time.monotonic() >= self.exit_at
@@ -82,7 +84,7 @@ class Supervisor:
         moments = [one.deadline for one in self.execs.values() if not one.timed_out]
         if not self.clients and now < self.exit_at:
             moments.append(self.exit_at)
-        if any(not one.ended for one in self.containers.values()):
+        if self.groups_left or any(not one.ended for one in self.containers.values()):
             moments.append(self.next_look)
         if (left_alone := self.lock.next_look) is not None:
             moments.append(left_alone)
@@ -143,7 +145,8 @@ class Supervisor:
         except BaseException:
             records.remove(self.records, request["id"])
             if request.get("cgroup"):
-                cgroups.remove(request["cgroup"], request["cgroup_top"])
+                self.groups_left[request["cgroup"]] = request["cgroup_top"]
+                self._remove_groups_left()
             raise
         container = self.containers[request["id"]] = Container(record, self.home, child=True)
         self.by_pid[record["pid"]] = container
@@ -270,6 +273,12 @@ class Supervisor:
                 self._log(f"{container.id}: its end is not on disk: {error}")
             for client in list(self.clients):
                 client.send({"event": "ended", **containers.describe(container)})
+
+    def _remove_groups_left(self) -> None:
+        """Of a start that was given up the child may still be there: its group can go only after it."""
+        for group, top in list(self.groups_left.items()):
+            if cgroups.remove(group, top):
+                del self.groups_left[group]
 
     def _follow(self, container: Container) -> None:
         def ended() -> None:
