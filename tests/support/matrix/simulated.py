@@ -36,7 +36,7 @@ RATES = FaultRates(requests=0.1, watches=0.2, delay=3.0, lag=10.0, late=10.0)
 
 ACCOUNT = "system:serviceaccount:vacate-system:vacate-manager"
 HELD_SECONDS = 50.0
-"""How long a cause lasts without faults."""
+"""How long a cause lasts without faults: long enough for several tries."""
 
 
 class Refusals:
@@ -136,15 +136,17 @@ class SimulatedPlace(Place):
         self.refusals.active.clear()
 
 
-def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST) -> float:
-    """A case without faults; the seconds from the removal of its cause until the drain has ended."""
+def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST, held: float = HELD_SECONDS) -> float:
+    """A case without faults; the seconds from the removal of its cause until the drain has ended.
+
+    The cause is removed so many seconds after it was reported.
+    """
 
     async def main(sim: Sim) -> float:
         async with World(sim, WorldSettings(gates=GATES, limits=case.limits)) as world:
             place = SimulatedPlace(world)
             place.dialect = dialect
-            # Long enough for several tries: the last of them must not be the last of all.
-            return await run_case(place, case, lambda: sim.clock.sleep(HELD_SECONDS))
+            return await run_case(place, case, lambda: sim.clock.sleep(held))
 
     return run_sim(main, limit=86400.0)
 
