@@ -18,7 +18,7 @@ from vacate.clock import LoopClock
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import DIALECTS, OWN_DIALECTS
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
@@ -37,8 +37,7 @@ KEPT = [
 """Seeds that failed once, with the case and the kind of requests that they chose then."""
 
 
-@pytest.mark.thorough(beyond=6)
-@pytest.mark.parametrize(
+_EACH = pytest.mark.parametrize(
     ("case", "dialect"),
     [
         pytest.param(one, dialect, id=f"{one.name}-{dialect.request_kind}")
@@ -47,21 +46,30 @@ KEPT = [
         for dialect in one.request_kinds
     ],
 )
+
+
+@pytest.mark.thorough(beyond=6)
+@_EACH
 def test_a_drain_says_what_holds_it_and_ends_by_itself(case: Case, dialect: Dialect) -> None:
     run_plain(case, dialect)
 
 
 @pytest.mark.thorough(beyond=6)
-@pytest.mark.parametrize(
-    ("case", "dialect"),
-    [
-        pytest.param(one, one.request_kinds[number % len(one.request_kinds)], id=one.name)
-        for number, one in enumerate(CASES)
-        if "simulated" in one.places
-    ],
-)
+@_EACH
 def test_it_ends_as_soon_after_a_restart_of_all_controllers(case: Case, dialect: Dialect) -> None:
     run_plain(case, dialect, restarted=True)
+
+
+@pytest.mark.thorough(beyond=6)
+@_EACH
+def test_it_ends_also_where_the_cause_goes_as_soon_as_it_is_reported(case: Case, dialect: Dialect) -> None:
+    run_plain(case, dialect, held=0.0)
+
+
+@pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+def test_a_drain_goes_on_at_once_when_the_finalizers_of_a_request_of_others_go(dialect: Dialect) -> None:
+    """It does not wait until it would have gone past the request."""
+    assert run_plain(BY_NAME["a finalizer of the request"], dialect, held=0.0) < 3.0
 
 
 @pytest.mark.parametrize("part", range((SEEDS + _PART - 1) // _PART))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.clusters import in_world
-from support.simulated.evictions import A, heartbeat, running_pod
+from support.simulated.evictions import A, finish, heartbeat, request_eviction, running_pod
 from support.simulated.maintenances import (
     drain,
     gone,
@@ -18,10 +18,17 @@ from support.simulated.maintenances import (
     web,
 )
 from support.simulated.workloads import created, events_of, history
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, PRIORITYCLASSES
+from vacate.api.kinds import (
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    PRIORITYCLASSES,
+)
 from vacate.api.types.nodemaintenance import MAX_BLOCKERS
 from vacate.sim.cluster import World
-from vacate.testing import pod
+from vacate.testing import pdb, pod
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
@@ -158,6 +165,28 @@ def test_a_request_whose_interceptor_forbids_cancellation_outlives_the_maintenan
         assert message.startswith("Pod default/p is evicted anyway: ")
         await world.until(lambda: len(events_of(world, where, "NodeReleased")) == 1)
         assert events_of(world, where, "NodeCordoned") == ["The node is cordoned for NodeMaintenance kernel."]
+
+    in_world(body)
+
+
+def test_a_request_of_others_that_cannot_be_joined_is_followed_like_one_that_is() -> None:
+    """While cancellation is forbidden no requester is added, so that the drain is not on the request."""
+
+    async def body(world: World) -> None:
+        target = await running_pod(world, interceptors=[A], labels={"app": "strict"})
+        name = await request_eviction(world, target)
+        await world.until(lambda: created_status(world, name).get("activeInterceptorName") == A)
+        await heartbeat(world, name, evictionRequestCancellationPolicy="Forbid")
+        where = target["spec"]["nodeName"]
+        await drain(world, where)
+        await world.until(lambda: phase(world) == "Draining")
+        await world.settle(5)
+        await heartbeat(world, name, message="copying the disk")
+        await world.until(lambda: "copying the disk" in row(world, where)["message"], 3.0)
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("strict", max_unavailable=0), "default")
+        await finish(world, name)
+        await world.until(lambda: phase(world) == "Blocked", 3.0)
+        assert [one["kind"] for one in status(world)["blockers"]] == ["DisruptionBudget"]
 
     in_world(body)
 

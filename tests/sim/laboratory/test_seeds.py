@@ -90,3 +90,10 @@ def test_without_the_rule_some_seed_breaks_its_invariant(rule: str) -> None:
     raise AssertionError(
         f"no seed shows that the rule is missing. What else went wrong: {found or 'nothing'}"
     )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rule", [name for name, one in REMOVALS.items() if one.beside is not None])
+def test_with_the_rule_nothing_breaks_where_those_beside_it_are_missing(rule: str) -> None:
+    """Otherwise the seed would not show that this rule is needed."""
+    assert finds(rule, REMOVALS[rule].seed, keeps_it=True) is None

@@ -136,11 +136,14 @@ class SimulatedPlace(Place):
         self.refusals.active.clear()
 
 
-def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST, *, restarted: bool = False) -> float:
+def run_plain(
+    case: Case, dialect: Dialect = EVICTION_REQUEST, *, held: float = HELD_SECONDS, restarted: bool = False
+) -> float:
     """A case without faults; the seconds from the removal of its cause until the drain has ended.
 
-    Where it is restarted, so are manager and controllers shortly before that: what they were told of the
-    cause, and of what has changed meanwhile, they must not need.
+    The cause is removed so many seconds after it was reported. Where it is restarted, so are manager and
+    controllers shortly before that: what they were told of the cause, and of what has changed meanwhile, they
+    must not need.
     """
 
     async def main(sim: Sim) -> float:
@@ -149,7 +152,7 @@ def run_plain(case: Case, dialect: Dialect = EVICTION_REQUEST, *, restarted: boo
             place.dialect = dialect
 
             async def pause() -> None:
-                await sim.clock.sleep(HELD_SECONDS)
+                await sim.clock.sleep(held)
                 if restarted and not case.takes_away:
                     both = (world.controllers, world.evictions)
                     for process in both:

@@ -6,6 +6,7 @@ somebody would remove it, and the drain must end by itself within the time that 
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from vacate.api.workloads import DELETE_PREPARED, OPT_IN
 from vacate.cli.main import cli
 from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.errors import ApiError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
@@ -315,23 +317,6 @@ async def _complete_turn(place: Place) -> None:
     await place.report(await place.turn(_silent(place)), activeInterceptorCompleted=True)
 
 
-async def _complete_new_turn(place: Place) -> None:
-    """The interceptor has its turn in the new request, unless the pod has gone without one by then."""
-    name = _silent(place)
-
-    async def over() -> bool | None:
-        if await place.is_drained():
-            return True
-        for one in await place.requests():
-            now = one.status
-            if now.active_interceptor_name == name and not (one.complete or now.active_interceptor_completed):
-                await place.report(one, activeInterceptorCompleted=True)
-                return True
-        return None
-
-    await place.until(over, f"{name} has its turn", place.setup_seconds)
-
-
 async def _pinned_request(place: Place) -> None:
     """A request of somebody else, cancelled and deleted, that a finalizer holds under the only name.
 
@@ -353,6 +338,23 @@ async def _unpin_request(place: Place) -> None:
     for one in await place.requests():
         change = {"metadata": {"finalizers": None}}
         await place.client.patch(place.dialect.kind, one.metadata.name, change, place.namespace)
+
+
+async def _complete_new_turn(place: Place) -> None:
+    """The drain requests the eviction anew, and the interceptor has its turn; or it was past that before."""
+
+    async def end() -> bool | None:
+        for one in await place.requests():
+            now = one.status
+            if one.complete or now.active_interceptor_name != _silent(place):
+                continue
+            if not now.active_interceptor_completed:
+                with contextlib.suppress(ApiError):  # the pod was evicted past the old request meanwhile
+                    await place.report(one, activeInterceptorCompleted=True)
+                    return True
+        return await place.is_drained()
+
+    await place.until(end, "the pod is requested anew or gone", place.setup_seconds)
 
 
 # Pods and nodes

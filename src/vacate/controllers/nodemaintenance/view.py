@@ -137,16 +137,26 @@ class View:
         return [] if node is None else [Key("", name) for name in claims_of(node).by]
 
     def of_request(self, request: EvictionRequest) -> Iterable[Key]:
-        """Those whose names are on the request; a name that was cut stands for whose name it is cut from."""
-        keys: list[Key] = []
+        """Those whose names are on the request, and those that claim the node of its pod.
+
+        A name that was cut stands for whose name it is cut from. A request without the name of a maintenance
+        may still be what it waits for, such as one that is over and that finalizers keep.
+        """
+        names: list[str] = []
         for requester in _requesting(request):
-            dialect, names = (
-                dialect_of(request),
-                [one.metadata.name for one in self.maintenances.reader.list()],
-            )
-            known = [name for name in names if requester_of(name, dialect) == requester]
-            keys += [Key("", name) for name in known or [own_name(requester, MAINTENANCE_SUFFIX)]]
-        return keys
+            dialect = dialect_of(request)
+            known = [
+                name
+                for one in self.maintenances.reader.list()
+                if requester_of(name := one.metadata.name, dialect) == requester
+            ]
+            names += known or [own_name(requester, MAINTENANCE_SUFFIX)]
+        ref = request.spec.target.pod_ref
+        pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
+        keys = [Key("", name) for name in names]
+        if pod is not None:
+            keys += self.of_pod(pod)
+        return dict.fromkeys(keys)
 
     def of_refused(self, about: object) -> Iterable[Key]:
         """Those that wait for a write about this object, where it is a request."""

@@ -32,10 +32,14 @@ def _nodes_are_not_asked(patch: Patch) -> None:
     patch.setattr(View, "listing", lambda self, volume: set())
 
 
+def nobody_knows_better(patch: Patch) -> None:
+    """Neither what nodes list nor whom earlier records have named puts right what a record says."""
+    _nodes_are_not_asked(patch)
+    records_are_not_remembered(patch)
+
+
 def overwrite_the_record(patch: Patch) -> None:
     """The record of an exclusive volume is written without a look at the version that was read."""
-
-    _nodes_are_not_asked(patch)
 
     def blind(
         volume: PersistentVolume, new: Attachment | None, detached: tuple[Attachment, ...] | None = None
