@@ -211,7 +211,8 @@ def test_several_kubeconfigs_are_one(lab: Lab, tmp_path: Path) -> None:
         parts.append(str(tmp_path / part))
     (tmp_path / "current").write_text(yaml.safe_dump({"current-context": config["current-context"]}))
     several = os.pathsep.join([str(tmp_path / "missing"), *parts, str(tmp_path / "current")])
-    assert lab.vacate("status", kubeconfig=several).err == "No eviction requests in namespace default.\n"
+    shown = lab.vacate("status", kubeconfig=several).err.splitlines()
+    assert shown[0] == "No eviction requests in namespace default."  # drains of other tests may follow
 
 
 def test_credentials_from_a_program(lab: Lab, tmp_path: Path) -> None:

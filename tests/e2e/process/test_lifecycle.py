@@ -34,8 +34,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield Lab(running)
 
 
-def statuses(lab: Lab) -> list[Obj]:
-    return [one.get("status", {}) for one in lab.https.get(EVICTIONS).ok()["items"]]
+def statuses(lab: Lab, pod: str) -> list[Obj]:
+    """Of the Evictions of one pod: those of other tests' pods say nothing about it."""
+    found = lab.https.get(EVICTIONS).ok()["items"]
+    return [one.get("status", {}) for one in found if one["spec"]["target"]["pod"]["name"] == pod]
 
 
 def test_evict_waits_until_the_pod_is_gone(lab: Lab) -> None:
@@ -45,13 +47,13 @@ def test_evict_waits_until_the_pod_is_gone(lab: Lab) -> None:
     assert done.out.splitlines()[0] == "pod/plain eviction requested"
     assert done.out.splitlines()[-1] == "pod/plain evicted"
     assert lab.https.get(f"{PODS}/{pod}").code == 404
-    until(lambda: not statuses(lab))  # collected with its requests, which are collected with the pod
+    until(lambda: not statuses(lab, pod))  # collected with its requests, which are collected with the pod
 
 
 def test_evict_says_how_it_goes_and_that_the_pod_was_not_prepared(lab: Lab) -> None:
     pod = lab.pod("skipped", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
     waiting = lab.start("evict", pod, "--api", "lifecycle", "--wait")
-    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab, pod)))
     assert lab.vacate("skip", pod, BACKUP).code == 0
     lines = waiting.communicate(timeout=60)[0].splitlines()
     assert waiting.returncode == UNPREPARED
@@ -63,7 +65,7 @@ def test_evict_says_how_it_goes_and_that_the_pod_was_not_prepared(lab: Lab) -> N
 def test_evict_names_the_stage_of_the_eviction_when_it_waits_no_longer(lab: Lab) -> None:
     pod = lab.pod("slow", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
     assert lab.vacate("evict", pod, "--api", "lifecycle").code == 0
-    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab, pod)))
     late = lab.vacate("evict", pod, "--api", "lifecycle", "--timeout", "1")
     assert late.code == TIMED_OUT
     assert late.err.startswith("pod/slow not evicted within 1s (stage Intercepting); the request continues")
@@ -84,7 +86,7 @@ def test_a_drain_by_this_api_frees_the_node(lab: Lab) -> None:
 def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
     pod = lab.pod("web", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
     assert lab.vacate("evict", pod, "--api", "lifecycle").out.startswith("pod/web eviction requested")
-    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab, pod)))
     shown = lab.vacate("status", "--api", "lifecycle")
     assert (shown.code, BACKUP in shown.out) == (0, True)
     explained = lab.vacate("explain", pod)
@@ -92,13 +94,13 @@ def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
     removed = lab.vacate("cancel", pod, "--override")
     assert (removed.code, removed.err) == (0, "")
     assert "all requesters were removed (cli.vacate.dev/" in removed.out
-    until(lambda: any("CanceledDueToNoRequesters" in str(one) for one in statuses(lab)))
+    until(lambda: any("CanceledDueToNoRequesters" in str(one) for one in statuses(lab, pod)))
     assert lab.ready(pod)
     again = lab.vacate("evict", pod, "--api", "lifecycle")
     assert again.out.startswith("pod/web eviction requested")
 
     def is_active() -> bool:
-        found = [one for each in statuses(lab) for one in each.get("targetResponders", ())]
+        found = [one for each in statuses(lab, pod) for one in each.get("targetResponders", ())]
         return any(one["state"] == "Active" for one in found)
 
     until(is_active)
@@ -110,7 +112,7 @@ def test_status_explain_and_cancel_know_an_eviction(lab: Lab) -> None:
 def test_an_option_names_the_api_whose_request_is_meant(lab: Lab) -> None:
     pod = lab.pod("other", evictionResponders=[{"name": BACKUP, "priority": 20_000}])
     assert lab.vacate("evict", pod).code == 0  # by the API in which its responders have their turns
-    until(lambda: any(BACKUP in str(one) for one in statuses(lab)))
+    until(lambda: any(BACKUP in str(one) for one in statuses(lab, pod)))
     assert BACKUP in lab.vacate("explain", pod, "--api", "lifecycle").out
     refused = lab.vacate("cancel", pod, "--api", "evictionrequest")
     assert (refused.code, refused.err) == (
@@ -160,7 +162,7 @@ def test_the_commands_of_the_page_about_the_move_to_this_api_work(lab: Lab) -> N
     done = [lab.vacate(*shlex.split(one)[1:]) for one in commands if "--api" in one]
     assert [one.code for one in done] == [0] * 3, done
     assert "web-1" in done[0].out  # one is open, and is moved by the commands that follow
-    until(lambda: any(NEW in str(one) for one in statuses(lab)))
+    until(lambda: any(NEW in str(one) for one in statuses(lab, pod)))
     assert "Intercepting" in done[0].out
     until(lambda: "Cancelled" in lab.vacate("status", "-A", "--api", "evictionrequest").out)
     assert NEW in lab.vacate("explain", pod).out
