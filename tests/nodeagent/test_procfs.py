@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vacate.nodeagent.runtime.supervisor import procfs
+from vacate.nodeagent.runtime.supervisor.containers import Container
 
 pytestmark = pytest.mark.unit
 
@@ -20,7 +21,7 @@ def process(
     fields = ["1"] * 50
     fields[0], fields[6], fields[48] = state, str(flags), str(end)
     folder = proc / "4711"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "stat").write_text(f"4711 (a) name) {' '.join(fields)}\n")
     (folder / "environ").write_bytes(environ)
 
@@ -50,6 +51,27 @@ def test_others_are_not(proc: Path) -> None:
 def test_what_has_no_environment_for_good_puts_nothing_off(proc: Path, fields: dict[str, object]) -> None:
     process(proc, **fields)  # type: ignore[arg-type]
     assert not procfs.executing()
+
+
+def test_an_exec_that_ends_before_it_is_asked_for_hides_no_process(
+    proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its container has not ended: the process has the marker again."""
+    record = {"id": "c", "pid": 1, "start": 0, "cgroup": "", "exit": None}
+    container = Container(record, "/home", child=True)
+    container.main_gone = True
+    killed: list[int] = []
+    monkeypatch.setattr(procfs, "kill", killed.extend)
+    ask = procfs.executing
+
+    def executing() -> bool:
+        process(proc, environ=f"{procfs.MARKER}={container.marker}\0".encode())
+        return ask()
+
+    monkeypatch.setattr(procfs, "executing", executing)
+    process(proc, end=0)
+    assert not any(container.emptied() for _ in range(20))
+    assert set(killed) == {4711}
 
 
 def test_on_this_machine_the_fields_are_where_they_are_read() -> None:

@@ -78,7 +78,11 @@ class Container:
         if self._exec_looks < _MAX_EXEC_CHECKS and procfs.executing():
             self._empty_looks, self._exec_looks = 0, self._exec_looks + 1
             return False
-        return True
+        # What was in the middle of an exec in all those looks may have ended it before that question.
+        if left := self._members():
+            procfs.kill(left)
+            self._empty_looks = 0
+        return not left
 
     def settled(self) -> bool:
         """Whether nothing is left of it, now that its first process is gone."""
