@@ -254,7 +254,7 @@ async def test_a_slow_server_may_take_a_part_of_the_interceptors_time(
     if seconds:
         await asyncio.sleep(0.3)  # longer than any server may take where there is no time
         answered.set()
-        await eventually(lambda: "its eviction is requested" in caplog.text)
+        await eventually(lambda: "the eviction of pod default/db is requested" in caplog.text)
     else:
         await eventually(lambda: cluster.failures)
         assert "pod default/db is terminated without its interceptors: TimeoutError" in caplog.text
