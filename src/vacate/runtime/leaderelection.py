@@ -85,7 +85,7 @@ class LeaderElector:
         self._trouble = trouble  # what holds this process up, for the readers of the lease
         # Annotations that the lease gets with each renewal, for its readers.
         self.notes: Callable[[], Mapping[str, str]] = dict
-        self.annotations: Mapping[str, str] = {}  # of the lease as last seen, whoever wrote them
+        self.annotations: Mapping[str, str] = {}  # of the lease as last seen, by any writer
         self._contested = contested
         self._failing: tuple[float, str] | None = None  # since when the lease is out of reach, and why
         self._logged = ""

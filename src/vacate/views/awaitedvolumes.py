@@ -105,7 +105,7 @@ def awaited_claims(pods: Sequence[Pod]) -> set[tuple[str, str]]:
 
 
 def held_volume_notes(volumes: Sequence[PersistentVolume], pods: Sequence[Pod], lost: LostNodes) -> list[str]:
-    """A sentence for each of these exclusive volumes for which pods wait until somebody acts."""
+    """A sentence for each of these exclusive volumes for which pods wait until a person acts."""
     notes = []
     for volume in sorted(volumes, key=lambda one: one.metadata.name):
         claim = volume.spec.claim_ref
@@ -129,7 +129,7 @@ def held_volume_notes(volumes: Sequence[PersistentVolume], pods: Sequence[Pod], 
 
 
 def _is_stuck(found: Attachment, lost: LostNodes) -> bool:
-    """Whether the volume stays until somebody acts."""
+    """Whether the volume stays until a person acts."""
     return found.node in (*lost.silent, *lost.missing) or (bool(found.node) and found.pods[0].gone)
 
 

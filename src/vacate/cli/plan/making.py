@@ -74,7 +74,7 @@ def make(
 
     def stop(_signal: int, _frame: object) -> None:
         nonlocal stopping
-        if stopping:  # whoever does not want to wait for the next moment at which a run can be left
+        if stopping:  # a user who does not want to wait for the next moment at which a run can be left
             raise KeyboardInterrupt
         stopping = True
 

@@ -122,7 +122,7 @@ class GivingWay:
             self.other, self._resumed, self._unreported = "", parse_time(at), None
         name = recorded.get(LIFECYCLE_CONTROLLER, OWN_LIFECYCLE_CONTROLLER)
         if name != OWN_LIFECYCLE_CONTROLLER:
-            self.other, self._unreported = name, None  # whoever has recorded it has reported it
+            self.other, self._unreported = name, None  # the process that recorded it has reported it
 
     def _eviction(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
         self._follow(old, new, new is not None and not new.complete)
