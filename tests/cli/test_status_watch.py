@@ -32,7 +32,8 @@ def test_a_reader_that_is_gone_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(world: World) -> None:
         await requested(world, "a.example.com")
         monkeypatch.setattr(terminal, "echo", echo)
-        watch = WatchEvents(Cluster(world.client, "default", world.sim.clock), View("default", output=JSON))
+        view = View("default", output=JSON)
+        watch = WatchEvents(Cluster(world.client, "default", world.sim.clock), view, [view.dialect])
         with pytest.raises(BaseExceptionGroup) as ended:
             async with asyncio.timeout(600):
                 await watch.run()
@@ -58,7 +59,7 @@ def test_a_request_that_is_superseded_does_not_end_it(output: str, monkeypatch: 
         await request_eviction(world, pod)
         cluster = Cluster(world.client, "default", world.sim.clock)
         view = View("default", pods=(name,), output=output)
-        watch = WatchEvents(cluster, view) if output else Follower(cluster, view)
+        watch = WatchEvents(cluster, view, [view.dialect]) if output else Follower(cluster, view)
         task = asyncio.get_running_loop().create_task(watch.run())
         await world.until(lambda: any("Blocked" in line for line in lines))
         opted_in = {"metadata": {"annotations": {OPT_IN: "true"}}}
@@ -66,6 +67,6 @@ def test_a_request_that_is_superseded_does_not_end_it(output: str, monkeypatch: 
         await world.until(task.done, 120.0)
         await task
         assert any("Superseded" in line for line in lines)
-        assert world.find(PODS, name, "default") is None
+        await world.until(lambda: world.find(PODS, name, "default") is None)
 
     in_world(body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import click
@@ -26,7 +25,7 @@ from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Cluster, Connection, cluster_options_with, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.queries import list_all_requests, list_pods, named_uid, typed_request
+from vacate.cli.common.queries import list_all_requests, list_pods, named_uid
 from vacate.cli.common.remedies import with_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
@@ -34,7 +33,7 @@ from vacate.cli.identity import own_requester
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits, plan_descheduling
 from vacate.descheduling.violations import Scope, is_in_scope
 from vacate.entropy import system_entropy
-from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject, VacateError
+from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
 from vacate.sdk import Requester
 from vacate.views.phrases import counted
 
@@ -172,14 +171,8 @@ async def _plan(cluster: Cluster, scope: Scope, limits: Limits) -> tuple[Desched
 
 
 async def _leaving(cluster: Cluster) -> list[str]:
-    """The UIDs of the pods with open requests of either API. A request that cannot be read counts as open."""
-    found = []
-    for one in await list_all_requests(cluster, ""):
-        with contextlib.suppress(UnreadableObject):
-            if typed_request(one).complete:
-                continue
-        found.append(named_uid(one))
-    return found
+    """The UIDs of the pods with open requests by any API. A request that cannot be read counts as open."""
+    return [named_uid(one.obj) for one in await list_all_requests(cluster, "") if not one.complete]
 
 
 def _show(plan: DeschedulingPlan, considered: int, *, evict: bool) -> None:

@@ -14,7 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import aligned, output_option, print_object
-from vacate.cli.common.queries import list_all_requests, typed_request
+from vacate.cli.common.queries import list_all_requests
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import columns_of, safe
 from vacate.cli.status.layout import wrapped
@@ -62,7 +62,7 @@ async def read_interceptors(cluster: Cluster, namespace: str) -> list[Intercepto
     requests = []
     for one in await list_all_requests(cluster, namespace):
         try:
-            requests.append(typed_request(one))
+            requests.append(one.typed)
         except UnreadableObject as error:
             terminal.error(error)
     return interceptor_summaries(await _pods(cluster, namespace), requests, await _bindings(cluster))

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import click
 
-from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.api.kinds import LIFECYCLE_REQUESTS, NODEMAINTENANCES, NODES
 from vacate.api.names import dns1123_subdomain
 from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import RETRY, SKIP, EvictionRequest
@@ -30,7 +30,7 @@ from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import is_drain, participant_name, pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid, typed_request
+from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid
 from vacate.cli.common.remedies import no_maintenance, no_node, with_remedy
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods, complete_retried
@@ -227,15 +227,15 @@ class Retrying:
         if not pods:
             await self._cluster.client.get(NODES, name)  # NotFound where there is no such node
         uids = {pod.metadata.uid for pod in pods}
-        found = [one for one in await list_all_requests(self._cluster, "") if named_uid(one) in uids]
-        return await self._push_all(f"node/{name}", [typed_request(one) for one in found])
+        found = [one for one in await list_all_requests(self._cluster, "") if named_uid(one.obj) in uids]
+        return await self._push_all(f"node/{name}", [one.typed for one in found])
 
     async def _drain(self, name: str) -> str:
         drain = await self._cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)
         # Requests that were refused are made again: the change wakes the controller.
         asked = {"metadata": {"annotations": {RETRY: format_exact_time(self._cluster.clock.now())}}}
         await self._cluster.client.patch(NODEMAINTENANCES, name, guarded(drain.metadata, asked))
-        requests = [typed_request(one) for one in await list_all_requests(self._cluster, "")]
+        requests = [one.typed for one in await list_all_requests(self._cluster, "")]
         own = [one for one in requests if _requests(one, name)]
         refused = any(one.kind in RETRIED_REFUSALS for one in drain.status.blockers)
         return await self._push_all(f"nodemaintenance/{name}", own, refused=refused)
@@ -271,6 +271,8 @@ def _open_request(request: EvictionRequest | None, pod: str) -> EvictionRequest:
         raise ConfigError(f"there is no eviction request for pod {pod}")
     if request.complete and not is_superseded(request):
         raise ConfigError(f"the eviction request for pod {pod} is over: {request.status.message}")
+    if request.kind == LIFECYCLE_REQUESTS:
+        raise ConfigError(f"the eviction of pod {pod} has not begun: {request.status.message}")
     return request
 
 
@@ -279,6 +281,8 @@ def _not_blocked(request: EvictionRequest) -> str:
     stage, active, pod = shown_stage(request), request.status.active_interceptor_name, pod_of(request)
     if stage is Stage.BLOCKED:
         return ""
+    if request.kind == LIFECYCLE_REQUESTS:
+        return f"pod/{pod} is not blocked: its eviction has not begun"
     if stage is Stage.INTERCEPTING and active:
         way = command_line(program_name(), "skip", pod, active, "-n", request.metadata.namespace)
         return f"pod/{pod} waits for interceptor {active}; to end its turn: {way}"

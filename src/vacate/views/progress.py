@@ -45,7 +45,7 @@ def left_over_text(request: EvictionRequest, pod: Pod) -> str:
     """What keeps the pod of a complete request in the cluster; empty where nothing does."""
     name = pod_of(request)
     cancelled = shown_stage(request) in (Stage.CANCELLED, Stage.SUPERSEDED)
-    if pod.metadata.uid != request.metadata.name or cancelled:
+    if pod.metadata.uid != request.pod_uid or cancelled:
         return ""
     if not pod.terminal:
         return (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.durations import human_duration
+from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.objectidentity import Identity
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSING, EvictionRequest
@@ -25,6 +26,8 @@ HEADER = (
     "POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE", "REQUESTERS", "MESSAGE"
 )  # fmt: skip
 WIDE_HEADER = (*HEADER[:-1], "REFUSALS", "REQUEST", HEADER[-1])
+PENDING = "Pending"
+"""What is shown in place of the stage where a process has not begun."""
 _OVER = (Stage.COMPLETE, Stage.CANCELLED, Stage.SUPERSEDED)
 
 
@@ -68,7 +71,7 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
     return Row(
         namespace=request.metadata.namespace,
         pod=pod_of(request),
-        stage=stage.value,
+        stage=PENDING if request.kind == LIFECYCLE_REQUESTS and not request.complete else stage.value,
         active=active or NOTHING,
         since=_span(unchanged_since(request), now),
         eta=_eta(request, now) if active else NOTHING,

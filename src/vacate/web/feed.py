@@ -32,8 +32,9 @@ from vacate.controllers.projections import project_pod
 from vacate.entropy import Entropy
 from vacate.errors import Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.lifecycle.assembly import concerning
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE, LIFECYCLE_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS, READ_DIALECTS
 from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
 from vacate.wire.message import Request
@@ -76,7 +77,7 @@ class Feed:
         informers = InformerFactory(client, clock, entropy, _TUNING, {PODS.resource: project_pod})
         self._pods = informers.informer(PODS, Pod)
         self._nodes = informers.informer(NODES, Node)
-        self._requests = {one: informers.requests(one) for one in DIALECTS.values()}
+        self._requests = {one: informers.requests(one) for one in READ_DIALECTS}
         self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
         self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self._policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
@@ -142,8 +143,9 @@ class Feed:
         return found
 
     def _snapshot(self) -> Snapshot:
-        requests = [one for informer in self._requests.values() for one in informer.reader.list()]
-        apis = [api for api, one in self._requests.items() if one.reader.synced and not _refused(one)]
+        known = (one for informer in self._requests.values() for one in informer.reader.list())
+        read = [api for api, one in self._requests.items() if one.reader.synced and not _refused(one)]
+        apis = [one for one in DIALECTS.values() if one in read]
         not_own = isinstance(self._requests[EVICTION_REQUEST].trouble, NotFound)
         return Snapshot(
             now=self.clock.now(),
@@ -152,7 +154,7 @@ class Feed:
             **self._named,
             pods=self._pods.reader.list(),
             nodes=self._nodes.reader.list(),
-            requests=requests,
+            requests=concerning(known, are_all=LIFECYCLE_REQUEST in read),
             apis=apis,
             preferred=LIFECYCLE if not_own and LIFECYCLE in apis else EVICTION_REQUEST,
             budgets=self._budgets.reader.list(),
@@ -187,7 +189,7 @@ class Feed:
             if one.reader.synced and not _refused(one):
                 continue
             name, trouble = one.kind.plural, one.trouble
-            if isinstance(trouble, NotFound | Forbidden) and one.kind is LIFECYCLE_EVICTIONS:
+            if isinstance(trouble, NotFound | Forbidden) and one.kind.group == LIFECYCLE_EVICTIONS.group:
                 continue  # few clusters have that API
             if isinstance(trouble, NotFound) and name == "evacuations":
                 continue  # an API of its own, which most clusters do not serve

@@ -21,7 +21,7 @@ from vacate.cli.common.connection import (
 )
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
 from vacate.cli.common.parameters import participant_name, pod_name
-from vacate.cli.common.queries import find, list_all_requests, typed_request
+from vacate.cli.common.queries import find, list_all_requests
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.common.shellcompletion import complete_pods
@@ -30,7 +30,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.dialects.registry import DIALECTS, api_of, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.eviction.succession import is_handed_over
@@ -109,12 +109,11 @@ async def _selected(
 ) -> tuple[str, ...]:
     """The pods of open requests, those by one requester if given."""
     found = await list_all_requests(cluster, cluster.namespace, selector, only)
-    requests = [typed_request(one) for one in found]
+    requests = [one.typed for one in found]
     chosen = [
         pod_of(one)
         for one in requests
-        if not one.complete
-        and (own is None or own[dialect_of(one)] in [by.name for by in one.spec.requesters])
+        if not one.complete and (own is None or own[api_of(one)] in [by.name for by in one.spec.requesters])
     ]
     if not chosen:
         whose = f" by {own[EVICTION_REQUEST]}" if own else ""
@@ -144,12 +143,12 @@ class Cancelling:
             raise ConfigError(f"there is no eviction request for pod {pod}")
         if request.complete:
             return _over(request, there)
-        on_it, own = [one.name for one in request.spec.requesters], self._own[dialect_of(request)]
+        on_it, own = [one.name for one in request.spec.requesters], self._own[api_of(request)]
         # Without the own name among them, the drain is whom one has to turn to as well.
         meant = [own] if own in on_it and not self._overriding else on_it
         await check_no_drain(self._cluster, request, meant)
         result = await (
-            override(self._cluster, request, self._own[dialect_of(request)])
+            override(self._cluster, request, self._own[api_of(request)])
             if self._overriding
             else self._withdraw(request)
         )
@@ -157,7 +156,7 @@ class Cancelling:
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
 
     async def _withdraw(self, request: EvictionRequest) -> str:
-        cluster, dialect = self._cluster, dialect_of(request)
+        cluster, dialect = self._cluster, api_of(request)
         own = self._own[dialect]
         requester = Requester(
             cluster.client, own, clock=cluster.clock, entropy=system_entropy(), dialect=dialect

@@ -87,7 +87,7 @@ async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
 async def _requests_of_requesters(cluster: Cluster, request: EvictionRequest) -> list[EvictionRequest]:
     """The objects that requesters are on: the request itself, or those that each of them has."""
     own = dialect_of(request).for_requester("")
-    if own.kind == request.kind or not request.pod_uid:
+    if request.kind.custom or not request.pod_uid:
         return [request]
     found = (await cluster.client.list(own.kind, request.metadata.namespace, into=own.wire)).items
     wanted = [one for one in map(own.read, found) if one.spec.requesters]

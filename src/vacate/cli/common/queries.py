@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ import msgspec
 
 from vacate.api.kinds import (
     EVENTS,
-    EVICTIONREQUESTS,
     LIFECYCLE_REQUESTS,
     NODEMAINTENANCES,
     NODES,
@@ -32,14 +32,35 @@ from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.assembly import concerning
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE, LIFECYCLE_REQUEST
-from vacate.eviction.dialects.registry import DIALECTS
+from vacate.eviction.dialects.registry import DIALECTS, READ_DIALECTS
 from vacate.views.model import Refusals
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
 
-_BY_KIND: Mapping[str, Dialect] = {one.kind.kind: one for one in DIALECTS.values()}
+_BY_KIND: Mapping[tuple[str, str], Dialect] = {
+    (one.kind.api_version, one.kind.kind): one for one in READ_DIALECTS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRequest:
+    """A request as the server has it, and as a record; None where it cannot be decoded."""
+
+    obj: Obj
+    record: EvictionRequest | None
+
+    @property
+    def typed(self) -> EvictionRequest:
+        """The record; UnreadableObject where it cannot be decoded."""
+        return self.record if self.record is not None else _record_of(self.obj)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is over."""
+        return is_complete(self.obj) if self.record is None else self.record.complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +68,7 @@ class PodAndRequest:
     """A pod and the request about it, each as far as there is one."""
 
     pod: Obj | None
-    request: Obj | None
+    request: FoundRequest | None
 
     @property
     def typed_pod(self) -> Pod | None:
@@ -56,8 +77,17 @@ class PodAndRequest:
 
     @property
     def typed_request(self) -> EvictionRequest | None:
-        """The request as a projection; UnreadableObject where it cannot be decoded."""
-        return typed_request(self.request) if self.request is not None else None
+        """The request as a projection; UnreadableObject where it cannot be decoded.
+
+        Before its Eviction has begun, the interceptors are those that the pod names for it.
+        """
+        request = self.request.typed if self.request is not None else None
+        if request is None or self.pod is None or request.kind != LIFECYCLE_REQUESTS:
+            return request
+        turns = [Interceptor(name=one) for one in reversed(LIFECYCLE.registration(self.pod).interceptors)]
+        return msgspec.structs.replace(
+            request, spec=msgspec.structs.replace(request.spec, interceptors=turns)
+        )
 
 
 async def read_node(cluster: Cluster, name: str) -> Node:
@@ -68,18 +98,37 @@ async def read_node(cluster: Cluster, name: str) -> Node:
         raise no_node(name) from None
 
 
-def typed_request(request: Obj) -> EvictionRequest:
-    """The request as a projection; UnreadableObject, with a way out, where it cannot be decoded."""
-    dialect: Dialect = _BY_KIND.get(str(request.get("kind")), EVICTION_REQUEST)
+def _record_of(request: Obj) -> EvictionRequest:
+    """The request as a record; UnreadableObject, with a way out, where it cannot be decoded."""
+    dialect = _BY_KIND[str(request.get("apiVersion")), str(request.get("kind"))]
     try:
         return dialect.read(codec_for(dialect.wire).convert(request))
     except UnreadableObject as error:
-        meta = identity_of(request)
-        where = f"{dialect.kind.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
+        meta, kind = identity_of(request), dialect.kind
+        called = kind.singular if kind != LIFECYCLE_REQUESTS else kind.resource  # ours has the same name
+        where = f"{called} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
         raise UnreadableObject(
             f"{error}. It is not processed until it changes. Correct that field with `kubectl edit {where} "
             f"--subresource=status`, or remove the request with `kubectl delete {where}`"
         ) from error
+
+
+def records_of(found: Iterable[Obj], *, are_all: bool = False) -> list[FoundRequest]:
+    """Of these objects, which may be of several APIs, those that concern pods."""
+    objs = list(found)
+    read: list[EvictionRequest] = []
+    unreadable: set[str] = set()
+    for one in objs:
+        try:
+            read.append(_record_of(one))
+        except UnreadableObject:
+            unreadable.add(identity_of(one).uid)
+    records = {one.metadata.uid: one for one in concerning(read, are_all=are_all)}
+    return [
+        FoundRequest(one, records.get(uid))
+        for one in objs
+        if (uid := identity_of(one).uid) in records or uid in unreadable
+    ]
 
 
 def named_pod(request: Obj) -> str:
@@ -107,37 +156,52 @@ async def find(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> 
     if pod is not None:
         return PodAndRequest(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid")), only))
     about = await list_all_requests(cluster, cluster.namespace, only=only)
-    request = _newest(one for one in about if named_pod(one) == pod_name)
+    request = _newest(one for one in about if named_pod(one.obj) == pod_name)
     if request is None and missing is not None:
         raise missing
     return PodAndRequest(None, request)
 
 
 async def list_requests(
-    cluster: Cluster, namespace: str, selector: str = "", kind: Kind = EVICTIONREQUESTS
-) -> list[Obj]:
-    """Every request of a namespace, or of all of them, for pods with these labels, page by page."""
-    if selector and kind is LIFECYCLE.kind:  # Evictions do not have the labels of their pods
+    cluster: Cluster, namespace: str, selector: str = "", dialect: Dialect = EVICTION_REQUEST
+) -> list[FoundRequest]:
+    """Every request by an API in a namespace, or in all of them, for pods with these labels."""
+    if dialect is not LIFECYCLE:
+        return records_of(await _list(cluster, dialect.kind, namespace, selector))
+    found, are_all = await _list(cluster, LIFECYCLE.kind, namespace), False
+    with contextlib.suppress(NotFound, Forbidden):  # not to this user
+        found += await _list(cluster, LIFECYCLE_REQUESTS, namespace)
+        are_all = True
+    if selector:  # neither of the two has the labels of its pod
         uids = {one.metadata.uid for one in await list_pods(cluster, namespace, label_selector=selector)}
-        return [one for one in await list_requests(cluster, namespace, kind=kind) if named_uid(one) in uids]
+        found = [one for one in found if named_uid(one) in uids]
+    return records_of(found, are_all=are_all)
+
+
+async def _list(cluster: Cluster, kind: Kind, namespace: str, selector: str = "") -> list[Obj]:
+    """All objects of a kind, page by page, as they are read one by one."""
     pages = cluster.client.pages(kind, namespace, ListOptions(label_selector=selector))
-    return [one async for page in pages for one in page.items]
+    return [named(one, kind) async for page in pages for one in page.items]
+
+
+def named(obj: Obj, kind: Kind) -> Obj:
+    """The object as it is read on its own: an item of a list does not say its kind."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
 
 
 async def list_all_requests(
     cluster: Cluster, namespace: str, selector: str = "", only: Dialect | None = None
-) -> list[Obj]:
+) -> list[FoundRequest]:
     """Every request for pods with these labels by whichever API is served to this user, or by one.
 
     NotFound or Forbidden, that of the first, where none is.
     """
-    found: list[Obj] = []
+    found: list[FoundRequest] = []
     refused: list[NotFound | Forbidden] = []
     apis = tuple(DIALECTS.values()) if only is None else (only,)
     for one in apis:
         try:
-            listed = await list_requests(cluster, namespace, selector, one.kind)
-            found += [{**each, "kind": one.kind.kind} for each in listed]
+            found += await list_requests(cluster, namespace, selector, one)
         except (NotFound, Forbidden) as error:
             if isinstance(error, Forbidden) and one is EVICTION_REQUEST:
                 raise
@@ -147,34 +211,30 @@ async def list_all_requests(
     return found
 
 
+async def read_by(cluster: Cluster, dialect: Dialect, namespace: str) -> list[Dialect]:
+    """By what the requests of an API are followed; NotFound or Forbidden where they cannot be read.
+
+    Of lifecycle.k8s.io by Evictions and, where the user may read them, by EvictionRequests.
+    """
+    await cluster.client.list(dialect.kind, namespace, ListOptions(limit=1))
+    found = [dialect]
+    if dialect is LIFECYCLE:
+        with contextlib.suppress(NotFound, Forbidden):
+            await cluster.client.list(LIFECYCLE_REQUESTS, namespace, ListOptions(limit=1))
+            found.append(LIFECYCLE_REQUEST)
+    return found
+
+
 async def evictions_of(cluster: Cluster, requests: Iterable[EvictionRequest]) -> list[EvictionRequest]:
     """The Evictions of lifecycle.k8s.io that go on for the pods of these requests."""
     pods = {(one.metadata.namespace, one.pod_uid) for one in requests}
     found = [
-        typed_request({**one, "kind": LIFECYCLE.kind.kind})
+        one.typed
         for namespace in sorted({namespace for namespace, _ in pods})
-        for one in await list_requests(cluster, namespace, kind=LIFECYCLE.kind)
-        if (namespace, named_uid(one)) in pods
+        for one in await list_requests(cluster, namespace, dialect=LIFECYCLE)
+        if (namespace, named_uid(one.obj)) in pods
     ]
-    return [one for one in found if not one.complete]
-
-
-async def unbegun_request(cluster: Cluster, found: PodAndRequest) -> EvictionRequest | None:
-    """An EvictionRequest of lifecycle.k8s.io for the pod, for which no Eviction has begun yet."""
-    if found.pod is None:
-        return None
-    uid = str(dig(found.pod, "metadata", "uid"))
-    try:
-        listed = await cluster.client.list(LIFECYCLE_REQUESTS, cluster.namespace)
-    except (NotFound, Forbidden):
-        return None  # not served, or not to this user
-    about = [one for one in listed.items if named_uid(one) == uid and not is_complete(one)]
-    typed = (LIFECYCLE_REQUEST.read(codec_for(LIFECYCLE_REQUEST.wire).convert(one)) for one in about)
-    request = next((one for one in typed if one.spec.requesters), None)
-    if request is None:
-        return None
-    turns = [Interceptor(name=one) for one in reversed(LIFECYCLE.registration(found.pod).interceptors)]
-    return msgspec.structs.replace(request, spec=msgspec.structs.replace(request.spec, interceptors=turns))
+    return [one for one in found if not one.complete and one.kind == LIFECYCLE.kind]
 
 
 async def list_pods(
@@ -228,12 +288,12 @@ async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None
         return None, not_found_in(error, cluster.namespace)
 
 
-async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | None) -> Obj | None:
+async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | None) -> FoundRequest | None:
     """The request for a pod by whichever API, or by one; one that is over only where none goes on.
 
     NotFound where no API is served.
     """
-    found: list[Obj] = []
+    found: list[FoundRequest] = []
     refused: list[ApiError] = []
     apis = tuple(DIALECTS.values()) if only is None else (only,)
     for dialect in apis:
@@ -243,34 +303,33 @@ async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | No
             if isinstance(error, Forbidden) and dialect is EVICTION_REQUEST:
                 raise
             refused.append(error)
-        if any(not is_complete(one) for one in found):
+        if any(not one.complete for one in found):
             break
     if len(refused) == len(apis):
         raise refused[0]
-    return _newest(one for one in found if not is_complete(one)) or next(iter(found), None)
+    return _newest(one for one in found if not one.complete) or next(iter(found), None)
 
 
-async def _of_pod(cluster: Cluster, dialect: Dialect, pod_name: str, uid: str) -> list[Obj]:
+async def _of_pod(cluster: Cluster, dialect: Dialect, pod_name: str, uid: str) -> list[FoundRequest]:
     """The requests of one API for a pod, the newest first; NotFound where it is not served."""
     kind = dialect.kind
     if name := dialect.request_name(pod_name, uid):
         try:
-            return [{**await cluster.client.get(kind, name, cluster.namespace), "kind": kind.kind}]
+            return records_of([named(await cluster.client.get(kind, name, cluster.namespace), kind)])
         except NotFound as error:
             if error.details.get("name"):
                 return []
             raise  # the kind as such is not served
-    listed = await list_requests(cluster, cluster.namespace, kind=kind)
-    about = [{**one, "kind": kind.kind} for one in listed if named_uid(one) == uid]
-    return sorted(about, key=_made, reverse=True)
+    listed = await list_requests(cluster, cluster.namespace, dialect=dialect)
+    return sorted((one for one in listed if named_uid(one.obj) == uid), key=_made, reverse=True)
 
 
-def _newest(requests: Iterable[Obj]) -> Obj | None:
+def _newest(requests: Iterable[FoundRequest]) -> FoundRequest | None:
     return max(requests, key=_made, default=None)
 
 
-def _made(request: Obj) -> str:
-    return str(request["metadata"].get("creationTimestamp"))
+def _made(request: FoundRequest) -> str:
+    return str(request.obj["metadata"].get("creationTimestamp"))
 
 
 async def list_maintenances(cluster: Cluster) -> list[NodeMaintenance] | None:

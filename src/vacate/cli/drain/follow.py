@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.kinds import LIFECYCLE_REQUESTS, NODEMAINTENANCES
 from vacate.api.options import ListOptions
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -26,7 +26,8 @@ from vacate.cli.drain.events import event_line
 from vacate.cli.drain.outcome import CANCELLED_END, DRAINED_END, REPLACED_END, DrainOutcome
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, UnreadableObject
-from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.dialects.lifecycle.assembly import concerning
+from vacate.eviction.dialects.registry import DIALECTS, READ_DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.eviction.records.reader import is_superseded, shown_stage
 from vacate.maintenance.names import requester_of
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 _TICK_SECONDS = 1.0
 _PREPARING = 8
 _MAX_WRITTEN = 5  # causes at a time, above the live view
-_EVICTED, _UNDER_WAY = "evicted", "is being evicted"  # outcomes of pods
+_EVICTED, _UNDER_WAY, _NOT_BEGUN = "evicted", "is being evicted", "is still to be evicted"  # outcomes of pods
 _FORCED = "removed past its disruption budgets or interceptors"
 _STEP = 10  # percent between two lines of a pipe
 
@@ -172,12 +173,12 @@ class Follower:
         found = []
         for request in self._own_requests():
             status = request.status
-            if request.complete or not status.active_interceptor_name:
+            who = status.active_interceptor_name or ""
+            if request.complete or not (who or request.kind == LIFECYCLE_REQUESTS):
                 continue
-            message = plain(status.message, 200)
             pod = f"{request.metadata.namespace}/{request.pod_name}"
-            text = f"  … pod {pod}: {status.active_interceptor_name}"
-            found.append(f"{text}: {message}" if message else text)
+            text = ": ".join(filter(None, (who, plain(status.message, 200))))
+            found.append(f"  … pod {pod}: {text}")
         lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[:_PREPARING]]
         return [*lines, f"  … and {len(found) - _PREPARING} more"] if len(found) > _PREPARING else lines
 
@@ -235,6 +236,8 @@ class Follower:
                 for pod, outcome in self._ends.items()
             }
         rows = last.status.nodes if last is not None else []
+        unbegun = [one for one in self._own_requests() if one.kind == LIFECYCLE_REQUESTS]
+        self._ends |= {f"{one.metadata.namespace}/{one.pod_name}": _NOT_BEGUN for one in unbegun}
         # A pod whose request is pinned, or was never accepted, may have no request of its own in this drain.
         forced = {pod: self._past.get(pod, _FORCED) for row in rows for pod in row.forced_pods}
         ends = self._ends | forced
@@ -263,12 +266,13 @@ class Follower:
         A maintenance joins requests of another kind than its own, so both are followed.
         """
         client, clock = self._cluster.client, self._cluster.clock
-        for dialect in DIALECTS.values():
+        for dialect in READ_DIALECTS:
             with contextlib.suppress(Forbidden, NotFound):
                 await client.list(dialect.kind, options=ListOptions(limit=1))
                 args = (client, dialect.kind, dialect.wire)
                 one = Informer(*args, clock=clock, entropy=system_entropy(), project=dialect.read)
-                one.subscribe(self._note)
+                if dialect in DIALECTS.values():  # an Eviction says what becomes of its requests
+                    one.subscribe(self._note)
                 self._requests.append(one)
         tasks = [asyncio.get_running_loop().create_task(one.run()) for one in self._requests]
         try:
@@ -281,7 +285,8 @@ class Follower:
                     await task
 
     def _own_requests(self) -> list[EvictionRequest]:
-        return [one for requests in self._requests for one in requests.reader.list() if self._is_own(one)]
+        known = [one for requests in self._requests for one in requests.reader.list()]
+        return [one for one in concerning(known) if self._is_own(one)]
 
     def _is_own(self, request: EvictionRequest) -> bool:
         own = requester_of(self._name, dialect_of(request))

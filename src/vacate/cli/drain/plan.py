@@ -17,7 +17,7 @@ from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PARALLEL, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node
-from vacate.errors import ConfigError, Forbidden, NotFound, UnreadableObject
+from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import from_absent, from_budgets, from_room, from_verdict
 from vacate.maintenance.names import dialect_for
@@ -131,17 +131,14 @@ async def read_room(
 
 async def read_absent(cluster: Cluster) -> frozenset[str]:
     """The interceptors that had turns and never answered; none for those who may not read requests."""
-    from vacate.cli.common.queries import list_all_requests, typed_request  # noqa: PLC0415
+    from vacate.cli.common.queries import list_all_requests  # noqa: PLC0415
     from vacate.views.interceptors import interceptor_summaries  # noqa: PLC0415
 
-    requests = []
     try:
-        for one in await list_all_requests(cluster, ""):
-            with contextlib.suppress(UnreadableObject):
-                requests.append(typed_request(one))
+        requests = await list_all_requests(cluster, "")
     except (Forbidden, NotFound):
         return frozenset()
-    found = interceptor_summaries((), requests)
+    found = interceptor_summaries((), [one.record for one in requests if one.record is not None])
     return frozenset(one.name for one in found if one.state == "NeverAnswered")
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-from vacate.api.options import ListOptions
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.outage import Outage
+from vacate.cli.common.queries import read_by
 from vacate.cli.common.text import safe
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.lifecycle.assembly import NOT_BEGUN, concerning
 from vacate.eviction.dialects.registry import dialect_of
+from vacate.runtime.dependencies import InformerFactory
 from vacate.views.progress import progress_text
 from vacate.views.statusrows import Row, row_of
 
@@ -26,39 +27,41 @@ _TICK_SECONDS = 1.0
 class Progress:
     """The requests that are waited for, and how they stand."""
 
-    def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str) -> None:
+    def __init__(
+        self, cluster: Cluster, pods: Mapping[str, str], read: Sequence[Dialect], namespace: str
+    ) -> None:
         self._cluster = cluster
         self._pods = pods  # by their UIDs
-        self._dialect = dialect
+        self._dialect = read[0]
         self._shown: dict[str, tuple[str, ...]] = {}
         self._outage = Outage(cluster.clock)
-        self._informer: Informer[EvictionRequest] = Informer(
-            cluster.client,
-            dialect.kind,
-            dialect.wire,
-            clock=cluster.clock,
-            entropy=system_entropy(),
-            namespace=namespace,
-            project=dialect.read,
-        )
+        informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
+        self._informers = [informers.requests(one, namespace=namespace) for one in read]
 
     async def run(self) -> None:
         """Show each change until cancelled."""
         live = terminal.is_terminal()
         if not live:
-            self._informer.subscribe(self._line)
+            for informer in self._informers:
+                informer.subscribe(self._line)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._informer.run())
+            for informer in self._informers:
+                group.create_task(informer.run())
             await (self._draw() if live else self._report())
 
     def _line(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
-        if new is None or new.complete or not (pod := self._pod(new)):
-            return
-        row = row_of(new, [], self._cluster.clock.now())
+        if new is not None:
+            for one in self._going(new.pod_uid):
+                self._news(one, self._pod(one))
+
+    def _news(self, request: EvictionRequest, pod: str) -> None:
+        row = row_of(request, [], self._cluster.clock.now())
+        if row.message == NOT_BEGUN:
+            return  # it begins in a moment, or it is said that no manager works
         news = (row.stage, row.active, row.blocked_by, row.message)
         if self._shown.get(row.request) != news:
             self._shown[row.request] = news
-            text = progress_text(row, dialect_of(new).terms.interceptor)
+            text = progress_text(row, dialect_of(request).terms.interceptor)
             terminal.echo(f"pod/{pod} {text}")
 
     def _pod(self, request: EvictionRequest) -> str:
@@ -68,7 +71,7 @@ class Progress:
     async def _report(self) -> None:
         while True:
             await self._cluster.clock.sleep(_TICK_SECONDS)
-            self._outage.report([self._informer])
+            self._outage.report(self._informers)
 
     async def _draw(self) -> None:
         from rich.live import Live  # noqa: PLC0415  only where there is a terminal
@@ -88,7 +91,7 @@ class Progress:
         )
         with live, terminal.drawing(console):
             while True:
-                self._outage.check([self._informer])
+                self._outage.check(self._informers)
                 rows, note = self._rows(), safe(self._outage.text)
                 size = (console.width, console.height)
                 table = live_table(rows, size, note=note, phrase=self._dialect.phrase)
@@ -97,8 +100,12 @@ class Progress:
 
     def _rows(self) -> list[Row]:
         now = self._cluster.clock.now()
-        found = [one for one in self._informer.reader.list() if self._pod(one)]
-        return [row_of(one, [], now) for one in found if not one.complete]
+        return [row_of(one, [], now) for one in self._going()]
+
+    def _going(self, pod_uid: str = "") -> list[EvictionRequest]:
+        known = (one for informer in self._informers for one in informer.reader.list() if self._pod(one))
+        found = [one for one in known if pod_uid in ("", one.pod_uid)]
+        return [one for one in concerning(found) if not one.complete]
 
 
 @contextlib.asynccontextmanager
@@ -110,11 +117,11 @@ async def shown_progress(
     The requests are read in one namespace, or in all of them where none is given.
     """
     try:
-        await cluster.client.list(dialect.kind, namespace, ListOptions(limit=1))
+        read = await read_by(cluster, dialect, namespace)
     except VacateError:
         yield
         return
-    task = asyncio.get_running_loop().create_task(Progress(cluster, pods, dialect, namespace).run())
+    task = asyncio.get_running_loop().create_task(Progress(cluster, pods, read, namespace).run())
     try:
         yield
     finally:

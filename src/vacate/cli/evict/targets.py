@@ -6,13 +6,11 @@ import contextlib
 from dataclasses import dataclass
 
 from vacate.api.kinds import PODS
-from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.api.types import Pod
-from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.queries import list_all_requests, named_uid, typed_request
+from vacate.cli.common.queries import list_all_requests, named_uid
 from vacate.cli.evict.selection import (
     Selection,
     Workload,
@@ -23,7 +21,7 @@ from vacate.cli.evict.selection import (
 )
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECTS, dialect_for, dialect_of
+from vacate.eviction.dialects.registry import DIALECTS, api_of, dialect_for
 from vacate.eviction.registration import registering_part
 from vacate.views.phrases import listed
 
@@ -73,7 +71,7 @@ async def by_api(
     going: dict[str, Dialect] = {}
     for space in {*found.namespaces, *((cluster.namespace,) if names else ())}:
         listing = await list_all_requests(cluster, space)
-        going |= {named_uid(one): _api_of(one) for one in listing if not is_complete(one)}
+        going |= {named_uid(one.obj): api_of(one.typed) for one in listing if not one.complete}
     chosen: dict[Dialect, tuple[list[str], list[Pod]]] = {}
 
     def place(pod: Pod) -> tuple[list[str], list[Pod]]:
@@ -90,10 +88,6 @@ async def by_api(
     for pod in found.pods:
         place(pod)[1].append(pod)
     return [(one, (tuple(named), Selection(pods))) for one, (named, pods) in chosen.items()]
-
-
-def _api_of(request: Obj) -> Dialect:
-    return dialect_of(typed_request(request))
 
 
 async def _served(cluster: Cluster, preferred: Dialect) -> tuple[Dialect, ...]:

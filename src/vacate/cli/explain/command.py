@@ -25,7 +25,6 @@ from vacate.cli.common.queries import (
     list_budgets,
     list_maintenances,
     refusals,
-    unbegun_request,
 )
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_explained
@@ -37,6 +36,7 @@ from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import api_of
 from vacate.eviction.registration import registers_responders_only
 from vacate.eviction.requesternames import is_maintenance
 from vacate.kube.exclusivevolumes import awaits_volumes, uses_volumes
@@ -111,8 +111,6 @@ async def _explanation(
     found = await find(cluster, pod, only)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
-    if only in (None, LIFECYCLE) and (request is None or request.complete or not request.spec.requesters):
-        request = await unbegun_request(cluster, found) or request
     if request is None:
         explanation = await _unrequested(found, cluster, budgets or [])
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
@@ -131,7 +129,7 @@ async def _explanation(
         maintenances=await _maintenances(cluster, request),
         workload=await _workload_of(cluster, found.typed_pod, request),
     )
-    if request.kind is LIFECYCLE.kind:
+    if api_of(request) is LIFECYCLE:
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
     health = await read_manager_health(cluster, unattended_request([request]), waiting_requests([request]))
     return explanation, budgets is not None, health

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from vacate.api.objectidentity import identity_of
-from vacate.api.objects import Obj
-from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.api.types.readable import is_complete
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
@@ -29,8 +24,7 @@ from vacate.cli.status.nodes import show_nodes
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
-from vacate.client.codec import codec_for
-from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.maintenance import refused_lines
@@ -100,12 +94,13 @@ def status(
 async def show_requests(cluster: Cluster, view: View) -> None:
     """One look: the requests, and what else concerns them."""
     namespace, pods = view.namespace, view.pods
-    listed = await list_requests(cluster, namespace, view.selector, view.dialect.kind)
-    found = [one for one in listed if not pods or named_pod(one) in pods]
+    listed = await list_requests(cluster, namespace, view.selector, view.dialect)
+    found = [one for one in listed if not pods or named_pod(one.obj) in pods]
     if view.output not in ("", WIDE):
-        print_objects(found, view.output, name=lambda one: f"pod/{named_pod(one)}")
+        print_objects([one.obj for one in found], view.output, name=lambda one: f"pod/{named_pod(one)}")
         return
-    decoded, unreadable = _decoded(found, view.dialect)
+    decoded = [one.record for one in found if one.record is not None]
+    unreadable = [one.obj for one in found if one.record is None]
     if found:
         requests = in_order(decoded, view.sort_by)
         budgets = await list_budgets(cluster, namespace) or []
@@ -120,7 +115,7 @@ async def show_requests(cluster: Cluster, view: View) -> None:
             terminal.echo(note, err=True)
         for note in await left_over(cluster, requests) if pods else ():
             terminal.echo(note, err=True)
-    present = [named_pod(one) for one in found]
+    present = [named_pod(one.obj) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
         terminal.echo(view.dialect.phrase(f"No eviction request for pod {missing}{view.where}."), err=True)
     if not found and not pods:
@@ -147,11 +142,11 @@ async def _say_others(cluster: Cluster, view: View) -> None:
         if one is view.dialect:
             continue
         try:
-            listed = await list_requests(cluster, view.namespace, view.selector, one.kind)
+            listed = await list_requests(cluster, view.namespace, view.selector, one)
         except (NotFound, Forbidden):
             continue  # not served, or not to this user
-        going = [each for each in listed if not is_complete(each)]
-        if count := sum(not view.pods or named_pod(each) in view.pods for each in going):
+        going = [named_pod(each.obj) for each in listed if not each.complete]
+        if count := sum(not view.pods or pod in view.pods for pod in going):
             kind = counted(count, f"open {one.kind.kind}")
             show = command_line(program_name(), "status", "--api", one.name)
             terminal.echo(
@@ -163,15 +158,3 @@ def _say_unreadable(count: int) -> None:
     if count:
         text = f"Requests that cannot be decoded are not processed: {count}."
         terminal.echo(f"{text} `{program_name()} explain POD` shows why.", err=True)
-
-
-def _decoded(found: Sequence[Obj], dialect: Dialect) -> tuple[list[EvictionRequest], list[Obj]]:
-    """The requests that can be decoded, and those that cannot."""
-    decoded: list[EvictionRequest] = []
-    unreadable: list[Obj] = []
-    for one in found:
-        try:
-            decoded.append(dialect.read(codec_for(dialect.wire).convert(one)))
-        except UnreadableObject:
-            unreadable.append(one)
-    return decoded, unreadable

@@ -13,9 +13,40 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.runtime.dependencies import InformerFactory
 from vacate.views.progress import left_over_text
 from vacate.views.statusrows import pod_of
+
+
+class MeantPods:
+    """Which pods are meant: those that are named, or have the labels.
+
+    Evictions of lifecycle.k8s.io do not have the labels of their pods: there, the pods are followed.
+    """
+
+    def __init__(self, informers: InformerFactory, view: View) -> None:
+        self._names, self._namespace = view.pods, view.namespace
+        self._uids: set[str] | None = None  # of pods that were seen with the labels
+        self.request_labels = view.selector
+        """By which labels requests are selected."""
+        if view.selector and view.dialect is LIFECYCLE:
+            self.request_labels, self._uids = "", set()
+            pods = informers.informer(PODS, Pod, namespace=view.namespace, label_selector=view.selector)
+            pods.subscribe(self._see)
+
+    async def check(self, cluster: Cluster) -> None:
+        """Forbidden where the pods have to be read and the user may not."""
+        if self._uids is not None:
+            await cluster.client.list(PODS, self._namespace, ListOptions(limit=1))
+
+    def _see(self, _old: Pod | None, new: Pod | None) -> None:
+        if new is not None and self._uids is not None:
+            self._uids.add(new.metadata.uid)
+
+    def includes(self, name: str, uid: str) -> bool:
+        """Whether the pod is meant."""
+        return (not self._names or name in self._names) and (self._uids is None or uid in self._uids)
 
 
 class NamedPods:

@@ -17,6 +17,9 @@ from vacate.features import FeatureGates
 
 DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION, LIFECYCLE)}
 
+READ_DIALECTS: tuple[Dialect, ...] = (*DIALECTS.values(), LIFECYCLE_REQUEST)
+"""By what all that concerns pods is read, before `lifecycle.assembly.concerning` sorts it."""
+
 DIALECT_NAMES: tuple[str, ...] = tuple(one.name for one in DIALECTS.values())
 """The APIs by the names that commands and settings have for them."""
 
@@ -55,6 +58,11 @@ def dialect_of(request: EvictionRequest) -> Dialect:
 def dialect_with(kind: Kind) -> Dialect:
     """The dialect of objects of this kind."""
     return LIFECYCLE_REQUEST if kind == LIFECYCLE_REQUEST.kind else DIALECTS[kind]
+
+
+def api_of(request: EvictionRequest) -> Dialect:
+    """The API of a record; of an EvictionRequest of one requester that of the Eviction which comes of it."""
+    return dialect_named(dialect_of(request).name)
 
 
 def checked_served(wanted: Dialect, served: Sequence[Dialect]) -> Dialect:

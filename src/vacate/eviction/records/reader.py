@@ -8,6 +8,7 @@ from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
+    COMPLETE,
     FORCED,
     INTERCEPTOR_ASSIGNED,
     PROGRESSING,
@@ -19,7 +20,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.api.types.meta import OwnerReference, condition
-from vacate.eviction.model import Presence, Process, Stage, Target, Termination
+from vacate.eviction.model import CompletionReason, Presence, Process, Stage, Target, Termination
 
 MIRROR = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
@@ -80,6 +81,9 @@ def is_superseded(request: EvictionRequest) -> bool:
 def shown_stage(request: EvictionRequest) -> Stage:
     """The stage as derived from the request alone, also where none was recorded yet."""
     recorded, interceptors = recorded_stage(request), request.spec.interceptors
+    over = condition(request.status.conditions, COMPLETE) if request.complete else None
+    if over is not None and recorded not in (Stage.COMPLETE, Stage.CANCELLED, Stage.SUPERSEDED):
+        return Stage.CANCELLED if over.reason == CompletionReason.CANCELLED else Stage.COMPLETE
     if recorded is None:
         return Stage.INTERCEPTING if interceptors else Stage.EVICTING
     last = bool(interceptors) and request.status.active_interceptor_name == interceptors[0].name

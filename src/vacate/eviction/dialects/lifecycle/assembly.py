@@ -11,7 +11,12 @@ import msgspec
 from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, RequestCondition
+from vacate.api.types.evictionrequest import (
+    SHUTDOWN_DEADLINE,
+    EvictionRequest,
+    RequestCondition,
+    Requester,
+)
 from vacate.api.types.lifecycle import (
     EVICTION,
     EVICTOR,
@@ -28,9 +33,11 @@ from vacate.api.types.lifecycle import (
     turn_order,
 )
 from vacate.api.types.meta import OwnerReference, condition
-from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord
+from vacate.eviction.dialects.lifecycle.requests import LifecycleRequestRecord
+from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord, has_begun
 from vacate.eviction.requesternames import DIGEST, digest
 
+NOT_BEGUN = "No controller has begun the eviction yet."
 DUPLICATE = "Active Eviction already exists for the same target."
 _NUMBER = re.compile(r"pod-(\d{1,9})-")
 _MAX_NAME = 253
@@ -66,6 +73,69 @@ def _precedence(one: LifecycleRequest) -> tuple[bool, bool, str, str]:
     meta = one.metadata
     made = format_time(meta.creation_timestamp) if meta.creation_timestamp else ""
     return meta.deletion_timestamp is not None, one.spec.intent != EVICTION, made, meta.name
+
+
+def concerning(found: Iterable[EvictionRequest], *, are_all: bool = False) -> list[EvictionRequest]:
+    """What concerns pods, of all that there is: this is what people are shown, and what they act on.
+
+    An Eviction with the requesters that its requests name now, which its status may not show yet; and one
+    record for the requests of a pod whose Eviction has not begun. Requests of other APIs stay as they are.
+    `are_all`: no request is missing, so that an Eviction without any is requested by nobody.
+    """
+    evictions: dict[str, list[LifecycleRecord]] = {}
+    requests: dict[str, list[LifecycleRequestRecord]] = {}
+    others: list[EvictionRequest] = []
+    for one in found:
+        if isinstance(one, LifecycleRecord):
+            evictions.setdefault(one.pod_uid, []).append(one)
+        elif isinstance(one, LifecycleRequestRecord):
+            requests.setdefault(one.pod_uid, []).append(one)
+        else:
+            others.append(one)
+    for uid, about in requests.items():
+        if waiting := [one for one in about if _awaits_eviction(one, evictions.get(uid, ()))]:
+            evictions[uid] = [one for one in evictions.get(uid, ()) if has_begun(one.eviction)]
+            others.append(_joined(waiting))
+    return [
+        *(
+            _as_requested(one, requests.get(uid, ())) if are_all or uid in requests else one
+            for uid, those in evictions.items()
+            for one in those
+        ),
+        *others,
+    ]
+
+
+def _awaits_eviction(request: LifecycleRequestRecord, evictions: Sequence[LifecycleRecord]) -> bool:
+    """Whether a request is wanted, or was refused, and no Eviction says more about it."""
+    if not request.spec.requesters or any(not one.complete and has_begun(one.eviction) for one in evictions):
+        return False
+    # One that was failed as a second one of its pod says nothing about the pod.
+    ended = [one for one in evictions if one.complete and failure_of(one) != Reason.INVALID]
+    return not ended or (not request.complete and all(failure_of(one) for one in ended))
+
+
+def _joined(requests: Sequence[LifecycleRequestRecord]) -> LifecycleRequestRecord:
+    """The requests for one pod as one, which has the name of the oldest."""
+    those = [one for one in requests if not one.complete] or requests
+    first = min(those, key=lambda one: _precedence(one.request))
+    names = [one.name for one in requesters_of((), [one.request for one in those])]
+    spec = msgspec.structs.replace(first.spec, requesters=[Requester(name=one) for one in names])
+    if first.complete:
+        return msgspec.structs.replace(first, spec=spec)
+    awaited = condition(first.request.status.conditions, FAILED)
+    why = (awaited.message if awaited is not None and awaited.status != "True" else "") or NOT_BEGUN
+    status = msgspec.structs.replace(first.status, message=why)
+    return msgspec.structs.replace(first, spec=spec, status=status)
+
+
+def _as_requested(record: LifecycleRecord, requests: Sequence[LifecycleRequestRecord]) -> LifecycleRecord:
+    """The Eviction with those who request it now."""
+    if record.complete:
+        return record
+    now = requesters_of(record.eviction.requesters, [one.request for one in requests])
+    names = [Requester(name=one.name) for one in now if one.intent == EVICTION]
+    return msgspec.structs.replace(record, spec=msgspec.structs.replace(record.spec, requesters=names))
 
 
 def labels_of(requesters: Iterable[str], responders: Iterable[str]) -> dict[str, str]:

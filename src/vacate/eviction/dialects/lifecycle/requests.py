@@ -27,10 +27,12 @@ class LifecycleRequestRecord(EvictionRequest, frozen=True):
 
     kind: ClassVar[Kind] = LIFECYCLE_REQUESTS
 
+    request: LifecycleRequest = msgspec.field(default_factory=LifecycleRequest)  # as the API has it
+
 
 def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
     """The request as a record: its requester is on it while it wants the eviction."""
-    found = completion(obj.status.conditions)
+    found = completion(obj.status.conditions) if not _is_outdated(obj) else None
     wanted = [Requester(name=obj.spec.requester)] if obj.wants_eviction else []
     return LifecycleRequestRecord(
         metadata=stamped(obj.metadata),
@@ -38,7 +40,13 @@ def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
         status=EvictionRequestStatus(
             conditions=[found] if found else [], message=found.message if found else ""
         ),
+        request=obj,
     )
+
+
+def _is_outdated(obj: LifecycleRequest) -> bool:
+    """Whether the status is of an earlier intent: an eviction that is wanted again is not over."""
+    return obj.wants_eviction and 0 < obj.status.observed_generation < obj.metadata.generation
 
 
 def own_request_name(pod_uid: str, requester: str) -> str:

@@ -1,0 +1,313 @@
+"""Which requests concern a pod: what each command shows and does, for each state of their objects.
+
+No controller works meanwhile, so that each state lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from support.simulated.clusters import in_world
+from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.types.lifecycle import WITHDRAWN
+from vacate.cli.cancel.command import Cancelling
+from vacate.cli.check import read_findings
+from vacate.cli.common.connection import Cluster
+from vacate.cli.drain.follow import Follower as DrainFollower
+from vacate.cli.evict.eviction import Eviction, EvictOptions
+from vacate.cli.evict.selection import Selection
+from vacate.cli.evict.targets import by_api
+from vacate.cli.explain.command import explain_pod
+from vacate.cli.explain.text import as_lines
+from vacate.cli.interceptors import read_interceptors
+from vacate.cli.push import Retrying, skip_turn
+from vacate.cli.status.command import show_requests
+from vacate.cli.status.follow import Follower
+from vacate.cli.status.view import View
+from vacate.entropy import seeded_entropy
+from vacate.errors import VacateError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import DIALECTS
+from vacate.features import parse_feature_gates
+from vacate.maintenance.names import requester_of
+from vacate.sdk import Requester
+from vacate.sim.cluster import World
+from vacate.testing import node, pod
+from vacate.web.feed import Feed
+from vacate.web.pages.requests import requests_page
+
+pytestmark = pytest.mark.sim
+
+GATES = parse_feature_gates("LifecycleAPI=true")
+BACKUP = "backup.example.com/backup"
+DRAIN = requester_of("drain-a", LIFECYCLE)
+ANNE = "example.com/anne"
+HELD = {"metadata": {"finalizers": ["example.com/held"]}}
+
+State = Callable[[World], Awaitable[None]]
+Command = Callable[[World, Cluster], Awaitable[None]]
+
+
+async def given_pod(world: World) -> None:
+    made = pod("web", spec={"evictionResponders": [{"name": BACKUP, "priority": 20_000}], "nodeName": "n1"})
+    await world.client.create(
+        PODS, {**made, "metadata": {**made["metadata"], "labels": {"app": "web"}}}, "default"
+    )
+
+
+async def requested_by(world: World, *names: str) -> None:
+    for name in names:
+        await Requester(world.client, name, clock=world.sim.clock, dialect=LIFECYCLE).request("web")
+
+
+def begun(world: World) -> bool:
+    return BACKUP in str([one.get("status") for one in world.objects(LIFECYCLE_EVICTIONS)])
+
+
+async def delete_requests(world: World, *, held: bool = False) -> None:
+    for one in world.objects(LIFECYCLE_REQUESTS):
+        name = one["metadata"]["name"]
+        if held:
+            await world.client.patch(LIFECYCLE_REQUESTS, name, HELD, "default")
+        await world.client.delete(LIFECYCLE_REQUESTS, name, "default")
+
+
+async def nothing(world: World) -> None:
+    await world.evictions.crash()
+
+
+async def request_only(world: World) -> None:
+    await world.evictions.crash()
+    await requested_by(world, ANNE, DRAIN)
+
+
+async def withdrawn_only(world: World) -> None:
+    await request_only(world)
+    for one in world.objects(LIFECYCLE_REQUESTS):
+        withdrawn = {"spec": {"intent": WITHDRAWN}}
+        await world.client.patch(LIFECYCLE_REQUESTS, one["metadata"]["name"], withdrawn, "default")
+
+
+async def deleted_only(world: World) -> None:
+    await request_only(world)
+    await delete_requests(world, held=True)
+
+
+async def both(world: World) -> None:
+    await requested_by(world, ANNE, DRAIN)
+    await world.until(lambda: begun(world))
+    await world.evictions.crash()
+
+
+async def eviction_only(world: World) -> None:
+    await both(world)
+    await delete_requests(world)
+
+
+async def deleted(world: World) -> None:
+    """The requests are being deleted, and the Eviction names their requesters still."""
+    await both(world)
+    await delete_requests(world, held=True)
+
+
+async def joined(world: World) -> None:
+    """The Eviction does not name one of its requesters yet."""
+    await requested_by(world, DRAIN)
+    await world.until(lambda: begun(world))
+    await world.evictions.crash()
+    await requested_by(world, ANNE)
+
+
+async def again(world: World) -> None:
+    """The Eviction was cancelled, and the pod is to be evicted again."""
+    await requested_by(world, ANNE)
+    await world.until(lambda: begun(world))
+    (one,) = world.objects(LIFECYCLE_REQUESTS)
+    for intent in (WITHDRAWN, "Eviction"):
+        await world.client.patch(
+            LIFECYCLE_REQUESTS, one["metadata"]["name"], {"spec": {"intent": intent}}, "default"
+        )
+        if intent == WITHDRAWN:
+            await world.until(lambda: "CanceledDue" in str(world.objects(LIFECYCLE_REQUESTS)))
+            await world.evictions.crash()
+
+
+async def status(world: World, cluster: Cluster) -> None:
+    await show_requests(cluster, View("default", dialect=LIFECYCLE))
+
+
+async def status_of_labels(world: World, cluster: Cluster) -> None:
+    await show_requests(cluster, View("default", selector="app=web", dialect=LIFECYCLE))
+
+
+async def status_of_all_apis(world: World, cluster: Cluster) -> None:
+    await show_requests(cluster, View("default"))
+
+
+async def for_a_moment(run: Awaitable[object], world: World) -> None:
+    """What follows the cluster, until it has shown what there is."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(5):
+            await run
+
+
+async def watch(world: World, cluster: Cluster) -> None:
+    await for_a_moment(Follower(cluster, View("default", selector="app=web", dialect=LIFECYCLE)).run(), world)
+
+
+async def watch_events(world: World, cluster: Cluster) -> None:
+    view = View("default", pods=("web",), output="json", dialect=LIFECYCLE)
+    await for_a_moment(Follower(cluster, view).run(), world)
+
+
+async def explain(world: World, cluster: Cluster) -> None:
+    print("\n".join(as_lines((await explain_pod(cluster, "web"))[0], 200)))
+
+
+def cancelling(cluster: Cluster, *, overriding: bool = False) -> Cancelling:
+    own = dict.fromkeys(DIALECTS.values(), ANNE)
+    return Cancelling(cluster, own, overriding=overriding)
+
+
+async def cancel(world: World, cluster: Cluster) -> None:
+    print(await cancelling(cluster).cancel("web"))
+    specs = [one["spec"] for one in world.objects(LIFECYCLE_REQUESTS)]
+    print(*(f"{one['requester']}={one['intent']}" for one in specs))
+
+
+async def override(world: World, cluster: Cluster) -> None:
+    print(await cancelling(cluster, overriding=True).cancel("web"))
+
+
+async def drain(world: World, cluster: Cluster) -> None:
+    """The pods that the drain still has, at its end."""
+    await world.client.create(NODES, node("n1"))
+    made = {"metadata": {"name": "drain-a"}, "spec": {"nodes": ["n1"]}}
+    await world.client.create(NODEMAINTENANCES, made)
+    follower = DrainFollower(cluster, "drain-a", "")
+    task = asyncio.get_running_loop().create_task(follower.run())
+    await world.sim.clock.sleep(5)
+    print(*follower._preparing(200), sep="\n")
+    await world.client.delete(NODEMAINTENANCES, "drain-a")
+    await task
+
+
+async def evict(world: World, cluster: Cluster) -> None:
+    """With --wait, by a requester who has not requested it yet."""
+    for api, part in await by_api(cluster, ("web",), Selection([]), EVICTION_REQUEST):
+        requester = Requester(cluster.client, "example.com/bob", clock=cluster.clock, dialect=api)
+        print(api.name)
+        await for_a_moment(Eviction(cluster, requester, EvictOptions(wait=True)).run(*part), world)
+
+
+async def retry(world: World, cluster: Cluster) -> None:
+    print(await Retrying(cluster).retry("pod/web"))
+
+
+async def skip(world: World, cluster: Cluster) -> None:
+    print(await skip_turn(cluster, "web", BACKUP))
+
+
+async def web(world: World, cluster: Cluster) -> None:
+    feed = Feed(cluster.client, cluster.clock, seeded_entropy(1), context="here", program="vacate")
+    async with feed.running():
+        await feed.wait_first()
+        snapshot = feed.snapshot()
+        about = snapshot.request_about("default", "web")
+        print(about and (about.kind.kind, about.complete, [one.name for one in about.spec.requesters]))
+        print(requests_page(snapshot))
+
+
+async def check(world: World, cluster: Cluster) -> None:
+    assert all(one.check for one in await read_findings(cluster))
+    (one,) = [one for one in await read_interceptors(cluster, "") if one.name == BACKUP]
+    print(f"active={one.active}")
+
+
+NOBODY = (nothing, withdrawn_only, deleted_only)
+WAITING = (request_only, again)
+GOING = (both, joined)
+ENDING = (eviction_only, deleted)
+
+NONE = "there is no eviction request for pod web"
+NONE_SHOWN = "No eviction requests"
+HIDDEN = "1 open Eviction in namespace default is not shown"
+NOT_BEGUN = "No controller has begun the eviction yet."
+PENDING = ("Pending", ANNE, NOT_BEGUN)
+TURN = ("Intercepting", BACKUP)
+SKIPPED = "is skipped: its turn ends now"
+REQUESTED = ("lifecycle", "pod/web eviction requested")
+SHOWN_TURN = (*REQUESTED, f"waits for responder {BACKUP}")
+IN_TURN = f"waits for interceptor {BACKUP}"
+NO_NAME = f"{ANNE} does not request the eviction of pod web; requesters: none"
+
+# By command: what is shown where nobody requests it, before an Eviction, in it, and once nobody does.
+TABLE: dict[Command, tuple[str | tuple[str, ...], ...]] = {
+    status: (NONE_SHOWN, PENDING, (*TURN, ANNE), TURN),
+    status_of_labels: (NONE_SHOWN, PENDING, (*TURN, ANNE), TURN),
+    status_of_all_apis: (NONE_SHOWN, HIDDEN, HIDDEN, HIDDEN),
+    watch: ("", PENDING, (*TURN, ANNE), TURN),
+    watch_events: ("", '"kind":"EvictionRequest"', '"kind":"Eviction"', '"kind":"Eviction"'),
+    explain: (
+        "No eviction of pod web is requested.",
+        (f"{ANNE}.", "no interceptor is active yet", f"1. {BACKUP} waits for its turn."),
+        (IN_TURN, ANNE),
+        "it no longer has any requesters",
+    ),
+    cancel: (NONE, f"{ANNE}={WITHDRAWN}", f"{ANNE}={WITHDRAWN}", NO_NAME),
+    override: (NONE, ("all requesters were removed", ANNE), ("removed", ANNE, DRAIN), "removed (none)"),
+    drain: ("was deleted", "", f"pod default/web: {BACKUP}", "was deleted"),
+    evict: (REQUESTED, REQUESTED, SHOWN_TURN, SHOWN_TURN),
+    retry: (NONE, "has not begun", IN_TURN, IN_TURN),
+    skip: (NONE, "has not begun", SKIPPED, SKIPPED),
+    web: ("None", ("'EvictionRequest', False", ANNE), ("'Eviction', False", ANNE), "'Eviction', False, []"),
+    check: ("active=0", "active=0", "active=1", "active=1"),
+}
+ABSENT: dict[Command, str] = {status: ANNE, watch: ANNE, watch_events: "{", drain: BACKUP, web: ANNE}
+"""What is not shown where nobody requests the eviction; of Evictions without requesters, by some."""
+
+
+def cells() -> list[tuple[Command, State, int]]:
+    groups = (NOBODY, WAITING, GOING, ENDING)
+    return [(command, state, column) for command in TABLE for column in range(4) for state in groups[column]]
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "column"), cells(), ids=lambda one: getattr(one, "__name__", "")
+)
+def test_every_command_sees_the_requests_that_concern_the_pod(
+    command: Command, state: State, column: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def body(world: World) -> None:
+        await given_pod(world)
+        await state(world)
+        capsys.readouterr()
+        try:
+            await command(world, Cluster(world.client, "default", world.sim.clock))
+        except VacateError as error:
+            print(error)
+
+    in_world(body, gates=GATES, nodes=0, controllers=())
+    printed = capsys.readouterr()
+    shown, wanted = printed.out + printed.err, TABLE[command][column]
+    assert all(one in shown for one in ((wanted,) if isinstance(wanted, str) else wanted)), shown
+    if column == 0 and command in ABSENT:
+        assert ABSENT[command] not in shown
+    if column == 3 and command in (status, explain):
+        assert ANNE not in shown
+
+
+def test_the_live_view_of_a_drain_shows_what_has_not_begun(capsys: pytest.CaptureFixture[str]) -> None:
+    async def body(world: World) -> None:
+        await given_pod(world)
+        await request_only(world)
+        await drain(world, Cluster(world.client, "default", world.sim.clock))
+
+    in_world(body, gates=GATES, nodes=0, controllers=())
+    shown = capsys.readouterr().out
+    assert f"pod default/web: {NOT_BEGUN}" in shown
