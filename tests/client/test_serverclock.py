@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+from collections.abc import Callable
 from email.utils import format_datetime
 
 import pytest
@@ -24,18 +25,24 @@ class Machine(SystemClock):
 
     def __init__(self, off: float) -> None:
         self.time = NOON + dt.timedelta(seconds=off)
+        self.ticks = 0.0
 
     def now(self) -> dt.datetime:
         return self.time
 
+    def monotonic(self) -> float:
+        return self.ticks
+
 
 class Dated:
-    """A server that answers with its date."""
+    """A server that answers with its date, after what happens until then."""
 
-    def __init__(self, date: str) -> None:
+    def __init__(self, date: str, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.date = date
+        self.meanwhile = meanwhile
 
     async def send(self, _request: Request) -> Response:
+        self.meanwhile()
         return Response(200, headers={"Date": self.date} if self.date else {})
 
     async def aclose(self) -> None:
@@ -70,6 +77,58 @@ def test_answers_narrow_the_offset_down_and_a_clock_that_was_set_starts_anew() -
     assert abs(clock.offset - true) <= 60 * MS
     later = NOON + dt.timedelta(minutes=1)
     clock.observe(later, later, later)  # someone has set the machine's clock right
+    assert clock.offset == dt.timedelta(0)
+
+
+@pytest.mark.parametrize("off", [0.0, 300.0])
+@pytest.mark.parametrize("seconds", [-600.0, 600.0])
+@pytest.mark.parametrize("when", ["between answers", "while one is on its way", "and back"])
+async def test_a_machine_whose_clock_is_set_goes_on_by_the_servers(
+    when: str, seconds: float, off: float
+) -> None:
+    machine = Machine(off)
+    clock = ServerClock(machine)
+    dated = Dated(format_datetime(NOON, usegmt=True))
+    await DatedTransport(dated, clock).send(Request("GET", "/"))
+
+    def set_clock(by: float = seconds) -> None:
+        machine.time += dt.timedelta(seconds=by)
+
+    if when == "while one is on its way":
+        dated.meanwhile = set_clock
+        await DatedTransport(dated, clock).send(Request("GET", "/"))
+    else:
+        set_clock()
+        assert abs(clock.now() - NOON) <= dt.timedelta(seconds=1)
+    if when == "and back":
+        set_clock(-seconds)
+    assert abs(clock.now() - NOON) <= dt.timedelta(seconds=1)
+
+
+async def test_time_that_passes_is_no_clock_that_is_set() -> None:
+    machine = Machine(0)
+    clock = ServerClock(machine)
+    await DatedTransport(Dated(format_datetime(NOON, usegmt=True)), clock).send(Request("GET", "/"))
+    machine.time += dt.timedelta(hours=1)
+    machine.ticks += 3600
+    assert clock.now() == NOON + dt.timedelta(hours=1)
+
+
+def test_a_process_that_was_halted_while_it_read_the_clocks_reads_them_again() -> None:
+    class Halted(Machine):
+        def now(self) -> dt.datetime:
+            self.time += dt.timedelta(seconds=self.pause)
+            self.ticks += self.pause
+            self.pause = 0.0
+            return self.time
+
+        pause = 0.0
+
+    machine = Halted(0)
+    clock = ServerClock(machine)
+    clock.observe(NOON, NOON, NOON)
+    machine.pause = 30.0
+    assert clock.now() == NOON + dt.timedelta(seconds=30)
     assert clock.offset == dt.timedelta(0)
 
 

@@ -51,8 +51,8 @@ class Beside:
         user: str = EVICTION_CONTROLLER,
     ) -> None:
         self.name = name
-        clock = world.sim.skewed_clock(skew)
-        around = Environment(clock, world.sim.stream(name), Metrics(), settings.gates)
+        self.clock = world.sim.skewed_clock(skew)
+        around = Environment(self.clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
             Dating(world, world.network.link(name, Peer(user, groups))), around, settings
         )

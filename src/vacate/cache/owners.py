@@ -34,6 +34,17 @@ def statefulset_of(pod: Pod, stateful_sets: Reader[StatefulSet]) -> StatefulSet 
     return found if found is not None and ref is not None and found.metadata.uid == ref.uid else None
 
 
+def changes_hands(old: Pod | ReplicaSet | None, new: Pod | ReplicaSet | None) -> bool:
+    """Whether an object is new, or has another owner than before.
+
+    It may be seen before or after its owner, and be adopted long after it was created.
+    """
+    if old is None or new is None:
+        return new is not None
+    before, after = old.metadata, new.metadata
+    return (before.uid, before.controller) != (after.uid, after.controller)
+
+
 def _owner(meta: ObjectMeta, kind: Kind) -> OwnerReference | None:
     ref = meta.controller
     return ref if ref is not None and (ref.api_version, ref.kind) == (kind.api_version, kind.kind) else None

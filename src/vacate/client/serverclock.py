@@ -24,6 +24,7 @@ NOTABLE_OFFSET = dt.timedelta(seconds=5)
 
 _SECOND = dt.timedelta(seconds=1)
 _NONE = dt.timedelta(0)
+_AT_ONCE = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +33,11 @@ class ServerClock:
     """A clock that is corrected by the `Date` of answers. Waiting and `monotonic` are the machine's own.
 
     A date has whole seconds and an answer takes a while, so each answer gives a range for the offset. Ranges
-    are narrowed down by one another; one that contradicts the others, after a clock was set, replaces them.
-    Where no offset at all is within the range, nothing is corrected.
+    are narrowed down by one another; one that contradicts the others, after the server's clock was set,
+    replaces them. Where no offset at all is within the range, nothing is corrected.
+
+    That the machine's clock was set shows at once, by the monotonic one: what is done before the next answer,
+    and how long is waited for a moment, goes by the server's clock as it was known.
     """
 
     def __init__(self, clock: Clock, metrics: Metrics | None = None) -> None:
@@ -41,10 +45,24 @@ class ServerClock:
         self.offset = _NONE  # what is added to the machine's clock
         self._metrics = metrics
         self._range: tuple[dt.timedelta, dt.timedelta] | None = None
+        self._noted = False  # whether it was logged that the offset is notable
+        self._started = self._read()[1]
 
     def now(self) -> dt.datetime:
         """The time by the server's clock, in UTC."""
-        return self.machine.now() + self.offset
+        now, started = self._read()
+        if abs(started - self._started) > _SECOND and self._range is not None:
+            low, high = (one + self._started - started for one in self._range)
+            self._set_range(low, high)
+        self._started = started
+        return now + self.offset
+
+    def _read(self) -> tuple[dt.datetime, dt.datetime]:
+        """The machine's time, and when its monotonic clock began: that changes when the time is set only."""
+        while True:
+            before, now = self.machine.monotonic(), self.machine.now()
+            if self.machine.monotonic() - before < _AT_ONCE:  # the process was not halted in between
+                return now, now - dt.timedelta(seconds=before)
 
     def monotonic(self) -> float:
         """The machine's monotonic clock."""
@@ -61,24 +79,28 @@ class ServerClock:
 
     def observe(self, date: dt.datetime, sent: dt.datetime, received: dt.datetime) -> None:
         """An answer of that date, with the machine's times at which its request was sent and it came."""
+        self.now()
         low, high = date - received, date + _SECOND - sent
         if self._range is not None:
             within = max(low, self._range[0]), min(high, self._range[1])
             low, high = within if within[0] <= within[1] else (low, high)
-        self._range = low, high
-        self._correct(_NONE if low <= _NONE <= high else (low + high) / 2)
+        self._set_range(low, high)
+        self._note()
 
-    def _correct(self, offset: dt.timedelta) -> None:
-        was_notable, notable = abs(self.offset) > NOTABLE_OFFSET, abs(offset) > NOTABLE_OFFSET
-        self.offset = offset
+    def _set_range(self, low: dt.timedelta, high: dt.timedelta) -> None:
+        self._range = low, high
+        self.offset = _NONE if low <= _NONE <= high else (low + high) / 2
         if self._metrics is not None:
-            self._metrics.clock_offset.set(offset.total_seconds())
-        if notable and not was_notable:
+            self._metrics.clock_offset.set(self.offset.total_seconds())
+
+    def _note(self) -> None:
+        was_noted, self._noted = self._noted, abs(self.offset) > NOTABLE_OFFSET
+        if self._noted and not was_noted:
             log.warning(
                 "the clock of this machine is %.1f s %s the API server's; times are corrected by that, but "
                 "check the time synchronisation of both machines",
-                abs(offset.total_seconds()),
-                "behind" if offset > _NONE else "ahead of",
+                abs(self.offset.total_seconds()),
+                "behind" if self.offset > _NONE else "ahead of",
             )
 
 
@@ -91,11 +113,14 @@ class DatedTransport:
 
     async def send(self, request: Request) -> Response:
         """Carry the request, and look at the date of the answer."""
-        sent = self._clock.machine.now()
+        machine = self._clock.machine
+        sent = machine.monotonic()
         response = await self._transport.send(request)
         date = _date_of(response.headers.get("Date", ""))
         if date is not None:
-            self._clock.observe(date, sent, self._clock.machine.now())
+            received = machine.now()  # the clock may have been set while the answer was on its way
+            took = dt.timedelta(seconds=machine.monotonic() - sent)
+            self._clock.observe(date, received - took, received)
         return response
 
     async def aclose(self) -> None:

@@ -15,11 +15,11 @@ from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import DESCHEDULINGPOLICIES, NODES, PODS
 from vacate.api.times import after
 from vacate.api.types import Node, Pod
-from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
+from vacate.api.types.deschedulingpolicy import EVICT, WAITING, DeschedulingPolicy
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.descheduling.names import policy_of, requester_of
-from vacate.descheduling.plan import Decision, plan_descheduling
+from vacate.descheduling.plan import Decision, DeschedulingPlan, plan_descheduling
 from vacate.descheduling.report import limits_of, policy_status, scope_of
 from vacate.errors import ApiError, ConfigError, NotFound
 from vacate.eviction.dialects.base import Dialect
@@ -52,18 +52,20 @@ _REQUESTED = "descheduling-requester"
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by policies, nodes that change, and the end of its requests."""
+    """The controller, woken by policies, nodes that change, and the end of requests and pods that count."""
     view = View(deps)
+    descheduling = Descheduling(deps, view)
     return Controller(
         QUEUE,
-        Descheduling(deps, view),
+        descheduling,
         (
             Source(view.policies),
             Source(view.nodes, keys=view.of_node, when=node_matters),
             *(
-                Source(requests, keys=view.of_request, when=_request_matters)
+                Source(requests, keys=descheduling.of_request, when=_request_matters)
                 for requests in view.requests.values()
             ),
+            Source(view.pods, keys=descheduling.of_pod, when=lambda _, new: new is None or new.terminal),
         ),
         deps,
         workers=WORKERS,
@@ -78,10 +80,16 @@ class View:
         informers = deps.informers
         self.policies = informers.informer(DESCHEDULINGPOLICIES, DeschedulingPolicy)
         self.nodes = informers.informer(NODES, Node)
+        self.pods = informers.informer(PODS, Pod)
         self.requests: Mapping[Dialect, Informer[EvictionRequest]] = {
             dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
             for dialect in served_dialects(deps.gates)
         }
+
+    def has(self, pod: Pod) -> bool:
+        """Whether the pod is in the cache, which will show its end then."""
+        found = self.pods.reader.get(pod.metadata.namespace, pod.metadata.name)
+        return found is not None and found.metadata.uid == pod.metadata.uid
 
     def open_request(self, pod: Pod) -> EvictionRequest | None:
         """The open request for this very pod, by whichever API."""
@@ -115,6 +123,14 @@ def _requesting(request: EvictionRequest) -> Iterable[str]:
     return [one.name for one in request.spec.requesters if policy_of(one.name)]
 
 
+def _awaited(plan: DeschedulingPlan, pods: Sequence[Pod], requested: Mapping[str, bool]) -> set[str]:
+    """The pods on their way that take up room under the limits, or that the policy wants gone too."""
+    others = {uid for uid in plan.misplaced if requested.get(uid) is False}
+    if not any(one.state == WAITING for one in plan.decisions):
+        return others
+    return others | requested.keys() | {pod.metadata.uid for pod in pods if pod.terminating}
+
+
 def _request_matters(old: EvictionRequest | None, new: EvictionRequest | None) -> bool:
     """Whether room under the limits may have come, or a policy is gone: progress does not matter."""
     return old is None or new is None or old.complete != new.complete
@@ -141,6 +157,19 @@ class Descheduling:
         self._looked: dict[str, float] = {}
         self._made: dict[str, dict[str, float]] = {}  # by policy and UID: requests of a moment ago
         self._refused: dict[str, dict[str, str]] = {}
+        # By policy: the pods whose end, or that of the requests for them, is waited for.
+        self._awaited: dict[str, set[str]] = {}
+
+    def of_request(self, request: EvictionRequest) -> Iterable[Key]:
+        """The policies whose names are on the request, and those that wait for its end."""
+        return dict.fromkeys((*self._view.of_request(request), *self._awaiting(request.pod_uid)))
+
+    def of_pod(self, pod: Pod) -> Iterable[Key]:
+        """The policies that wait for the pod to end."""
+        return self._awaiting(pod.metadata.uid)
+
+    def _awaiting(self, uid: str) -> list[Key]:
+        return [Key("", name) for name, awaited in self._awaited.items() if uid in awaited]
 
     async def reconcile(self, key: Key) -> Outcome:
         """One look."""
@@ -148,15 +177,15 @@ class Descheduling:
         if policy is None or policy.metadata.deletion_timestamp is not None:
             # Without a finalizer: the requests themselves say in whose name they were made.
             await self._withdraw(key.name, self._view.requested(key.name))
-            for memory in (self._looked, self._made, self._refused):
+            for memory in (self._looked, self._made, self._refused, self._awaited):
                 memory.pop(key.name, None)
             return Done()
         now, last = self._deps.clock.monotonic(), self._looked.get(key.name)
         if last is not None and now - last < MIN_PAUSE - EARLY_SECONDS:
             return self._later(last + MIN_PAUSE - now)
         self._looked[key.name] = now
-        await self._look(policy, now)
-        seconds = float(max(policy.spec.interval_seconds, 1))
+        missed = await self._look(policy, now)
+        seconds = MIN_PAUSE if missed else float(max(policy.spec.interval_seconds, 1))
         if self._refused.get(key.name):  # no watch shows that a policy or a webhook is no longer in the way
             seconds = min(seconds, MAX_RETRY_SECONDS)
         return self._later(max(seconds + now - self._deps.clock.monotonic(), 0.0))
@@ -164,17 +193,17 @@ class Descheduling:
     def _later(self, seconds: float) -> Later:
         return Later(after(self._deps.clock.now(), seconds))
 
-    async def _look(self, policy: DeschedulingPolicy, now: float) -> None:
+    async def _look(self, policy: DeschedulingPolicy, now: float) -> bool:
+        """Whether something that is waited for was gone before it was waited for."""
         name = policy.metadata.name
         pods = await self._pods()
         own = self._view.requested(name)
+        requested = self._open(name, pods, now)
         plan = plan_descheduling(
-            scope_of(policy),
-            limits_of(policy),
-            self._view.nodes.reader.list(),
-            pods,
-            self._open(name, pods, now),
+            scope_of(policy), limits_of(policy), self._view.nodes.reader.list(), pods, requested
         )
+        awaited = self._awaited[name] = _awaited(plan, pods, requested)
+        missed = any(pod.metadata.uid in awaited and not self._view.has(pod) for pod in pods)
         evicts = policy.spec.mode == EVICT
         wanted = plan.misplaced if evicts else set()
         there = {pod.metadata.uid for pod in pods if not pod.terminating}
@@ -188,6 +217,7 @@ class Descheduling:
         if patch is not None:
             with contextlib.suppress(NotFound):
                 await self._deps.client.patch(DESCHEDULINGPOLICIES, name, patch, subresource="status")
+        return missed
 
     async def _pods(self) -> list[Pod]:
         pages = self._deps.client.pages(PODS, into=Pod)

@@ -25,7 +25,7 @@ from vacate.controllers.exclusivevolumes.confirmation import (
 )
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
-from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
+from vacate.controllers.exclusivevolumes.view import View, class_matters, node_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import (
     Attachment,
@@ -59,7 +59,7 @@ def build(deps: Deps) -> Controller:
             Source(view.volumes),
             Source(view.volumes, keys=view.neighbours),
             Source(view.claims, keys=view.of_claim),
-            Source(view.classes, keys=view.of_class),
+            Source(view.classes, keys=view.of_class, when=class_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
             Source(view.nodes, keys=view.of_node, when=node_matters),
         ),

@@ -12,7 +12,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import PersistentVolume, Pod, StorageClass
 from vacate.controllers.exclusivevolumes import events
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
-from vacate.controllers.exclusivevolumes.view import View, pod_matters
+from vacate.controllers.exclusivevolumes.view import View, class_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import (
     CLOSED,
@@ -32,7 +32,7 @@ QUEUE = "exclusivevolumegates"
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by pods at the gate, their claims and their volumes."""
+    """The controller, woken by pods at the gate, their claims, volumes and classes."""
     view = View(deps)
     return Controller(
         QUEUE,
@@ -41,6 +41,7 @@ def build(deps: Deps) -> Controller:
             Source(view.pods, when=_matters),
             Source(view.claims, keys=view.gated_by_claim),
             Source(view.volumes, keys=view.gated_by_volume),
+            Source(view.classes, keys=view.gated_by_class, when=class_matters),
         ),
         deps,
         workers=2,
@@ -133,4 +134,4 @@ def _is_for(volume: PersistentVolume, pod: Pod) -> bool:
 
 
 def _matters(old: Pod | None, new: Pod | None) -> bool:
-    return new is not None and waits_at_gate(new) and pod_matters(old, new)
+    return new is not None and waits_at_gate(new) and (old is None or pod_matters(old, new))

@@ -63,7 +63,11 @@ class View:
         bound = self.claims.reader.get(claim.namespace, claim.name) if claim else None
         if claim is None or bound is None or bound.spec.volume_name != volume.metadata.name:
             return []
-        return self.pods.reader.by_index(CLAIM, f"{claim.namespace}/{claim.name}")
+        return self.claimants(claim.namespace, claim.name)
+
+    def claimants(self, namespace: str, claim: str) -> list[Pod]:
+        """The pods that use a claim."""
+        return self.pods.reader.by_index(CLAIM, f"{namespace}/{claim}")
 
     def bound_volume(self, namespace: str, claim: str) -> PersistentVolume | None:
         """The volume of a claim; None while it has none."""
@@ -133,9 +137,10 @@ class View:
         return (Key("", claim.spec.volume_name),) if claim.spec.volume_name else ()
 
     def of_class(self, storage_class: StorageClass) -> Iterable[Key]:
-        """The volumes of the class."""
-        found = self.volumes.reader.by_index(CLASS, storage_class.metadata.name)
-        return [Key("", one.metadata.name) for one in found]
+        """The volumes of the class, and those that are taken after one of them."""
+        for volume in self.volumes.reader.by_index(CLASS, storage_class.metadata.name):
+            yield Key("", volume.metadata.name)
+            yield from self.neighbours(volume)
 
     def of_node(self, node: Node) -> Iterable[Key]:
         """The volumes that are attached to the node, or that it uses."""
@@ -160,8 +165,14 @@ class View:
         return self._gated(claim.metadata.namespace, claim.metadata.name)
 
     def _gated(self, namespace: str, claim: str) -> list[Key]:
-        pods = self.pods.reader.by_index(CLAIM, f"{namespace}/{claim}")
+        pods = self.claimants(namespace, claim)
         return [Key(namespace, pod.metadata.name) for pod in pods if waits_at_gate(pod)]
+
+    def gated_by_class(self, storage_class: StorageClass) -> Iterable[Key]:
+        """The pods at the gate that use claims of the class."""
+        for claim in self.claims.reader.list():
+            if claim.spec.storage_class_name == storage_class.metadata.name:
+                yield from self.gated_by_claim(claim)
 
 
 def pod_matters(old: Pod | None, new: Pod | None) -> bool:
@@ -179,6 +190,11 @@ def _state(pod: Pod) -> tuple[object, ...]:
 def node_matters(old: Node | None, new: Node | None) -> bool:
     """Whether a node came, went, was restarted or fenced, or uses other volumes than before."""
     return old is None or new is None or _declared(old) != _declared(new)
+
+
+def class_matters(old: StorageClass | None, new: StorageClass | None) -> bool:
+    """Whether volumes of the class are exclusive now, or are not any more."""
+    return old is None or new is None or old.metadata.annotations != new.metadata.annotations
 
 
 def _declared(node: Node) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ from vacate.controllers.fencing.recovery import Recovery
 from vacate.controllers.fencing.reportbackoff import ReportBackoff
 from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.steps import Step, seconds_held
-from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
+from vacate.controllers.fencing.view import View, budget_matters, fencing_now, node_matters, pod_matters
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
 from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
@@ -52,7 +52,7 @@ WORKERS = 4
 
 
 def build(deps: Deps, agents: Agents) -> Controller:
-    """The controller, woken by policies, by nodes, and by pods and volumes of nodes that do not report."""
+    """The controller, woken by policies, nodes, budgets, and pods and volumes of nodes that do not report."""
     view = View(deps)
     return Controller(
         QUEUE,
@@ -61,6 +61,7 @@ def build(deps: Deps, agents: Agents) -> Controller:
             Source(view.policies),
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
+            Source(view.budgets, keys=view.of_budget, when=budget_matters),
             *([Source(view.volumes.volumes, keys=view.of_volume)] if view.volumes is not None else ()),
         ),
         deps,

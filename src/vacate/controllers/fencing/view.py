@@ -68,6 +68,12 @@ class View:
         found = attached_to(volume)
         return self._all() if any(map(self._does_not_report, found)) else ()
 
+    def of_budget(self, _: PodDisruptionBudget) -> Iterable[Key]:
+        """Those that wait less long for pods whose budget is spent, while any node does not report."""
+        hasty = [one for one in self.policies.reader.list() if one.spec.budget_spent_seconds is not None]
+        waiting = hasty and any(readiness(one) != "True" for one in self.nodes.reader.list())
+        return [Key("", one.metadata.name) for one in hasty] if waiting else ()
+
     def _does_not_report(self, name: str) -> bool:
         node = self.node(name)
         return node is not None and readiness(node) != "True"
@@ -101,6 +107,15 @@ def node_matters(old: Node | None, new: Node | None) -> bool:
         or readiness(old) != readiness(new)
         or old.status.node_info != new.status.node_info
     )
+
+
+def budget_matters(old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> bool:
+    """Whether a budget is spent that was not, or covers other pods."""
+    return new is not None and (old is None or _spent(new) != _spent(old))
+
+
+def _spent(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    return budget.status.disruptions_allowed <= 0, budget.spec.selector
 
 
 def pod_matters(old: Pod | None, new: Pod | None) -> bool:

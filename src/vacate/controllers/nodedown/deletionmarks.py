@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from vacate.admission.nodedeletion import runs_once
 from vacate.api.kinds import NODES, PODS
 from vacate.api.options import ListOptions
-from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.codec import codec_for
-from vacate.controllers.exclusivevolumes.view import View, attached_to, is_unreadable
+from vacate.controllers.exclusivevolumes.view import View, attached_to, class_matters, is_unreadable
 from vacate.errors import Conflict, NotFound, UnreadableObject
 from vacate.kube.nodes import SAFE_TO_DELETE, outage
 from vacate.runtime.controller import Controller, Source
@@ -41,7 +41,8 @@ def build(deps: Deps) -> Controller:
             Source(view.nodes, when=_node_matters),
             Source(pods, keys=marks.node_of, when=_pod_matters),
             Source(view.volumes, keys=marks.nodes_of),
-            Source(view.classes, keys=marks.all_nodes, when=_class_matters),
+            Source(view.claims, keys=marks.nodes_of_claim),
+            Source(view.classes, keys=marks.all_nodes, when=class_matters),
         ),
         deps,
         refusals_on=view.nodes,
@@ -68,6 +69,11 @@ class DeletionMarks:
         listing = self._view.listing(volume)
         users = [pod.spec.node_name for pod in self._view.users(volume)]
         return self._not_ready([*attached_to(volume), *listing, *users])
+
+    def nodes_of_claim(self, claim: PersistentVolumeClaim) -> Iterable[Key]:
+        """The nodes whose pods use the claim: as long as it has no volume, it may get an exclusive one."""
+        meta = claim.metadata
+        return self._not_ready(one.spec.node_name for one in self._view.claimants(meta.namespace, meta.name))
 
     def all_nodes(self, _class: StorageClass) -> Iterable[Key]:
         """Every node that is not ready."""
@@ -132,9 +138,5 @@ def _pod_matters(old: Pod | None, new: Pod | None) -> bool:
     return old is None or new is None or _placed(old) != _placed(new)
 
 
-def _placed(pod: Pod) -> tuple[str, bool]:
-    return pod.spec.node_name, pod.terminal
-
-
-def _class_matters(old: StorageClass | None, new: StorageClass | None) -> bool:
-    return old is None or new is None or old.metadata.annotations != new.metadata.annotations
+def _placed(pod: Pod) -> tuple[object, ...]:
+    return pod.spec.node_name, pod.terminal, pod.metadata.controller

@@ -39,7 +39,7 @@ from vacate.api.types import (
 )
 from vacate.api.workloads import OPT_IN
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
-from vacate.cache.owners import deployment_of, statefulset_of
+from vacate.cache.owners import changes_hands, deployment_of, statefulset_of
 from vacate.errors import NotFound
 from vacate.kube.floors import scales
 from vacate.kube.patches import guarded
@@ -66,7 +66,7 @@ def build(deps: Deps) -> Controller:
             registrar.pods_of_target,
             when=registrar.autoscaler_changed,
         ),
-        Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=_is_new),
+        Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=changes_hands),
         Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
     )
     return Controller("registration", registrar, sources, deps, workers=2, refusals_on=pods)
@@ -75,12 +75,7 @@ def build(deps: Deps) -> Controller:
 def _owned_pod_changed(old: Pod | None, new: Pod | None) -> bool:
     if new is None or new.terminating or new.metadata.controller is None:
         return False
-    return old is None or old.metadata.annotations != new.metadata.annotations
-
-
-def _is_new(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
-    """A pod may be seen before the ReplicaSet that tells whose it is."""
-    return old is None and new is not None
+    return changes_hands(old, new) or old is None or old.metadata.annotations != new.metadata.annotations
 
 
 _Opting = Deployment | StatefulSet | Namespace

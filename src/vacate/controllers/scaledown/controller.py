@@ -13,8 +13,8 @@ from vacate.admission.pods.workloads import is_opted_in
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICASETS
 from vacate.api.types import Deployment, Namespace, Node, Pod, ReplicaSet
 from vacate.api.workloads import OPT_IN
-from vacate.cache.indexes import CONTROLLED, CONTROLLER
-from vacate.cache.owners import deployment_of_replicaset
+from vacate.cache.indexes import CONTROLLED, CONTROLLER, NODE, PLACED
+from vacate.cache.owners import changes_hands, deployment_of_replicaset
 from vacate.errors import NotFound
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.patches import guarded
@@ -25,15 +25,16 @@ from vacate.runtime.reconcile import Done, Key, Outcome
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by pods that come, are bound or go, and by whatever opts workloads in or out."""
+    """The controller, woken by pods that come, are bound or go, labels of nodes, and opting in or out."""
     spreading = ScaleDownController(deps)
     informers = deps.informers
     replica_sets = informers.informer(REPLICASETS, ReplicaSet)
     sources = (
         Source(informers.informer(PODS, Pod), _replicaset_of, when=_concerns_spread),
-        Source(replica_sets, when=_is_new),
+        Source(replica_sets, when=changes_hands),
         Source(informers.informer(DEPLOYMENTS, Deployment), spreading.replicasets_of, when=_opt_in_changed),
         Source(informers.informer(NAMESPACES, Namespace), spreading.replicasets_in, when=_opt_in_changed),
+        Source(informers.informer(NODES, Node), spreading.replicasets_on, when=_labels_changed),
     )
     return Controller("scaledown", spreading, sources, deps, workers=2, refusals_on=replica_sets)
 
@@ -55,12 +56,12 @@ def _reads(pod: Pod | None) -> object:
     annotations = pod.metadata.annotations
     if not pod.spec.topology_spread_constraints and SPREAD_COST not in annotations:
         return None
-    return pod.spec.node_name, pod.terminal, pod.terminating, annotations
+    return pod.spec.node_name, pod.terminal, pod.terminating, annotations, pod.metadata.controller
 
 
-def _is_new(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
-    """A pod may be seen before the ReplicaSet that shows whose it is."""
-    return old is None and new is not None
+def _labels_changed(old: Node | None, new: Node | None) -> bool:
+    """A node may be seen after its pods, and get the labels of its place even later."""
+    return new is not None and (old is None or old.metadata.labels != new.metadata.labels)
 
 
 def _opt_in_changed(old: Deployment | Namespace | None, new: Deployment | Namespace | None) -> bool:
@@ -76,7 +77,7 @@ class ScaleDownController:
 
     def __init__(self, deps: Deps) -> None:
         self._client = deps.client
-        self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
+        self._pods = deps.informers.informer(PODS, Pod, indexes={**CONTROLLED, **PLACED}).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
@@ -91,6 +92,11 @@ class ScaleDownController:
         """Those of one namespace."""
         for one in self._replica_sets.list(namespace.metadata.name):
             yield Key(one.metadata.namespace, one.metadata.name)
+
+    def replicasets_on(self, node: Node) -> Iterable[Key]:
+        """Those with pods on one node whose spread is kept."""
+        pods = self._pods.by_index(NODE, node.metadata.name)
+        return dict.fromkeys(key for pod in pods if _reads(pod) for key in _replicaset_of(pod))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write what differs."""

@@ -13,7 +13,8 @@ import msgspec
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
-from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
+from vacate.cache.owners import changes_hands
 from vacate.errors import NotFound
 from vacate.interceptors.autoscaler import events
 from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step, WriteFloor, plan
@@ -42,15 +43,11 @@ def build(deps: Deps) -> Controller:
     sources: tuple[Source[Any], ...] = (
         *(Source(one, view.keys_of_request) for one in surge.requests.values()),
         Source(surge.pods, view.keys_of_pod),
-        Source(surge.replica_sets, view.keys_of_replicaset, when=_is_new),
+        Source(surge.replica_sets, view.keys_of_replicaset, when=changes_hands),
         Source(surge.deployments, view.keys_of_deployment, when=floors.concerns_deployment),
         Source(surge.autoscalers, when=floors.concerns),
     )
     return Controller("autoscaler-floor", floors, sources, deps, workers=2)
-
-
-def _is_new(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
-    return old is None and new is not None
 
 
 class FloorController:
