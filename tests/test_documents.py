@@ -57,33 +57,7 @@ def test_the_reference_lists_every_feature_gate_with_its_default() -> None:
     assert dict(listed) == {name: str(default).lower() for name, default in KNOWN_GATES.items()}
 
 
-SECURITY = (ROOT / "docs/explanation/security.md").read_text()
 ATTACK = re.compile(r"`(tests/[\w/]+\.py)::(?:Test\w+::)?(test_\w+)`")
-SUITE = ROOT / "tests/realcluster/adversary"
-
-
-def test_every_line_of_the_threat_model_names_attacks_that_exist() -> None:
-    model = SECURITY.partition("\n## Threat model\n")[2].partition("\n### What remains open\n")[0]
-    rows = [
-        line for line in model.splitlines() if line.startswith("| ") and not line.startswith("| wants to |")
-    ]
-    rows = [row for row in rows if not row.startswith("| does |")]
-    assert len(rows) > 20
-    assert [row for row in rows if not ATTACK.search(row)] == []
-    assert _missing(rows) == []
-
-
-def test_the_threat_model_names_every_attack_of_the_suite() -> None:
-    made = [
-        f"`{file.relative_to(ROOT)}::{one.name}::{row.name}`"
-        for file in sorted(SUITE.glob("test_*.py"))
-        for one in ast.parse(file.read_text()).body
-        if isinstance(one, ast.ClassDef)
-        for row in one.body
-        if isinstance(row, ast.FunctionDef) and row.name.startswith("test_")
-    ]
-    assert len(made) > 40
-    assert [one for one in made if one not in SECURITY] == []
 
 
 def test_every_guarantee_names_tests_that_exist() -> None:

@@ -1,4 +1,4 @@
-"""No rule without a test that fails when the rule is removed.
+"""No rule and no defence without a test that fails when it is removed.
 
     python -m hack.rules.check                 every rule
     python -m hack.rules.check first-turn …    these
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.rules.table import ROOT, Rule, load
+from hack.rules.table import ROOT, SECURITY, Rule, load
 
 _TESTS_FAILED = 1
 _TIMEOUT_SECONDS = 600
@@ -100,7 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("rules", nargs="*", help="ids of rules; all where none is named")
     parser.add_argument("--workers", type=int, default=1, help="how many to check side by side")
     options = parser.parse_args(arguments)
-    chosen = [rule for rule in load() if not rule.later and (not options.rules or rule.id in options.rules)]
+    known = [*(rule for rule in load() if not rule.later), *(one for one in load(SECURITY) if one.mutation)]
+    chosen = [rule for rule in known if not options.rules or rule.id in options.rules]
     with ThreadPoolExecutor(options.workers) as pool:
         killed = sum(_report(result) for result in pool.map(check, chosen))
     print(f"{len(chosen)} rules, {killed} killed")

@@ -1,4 +1,7 @@
-"""The table of rules, `tests/rules/rules.toml`: what is promised, who holds it, how to take it away."""
+"""The tables of rules: what is promised, who holds it, how to take it away.
+
+`tests/rules/rules.toml` has the rules, `tests/rules/security.toml` what docs/explanation/security.md claims.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = ROOT / "tests/rules/rules.toml"
+SECURITY = TABLE.with_name("security.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ def _rule(chapter: str, entry: dict[str, Any]) -> Rule:
         raise ValueError(f"{entry.get('id')}: unknown {', '.join(sorted(unknown))}")
     mutation = entry.get("mutation")
     return Rule(
-        id=entry["id"],
-        source=tuple(entry["source"]),
+        id=entry.get("id", ""),
+        source=tuple(entry.get("source", ())),
         says=" ".join(entry["says"].split()),
         chapter=chapter,
         tests=tuple(entry.get("tests", ())),

@@ -309,6 +309,15 @@ def test_the_arguments_of_processes_are_options_of_the_commands(settings: Settin
         assert {arg.partition("=")[0] for arg in args} <= known, args
 
 
+def test_metrics_name_no_pod_unless_that_is_asked_for() -> None:
+    def asked(settings: Settings) -> list[str]:
+        of = [one["spec"]["template"]["spec"]["containers"][0] for one in of_kind("Deployment", settings)]
+        return [arg for one in of for arg in one["args"] if "per-request" in arg]
+
+    assert asked(Settings()) == []
+    assert asked(Settings(monitoring=Monitoring(per_request=True))) == ["--metrics-per-request"]
+
+
 def test_no_role_has_more_than_names() -> None:
     for role in [*of_kind("ClusterRole"), *of_kind("Role")]:
         for rule in role["rules"]:

@@ -18,7 +18,7 @@ from vacate.api.identity import MASTERS
 from vacate.clock import SystemClock
 from vacate.embedded.bootstrap import bootstrap_objects
 from vacate.embedded.cluster.certificates import Pki
-from vacate.httpserver.connection import Limits
+from vacate.httpserver.connection import MAX_BODY_BYTES, Limits
 from vacate.pki.tls import server_ssl_context
 
 pytestmark = pytest.mark.process
@@ -79,6 +79,19 @@ async def test_without_a_certificate_one_is_nobody(door: Door) -> None:
     heard = await door.ask(door.context(), "/api/v1/pods")
     assert heard.code == 403
     assert "system:anonymous" in heard.status["message"]
+
+
+async def test_a_body_is_read_before_its_sender_is_authorized(door: Door) -> None:
+    """So strangers can cause load: too large a body is refused for its size, and not for its sender."""
+    size = MAX_BODY_BYTES + 1
+    request = f"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", door.at.edge.port, ssl=door.context(), server_hostname="localhost"
+    )
+    writer.write(request.encode() + b" " * size)
+    async with asyncio.timeout(TIMEOUT):
+        assert RawAnswer(await reader.read()).code == 413
+    writer.close()
 
 
 async def test_a_certificate_of_the_authority_names_its_holder(door: Door) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from support.arms.arm import JSON_PATCH, MERGE_PATCH, Answer, Arm
+from support.arms.arm import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Answer, Arm
 from vacate.api.objects import Obj, copied
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION
 from vacate.errors import TransportError
@@ -60,13 +60,13 @@ def code_of(version: str, write: str, *, unconditional: bool = False) -> int:
     return OK if kept or (unconditional and code == MISSING) else code
 
 
-async def answers_to(arm: Arm, path: str, write: str, read: Obj, change: Obj) -> dict[str, Answer]:
+async def answers_to(arm: Arm, path: str, write: str, read: Obj, change: Obj, **by: Any) -> dict[str, Answer]:
     """What the server answers to this change of the object, by how its version is written; none is stored."""
     method, found = "PUT" if write == "put" else "PATCH", {}
     for version in VERSIONS:
         body, form = _body(write, version, read, change)
         query = {"dryRun": "All", **({"fieldManager": "odd", "force": "true"} if write == "apply" else {})}
-        found[version] = await arm.call(method, path, body=body, content_type=form, query=query)
+        found[version] = await arm.call(method, path, body=body, content_type=form, query=query, **by)
     return found
 
 
@@ -139,8 +139,8 @@ def _body(write: str, version: str, read: Obj, change: Obj) -> tuple[Any, str]:
         return patch, JSON_PATCH
     patched: Obj = copied(change)
     _name(patched.setdefault("metadata", {}), wanted)
-    if write == "merge":
-        return patched, MERGE_PATCH
+    if write in ("merge", "strategic"):
+        return patched, MERGE_PATCH if write == "merge" else STRATEGIC_PATCH
     patched |= {key: read[key] for key in ("apiVersion", "kind")}
     patched["metadata"]["name"] = read["metadata"]["name"]
     return patched, APPLY

@@ -44,3 +44,25 @@ def test_a_drain_goes_on_from_whatever_stands_in_its_status(count: int, edge: st
         assert (on_node(world, "node-1"), status(world)["percent"]) == ([], 100)
 
     in_world(body)
+
+
+def test_what_a_forged_status_can_do() -> None:
+    """It is the drain's record: a node with another UID counts as done, and the next has its turn."""
+
+    async def body(world: World) -> None:
+        budget = pdb("web", selector={"app": "web"}, max_unavailable=0)
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        await web(world, 6)
+        await drain(world, "node-1", "node-2", maxNodes=1)
+        await world.until(lambda: phase(world) == "Blocked")
+        assert row(world, "node-2")["phase"] == "Pending"
+        first, second = status(world)["nodes"]
+        await forge(world, nodes=[{**first, "uid": "no-such-uid"}, second])
+        await world.until(lambda: row(world, "node-1")["phase"] == "Replaced")
+        await world.until(lambda: row(world, "node-2")["phase"] == "Blocked")
+        assert on_node(world, "node-1"), "no pod was evicted past the budget"
+        await forge(world, nodes=[{**one, "uid": "no-such-uid"} for one in status(world)["nodes"]])
+        await world.until(lambda: phase(world) == "Drained")
+        assert on_node(world, "node-2")
+
+    in_world(body)

@@ -35,8 +35,10 @@ def acquired(root: Path) -> None:
 
 
 def test_a_folder_of_ones_own_is_used_again(root: Path) -> None:
+    root.chmod(0o750)
     acquired(root)
     acquired(root)
+    assert stat.S_IMODE(root.stat().st_mode) == 0o750
 
 
 def test_what_is_new_is_for_its_owner_only(tmp_path: Path) -> None:

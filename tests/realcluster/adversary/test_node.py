@@ -26,7 +26,7 @@ from support.realcluster.adversary import (
     refused,
 )
 from support.realcluster.audit import calls
-from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import NODE_PODS, OWN_PODS, SHUTDOWN_AGENT
 from vacate.api.objectnames import OWN_NODE as POLICY
@@ -171,6 +171,13 @@ class TestNode:
         refused(site.agent.call("GET", f"/api/v1/namespaces/{TENANTS}/secrets"))
         body = {"metadata": {"name": "mine"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
         refused(site.agent.create(PODS, body, ShutdownAgent().namespace))
+
+    def test_lists_all_pods_and_creates_events_anywhere(self, site: Site) -> None:
+        """What remains open: roles cannot narrow either to a node."""
+        site.agent.call("GET", PODS.collection_path("")).ok()
+        about = {"apiVersion": "v1", "kind": "Pod", "name": "dns", "namespace": "kube-system"}
+        body = {"metadata": {"generateName": "mine-"}, "involvedObject": about, "reason": "Mine"}
+        site.agent.create(EVENTS, body, "kube-system").ok()
 
 
 THIRD_NODE = "node-3"

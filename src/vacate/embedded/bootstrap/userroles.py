@@ -6,7 +6,7 @@ cluster gives.
 
 from __future__ import annotations
 
-from vacate.api.kinds import EVACUATIONS
+from vacate.api.kinds import EVACUATIONS, LIFECYCLE_REQUESTS
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, rule
 from vacate.embedded.apiserver.auth.rbacrules import FULL_AUTHORITY
@@ -48,6 +48,7 @@ _VIEW = (
     rule(READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
     rule(READ, "networking.k8s.io", "ingresses ingresses/status networkpolicies"),
     rule(READ, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"),
+    rule(READ, LIFECYCLE_REQUESTS.group, "evictionrequests evictions"),
 )
 
 _EDIT = (
@@ -81,6 +82,7 @@ _EDIT = (
     rule(WRITE, "networking.k8s.io", "ingresses networkpolicies"),
     rule(READ_WRITE, "coordination.k8s.io", "leases"),
     rule(WRITE, "resource.k8s.io", "resourceclaims resourceclaimtemplates"),
+    rule(WRITE, LIFECYCLE_REQUESTS.group, "evictionrequests"),
 )
 
 _ADMIN = (

@@ -7,7 +7,7 @@ import pytest
 from support.rbac import bind, default_authorizer
 from support.rights import Rights, resource_name, written_rights
 from vacate.api.identity import Access, User
-from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODEMAINTENANCES
 from vacate.embedded.bootstrap.identities import CONTROLLER_MANAGER, controller
 from vacate.embedded.registry.kinds import SERVED_KINDS
 
@@ -46,6 +46,11 @@ def allowed(user: User, resource: str, group: str = "", namespace: str = "shop")
 def test_people(who: str, requests: set[str], status: set[str]) -> None:
     assert allowed(User(who), "evictionrequests", GROUP) == requests
     assert allowed(User(who), "evictionrequests/status", GROUP) == status
+
+
+def test_who_may_edit_may_request_evictions_by_kubernetes_own_api() -> None:
+    """So it is in Kubernetes, which does not ask for the right to delete the pod."""
+    assert allowed(User("edit"), LIFECYCLE_REQUESTS.plural, LIFECYCLE_REQUESTS.group) >= {"create"}
 
 
 @pytest.mark.parametrize(
