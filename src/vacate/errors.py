@@ -178,6 +178,11 @@ class ApiError(VacateError):
         """
         return _DENIED in self.message or not isinstance(self, _NOT_REFUSALS)
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the server is unwell or busy, or another wrote at the same time: no refusal that stays."""
+        return self.status_code >= 500 or isinstance(self, (TooManyRequests, Conflict))
+
     def has_cause(self, kind: str) -> bool:
         """Whether the details name a cause of this kind (its `reason` field)."""
         causes = self.details.get("causes")

@@ -63,7 +63,6 @@ class PodRecord(msgspec.Struct):
     address: str = ""
     environments: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)  # by container
     order: TerminationOrder | None = None
-    requested: bool = False  # its interceptors know of the order, and have until its start
     terminations: dict[str, ContainerTermination] = msgspec.field(default_factory=dict)  # by run
 
     def adopt(self, boot: str) -> None:
@@ -75,7 +74,7 @@ class PodRecord(msgspec.Struct):
             self.order = None
         if self.boot != boot:
             self.order = TerminationOrder(0.0, 0.0, self.order.cause, 0.0) if self.order else None
-            self.boot, self.requested, self.terminations = boot, False, {}
+            self.boot, self.terminations = boot, {}
 
 
 @dataclass(slots=True)
@@ -137,19 +136,13 @@ class RecordedPod:
     def spare(self) -> bool:
         """Take the order back, unless the pod was asked to end already; whether it was."""
         order = self.record.order
-        if (order is None and not self.record.requested) or (order is not None and order.asked is not None):
+        if order is None or order.asked is not None:
             return False
-        self.record.order, self.record.requested = None, False
+        self.record.order = None
         if self.asking is not None:
             self.asking.cancel()
         self.save(sync=True)
-        return order is not None
-
-    def note_requested(self) -> None:
-        """Its interceptors know of the order: an agent after this one keeps to the time that they have."""
-        if not self.record.requested:
-            self.record.requested = True
-            self.save(sync=True)
+        return True
 
     @property
     def ending(self) -> bool:

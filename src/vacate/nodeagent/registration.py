@@ -18,9 +18,7 @@ from vacate.errors import (
     AlreadyExists,
     ApiError,
     ConfigError,
-    Conflict,
     NotFound,
-    TooManyRequests,
     TransportError,
 )
 from vacate.kube.patches import guarded
@@ -84,7 +82,7 @@ class NodeReconciler:
                 return await self._claim()
             except (TransportError, ApiError) as error:
                 deleted = isinstance(error, NotFound) and self._answered  # in this moment
-                if isinstance(error, ApiError) and not (deleted or _is_passing(error)):
+                if isinstance(error, ApiError) and not (deleted or error.is_passing):
                     raise
                 log.warning("node %s: waiting for the API server: %s", self._settings.name, error)
             await self._clock.sleep(pause)
@@ -224,11 +222,6 @@ def own_identity(settings: AgentSettings, entropy: Entropy) -> str:
     if not file.exists():
         write_private(file, entropy.uid().encode("ascii"), mode=0o644)
     return file.read_text("ascii").strip()
-
-
-def _is_passing(error: ApiError) -> bool:
-    """Whether the server is unwell or busy, or another wrote at the same time: not a refusal that stays."""
-    return error.status_code >= 500 or isinstance(error, (TooManyRequests, Conflict))
 
 
 def _owner(node: Obj) -> str:

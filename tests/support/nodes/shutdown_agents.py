@@ -123,7 +123,6 @@ class AgentRun:
         """As SIGKILL: the holder is another process, and nothing is tidied up by it."""
         self.task.cancel()
         await asyncio.wait([self.task])
-        await self.agent.pods.aclose()  # what was under way for a pod ends with the process
 
 
 @dataclass

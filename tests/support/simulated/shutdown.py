@@ -108,6 +108,7 @@ class SimSession:
     def __init__(self, logind: SimLogind) -> None:
         self.logind = logind
         self.happened = asyncio.Event()
+        self.heard = logind.heard
         self.lost = False
 
     async def preparing(self) -> bool:
@@ -142,8 +143,8 @@ class SimSession:
                 await self.happened.wait()
         except TimeoutError:
             pass
-        stopped = None if self.logind.heard.is_set() else self.logind.clock.monotonic()
-        await self.logind.heard.wait()
+        stopped = None if self.heard.is_set() else self.logind.clock.monotonic()
+        await self.heard.wait()
         self.happened.clear()
         if self.lost:
             raise LogindUnavailable("the connection to the system bus ended")

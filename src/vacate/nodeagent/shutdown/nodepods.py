@@ -36,14 +36,11 @@ class AgentPods:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod, key = order.pod, Key(order.pod.namespace, order.pod.name)
         self._pods.end(pod.uid, order.seconds, order.prepare, key=key, cause=SHUTDOWN)
-        held = self._pods.held[pod.uid]
         # An agent before this one may have asked it to end already, as nobody could be asked to prepare it.
-        if order.prepare > 0 and not held.ending:
+        if order.prepare > 0 and not self._pods.held[pod.uid].ending:
             grace = min(pod.grace_seconds, order.seconds)
             at_once = lambda: self._pods.end(pod.uid, grace, cause=SHUTDOWN)  # noqa: E731
-            self._requests.request(
-                pod, order.prepare, at_once, known=held.record.requested, made=held.note_requested
-            )
+            self._requests.request(pod, order.prepare, at_once)
 
     def cancel(self) -> None:
         """Leave alone what was not asked to end, and take back its requests."""

@@ -15,7 +15,7 @@ from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import Forbidden, NotFound, VacateError
+from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
@@ -24,16 +24,13 @@ from vacate.eviction.requesternames import fitted_requester
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.runtime.dependencies import InformerFactory
 from vacate.runtime.podrequests import read_process
+from vacate.runtime.tasks import AGAIN_SECONDS, first_answer
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
 log = logging.getLogger(__name__)
 
 REQUESTER_SUFFIX = "shutdown.vacate.dev"
-REQUEST_SECONDS = 5.0
-"""How long the API server may take. Without a request no interceptor acts: the pod is ended at once then."""
-REQUEST_SHARE = 0.25
-"""Of the interceptors' time it may take so much where that is longer: a busy server is not away."""
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 
 
@@ -67,24 +64,19 @@ class ShutdownRequests:
         self,
         pod: ShutdownPod,
         seconds: float,
-        failed: Callable[[], None],
+        refused: Callable[[], None],
         prepared: Callable[[], None] | None = None,
-        *,
-        known: bool = False,
-        made: Callable[[], None] = lambda: None,
     ) -> None:
         """Request the pod's eviction in the background, with the time by which it is ended anyway.
 
-        `prepared` is called when every interceptor has had its turn, `made` when interceptors may know of the
-        request. Where they do, as by an agent before this one (`known`), it has not `failed`, whatever this
-        agent hears of it: they have the time that they were promised.
+        `prepared` is called when every interceptor has had its turn, `refused` when none will have one.
+        An API server that is slow, busy or away has not refused: it is asked until the time is over.
         """
         if self._withdrawing is not None:
             self._withdrawing.cancel()  # of a shutdown before this one; what is left of it counts again
             self._withdrawing = None
         if pod.uid not in self._made:
-            request = self._request(pod, seconds, failed, prepared, known=known, made=made)
-            self._made[pod.uid] = self._spawn(request)
+            self._made[pod.uid] = self._spawn(self._request(pod, seconds, refused, prepared))
 
     def withdraw_all(self) -> None:
         """No shutdown is under way: take back what was requested, also by an earlier agent of this node.
@@ -107,24 +99,15 @@ class ShutdownRequests:
         self,
         pod: ShutdownPod,
         seconds: float,
-        failed: Callable[[], None],
+        refused: Callable[[], None],
         prepared: Callable[[], None] | None,
-        *,
-        known: bool,
-        made: Callable[[], None],
     ) -> None:
         at = format_time(self._clock.now() + dt.timedelta(seconds=seconds))
-        end, pause = self._clock.monotonic() + seconds, FIRST_RETRY_SECONDS
-        limit = max(REQUEST_SECONDS, REQUEST_SHARE * seconds)
-        while True:
+        end, pause, made = self._clock.monotonic() + seconds, FIRST_RETRY_SECONDS, list[EvictionRequest]()
+        while (left := end - self._clock.monotonic()) > 0:
             try:
-                async with asyncio.timeout(limit):
-                    request = await self._make(
-                        pod, f"node {self._node} is shutting down; the pod is terminated at {at}"
-                    )
-                    known = True
-                    made()
-                    await self._annotate(request, at)
+                async with asyncio.timeout(left):
+                    request = await first_answer(lambda: self._ask(pod, at, made))
                 log.info("the eviction of pod %s is requested; it is terminated at %s", pod.key, at)
                 if prepared is not None:
                     await self._until_prepared(request)
@@ -135,18 +118,24 @@ class ShutdownRequests:
                 why = str(error) or type(error).__name__
                 if self._role and isinstance(error, Forbidden):
                     why += f"; bind the ClusterRole {self._role} to the identity of this node"
-                if not known:
+                # From the request on its interceptors may be at work.
+                if not made and not _is_passing(error):
                     log.warning("pod %s is terminated without its interceptors: %s", pod.key, why)
                     self._made.pop(pod.uid, None)
-                    failed()
+                    refused()
                     return
-                log.info(
-                    "pod %s is terminated at %s; how far it is prepared is not known: %s", pod.key, at, why
+                what = (
+                    "how far it is prepared is not known" if made else "its interceptors were not asked yet"
                 )
-            if (left := end - self._clock.monotonic()) <= 0:
-                return
-            await self._clock.sleep(min(pause, left))
-            pause = min(2 * pause, MAX_RETRY_SECONDS)
+                log.warning("pod %s is terminated at %s; %s: %s", pod.key, at, what, why)
+            await self._clock.sleep(min(pause, max(end - self._clock.monotonic(), 0.0)))
+            pause = min(2 * pause, AGAIN_SECONDS)
+
+    async def _ask(self, pod: ShutdownPod, at: str, made: list[EvictionRequest]) -> EvictionRequest:
+        reason = f"node {self._node} is shutting down; the pod is terminated at {at}"
+        made.append(await self._make(pod, reason))
+        await self._annotate(made[-1], at)
+        return made[-1]
 
     async def _withdraw_all(self, made: list[asyncio.Task[None]]) -> None:
         for task in made:
@@ -156,9 +145,8 @@ class ShutdownRequests:
         pause = FIRST_RETRY_SECONDS
         while True:
             try:
-                async with asyncio.timeout(REQUEST_SECONDS):
-                    for request in await self._requested():
-                        await self._withdraw(request)
+                for request in await self._requested():
+                    await self._withdraw(request)
                 return
             except Forbidden as error:
                 log.info("eviction requests of this node, if there are any, stay: %s", error)
@@ -290,6 +278,11 @@ class ShutdownRequests:
 
 def _pod(namespace: str, name: str, uid: str) -> Pod:
     return Pod(ObjectMeta(name=name, namespace=namespace, uid=uid))
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether the server has not said that the pod's eviction cannot be requested."""
+    return error.is_passing if isinstance(error, ApiError) else isinstance(error, (TransportError, OSError))
 
 
 def _is_prepared(request: EvictionRequest) -> bool:

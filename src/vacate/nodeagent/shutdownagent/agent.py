@@ -99,18 +99,20 @@ class ShutdownAgent:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; in the middle of a shutdown until that is over."""
-        async with asyncio.TaskGroup() as group:
-            parts = [
-                group.create_task(self.manager.run(), name="informers"),
-                group.create_task(self.shutdown.run(), name="shutdown"),
-            ]
-            await stop.wait()
-            await self._finish_shutdown()
-            for one in reversed(parts):
-                one.cancel()
-                await asyncio.wait([one])
-        await self.pods.aclose()
-        await self._requests.aclose()
+        try:
+            async with asyncio.TaskGroup() as group:
+                parts = [
+                    group.create_task(self.manager.run(), name="informers"),
+                    group.create_task(self.shutdown.run(), name="shutdown"),
+                ]
+                await stop.wait()
+                await self._finish_shutdown()
+                for one in reversed(parts):
+                    one.cancel()
+                    await asyncio.wait([one])
+        finally:
+            await self.pods.aclose()
+            await self._requests.aclose()
 
     async def _finish_shutdown(self) -> None:
         """A kubelet that shuts down ends this agent first, maybe before logind's own signal is here."""

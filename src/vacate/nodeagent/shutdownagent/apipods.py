@@ -30,10 +30,11 @@ from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key
+from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
-CALL_SECONDS = 5.0
+MARK_SECONDS = 5.0
 RETRY_SECONDS = 0.5
 MIRROR = "kubernetes.io/config.mirror"
 _NOTED = (MIRROR, *PREFIXES)
@@ -71,7 +72,7 @@ class ApiPods:
         )
         for uid, record in load_all(folder):
             if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
-                record.boot, record.order, record.requested = boot, None, False
+                record.boot, record.order = boot, None
             self._hold(uid, Key(record.namespace, record.name), record)
         pods.subscribe(self._notify)
 
@@ -155,17 +156,16 @@ class ApiPods:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod = order.pod
         held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
-        known, made = held.record.requested, held.note_requested
         if pod.prepare_only:
             if order.prepare > 0:
                 done = self._mark_prepared(pod.uid)
-                self._requests.request(pod, order.prepare, done, done, known=known, made=made)
+                self._requests.request(pod, order.prepare, done, done)
             return
         self._order(held, order.seconds, order.prepare)
         if not held.ending:
             # Where no interceptor comes, its own time begins.
             own = lambda: self._order(held, pod.grace_seconds)  # noqa: E731
-            self._requests.request(pod, order.prepare, own, known=known, made=made)
+            self._requests.request(pod, order.prepare, own)
 
     def _order(self, held: RecordedPod, seconds: float, prepare: float = 0.0) -> None:
         if (unmarking := self._unmarkings.pop(held.uid, None)) is not None:
@@ -230,19 +230,22 @@ class ApiPods:
             return
         if order.asked is None:
             await self._mark_disrupted(held)
-        left = min(order.deadline - self._clock.monotonic(), self._grace(held))
-        options = DeleteOptions(grace_period_seconds=whole_seconds(left), uid=held.uid, reason=EVICTION)
         try:
-            async with asyncio.timeout(CALL_SECONDS):
-                await self._client.delete(PODS, held.key.name, held.key.namespace, options)
+            await first_answer(lambda: self._delete(held))
         except NotFound:
             pass
-        except (VacateError, OSError, TimeoutError) as error:
+        except (VacateError, OSError) as error:
             if not isinstance(error, Conflict) or self._shown(held):  # else another pod has the name
                 log.warning("pod %s cannot be deleted yet: %s", held.key, str(error) or type(error).__name__)
                 await held.wait(RETRY_SECONDS)
                 return
         held.asked(order.deadline)
+
+    async def _delete(self, held: RecordedPod) -> None:
+        if (order := held.record.order) is not None:
+            left = min(order.deadline - self._clock.monotonic(), self._grace(held))
+            options = DeleteOptions(grace_period_seconds=whole_seconds(left), uid=held.uid, reason=EVICTION)
+            await self._client.delete(PODS, held.key.name, held.key.namespace, options)
 
     def _grace(self, held: RecordedPod) -> float:
         pod = held.record.pod
@@ -263,11 +266,11 @@ class ApiPods:
         target = disruption_target(found, SHUTDOWN.message, self._clock.now())
         change = {"metadata": {"uid": held.uid}, "status": {"conditions": [target]}}
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with asyncio.timeout(MARK_SECONDS):
                 await self._client.patch(
                     PODS, key.name, change, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
                 )
-        except (VacateError, OSError, TimeoutError) as error:
+        except (VacateError, OSError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
 
     def _is_left_marked(self, held: RecordedPod) -> bool:
@@ -281,24 +284,25 @@ class ApiPods:
         """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
         if held.asking is not None:
             await asyncio.wait([held.asking])  # a deletion may be under way
-        key, gone = held.key, {"type": DISRUPTION_TARGET, "$patch": "delete"}
         while True:
             try:
-                async with asyncio.timeout(CALL_SECONDS):
-                    found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
-                    if found.metadata.uid != held.uid or found.deleting or not _is_marked(found):
-                        return
-                    change = guarded(found.metadata, {"status": {"conditions": [gone]}})
-                    await self._client.patch(
-                        PODS, key.name, change, key.namespace,
-                        patch_type=STRATEGIC_PATCH, subresource="status",
-                    )  # fmt: skip
-                return
+                return await first_answer(lambda: self._remove_mark(held))
             except NotFound:
-                return
-            except (VacateError, OSError, TimeoutError) as error:
-                log.info("pod %s keeps its condition for now: %s", key, str(error) or type(error).__name__)
+                return None
+            except (VacateError, OSError) as error:
+                log.info(
+                    "pod %s keeps its condition for now: %s", held.key, str(error) or type(error).__name__
+                )
             await self._clock.sleep(RETRY_SECONDS)
+
+    async def _remove_mark(self, held: RecordedPod) -> None:
+        key, gone = held.key, {"type": DISRUPTION_TARGET, "$patch": "delete"}
+        found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
+        if found.metadata.uid == held.uid and not found.deleting and _is_marked(found):
+            change = guarded(found.metadata, {"status": {"conditions": [gone]}})
+            await self._client.patch(
+                PODS, key.name, change, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
 
 
 def whole_seconds(left: float) -> int:

@@ -17,10 +17,10 @@ from vacate.errors import Conflict, VacateError
 from vacate.kube.conditions import node_condition
 from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.state import Marks
+from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
-CALL_SECONDS = 5.0
 RETRY_SECONDS = 2.0
 
 
@@ -47,21 +47,17 @@ class NodeMarks:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            wanted = self._wanted
-            if wanted is None:
-                continue
             try:
-                async with asyncio.timeout(CALL_SECONDS):
-                    await self._write(wanted)
-            except (VacateError, OSError, TimeoutError) as error:
+                await first_answer(self._write)
+            except (VacateError, OSError) as error:
                 if not isinstance(error, Conflict):
-                    log.warning(
-                        "node %s cannot be marked yet: %s", self._node, str(error) or "no answer in time"
-                    )
+                    log.warning("node %s cannot be marked yet: %s", self._node, error)
                 self._changed.set()
                 await self._clock.sleep(RETRY_SECONDS)
 
-    async def _write(self, wanted: Marks) -> None:
+    async def _write(self) -> None:
+        if (wanted := self._wanted) is None:
+            return
         node = await self._client.get(NODES, self._node)
         if (taints := changed_taints(node, wanted)) is not None:
             change = guarded(node["metadata"], {"spec": {"taints": taints}})
