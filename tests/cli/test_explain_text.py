@@ -85,11 +85,11 @@ def test_remedies_of_several_pods_name_whose_they_are() -> None:
     text = whole.text()
     assert text[text.index("What you can do:") + 1 :] == [
         "  - pod/web-1 and 1 more: Let one go.",
-        "    kubectl patch pdb web",
+        "      kubectl patch pdb web",
         "  - pod/db-0: Wait.",
-        "    kubectl describe pdb db",
+        "      kubectl describe pdb db",
         "  - Drain it.",
-        "    vacate drain a",
+        "      vacate drain a",
     ]
 
 
@@ -98,7 +98,7 @@ def test_what_stands_below_the_blockers_of_a_drain_is_not_repeated() -> None:
     pods = [Explanation("shop", "web-1", "It waits.", remedies=(opt_in, look))]
     held = ["Needs a person:", "  ! pod web-1", "    → opt in:", f"      {opt_in.command}"]
     text = SeveralPods("node/a", held, pods).text()
-    assert text[text.index("What you can do:") + 1 :] == ["  - Look.", f"    {look.command}"]
+    assert text[text.index("What you can do:") + 1 :] == ["  - Look.", f"      {look.command}"]
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -109,8 +109,8 @@ def test_sentences_about_several_pods_are_broken_between_words_and_commands_neve
         Explanation("shop", f"web-{one}", "It waits for much that takes long, by now.", remedies=(way,))
         for one in range(2)
     ]
-    lines = ["nodemaintenance/a: Blocked, 0 of 3 nodes drained, 2 blockers; 0 of 2 pods evicted so far."]
+    lines = ["nodemaintenance/a: Blocked, 0 of 3 nodes drained, 2 blockers; 1 of 2 pods evicted so far."]
     whole = SeveralPods("node/a takes no new pods (it is cordoned) and has 2 pods.", lines, pods)
     broken = whole.text(width)
     assert " ".join(whole.text()).split() == " ".join(broken).split()
-    assert [line for line in broken if len(line) > width] == [f"    {command}"]
+    assert [line for line in broken if len(line) > width] == [f"      {command}"]

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
+from support.processes.commands import vacate
 from vacate.api.kinds import NODES, PODS
 from vacate.api.types.nodemaintenance import Blocker, BlockerRemedy
 from vacate.cli.common.connection import Connection
@@ -212,6 +213,29 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
     assert "WOULD BLOCK after 0s" in shown.output
     shown = plan("node-1", "--from", str(saved))  # interrupted in its first run
     assert (shown.exit_code, "WOULD" in shown.output) == (130, False)
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("vacate.plan.snapshot.load", "Interrupted."),
+        ("vacate.cli.plan.making.read_cluster", "Interrupted."),
+        ("vacate.plan.report.check_nodes", "Interrupted (it had not begun); nothing was changed."),
+        ("vacate.plan.run.load_objects", "Interrupted (it had not begun); nothing was changed."),
+        ("vacate.cli.plan.text.plan_lines", "Interrupted."),
+    ],
+)
+def test_ctrl_c_around_the_runs_says_so(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, moment: str, said: str
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(moment, interrupt)
+    monkeypatch.setattr("vacate.cli.plan.command.read_cluster", making.read_cluster)
+    source = () if "read_cluster" in moment else ("--from", str(saved))
+    ended = vacate({}, "plan", "node-1", *source)
+    assert (ended.code, ended.out, ended.err.strip()) == (130, "", said)
 
 
 @pytest.mark.parametrize("word", [None, "-ojson", "-osvg"])

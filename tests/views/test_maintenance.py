@@ -26,7 +26,8 @@ BEGUN = dt.datetime(2026, 11, 17, tzinfo=dt.UTC)
     [
         pytest.param(None, 0, 0, "the pods are counted when a node's turn comes", id="not counted yet"),
         pytest.param(BEGUN, 0, 0, "there is no pod to evict", id="an empty node"),
-        pytest.param(BEGUN, 0, 2, "0 of 2 pods evicted so far", id="none yet"),
+        pytest.param(BEGUN, 0, 2, "2 pods to evict", id="none yet"),
+        pytest.param(BEGUN, 1, 2, "1 of 2 pods evicted so far", id="some"),
         pytest.param(BEGUN, 1, 1, "1 of 1 pod evicted so far", id="all"),
     ],
 )
@@ -121,10 +122,24 @@ def drain(phases: Sequence[str], *, pods: int = 4, held: Sequence[Blocker] = ())
 def test_a_pool_has_a_total_and_its_finished_nodes_are_one_line() -> None:
     lines = overview(drain(["Drained"] * 30 + ["Draining"] * 2 + ["Pending"] * 8), BEGUN, 80, 24)
     assert len(lines) <= 24
-    assert lines[0] == "30 of 40 nodes drained, 120/160 pods evicted, about 3m left"
+    assert lines[0] == "30 of 40 nodes drained, 120 pods evicted, about 3m left"
     assert [line.split()[0] for line in lines[1:3]] == ["node-30", "node-31"]
     assert lines[-1].startswith("30 nodes drained: node-0, node-1, ")
     assert sum("Drained" in line for line in lines) == 0
+
+
+@pytest.mark.parametrize(
+    ("phases", "total"),
+    [
+        (["Pending", "Pending"], "2 nodes to drain, about 3m left"),
+        (["Draining", "Pending"], "0 of 2 nodes drained, about 3m left"),
+        (["Drained", "Pending"], "1 of 2 nodes drained, 4 pods evicted, about 3m left"),
+        (["Drained", "Draining"], "1 of 2 nodes drained, 4/8 pods evicted, about 3m left"),
+    ],
+)
+def test_what_has_not_begun_is_not_counted(phases: list[str], total: str) -> None:
+    """The pods of a node that waits for its turn are in no total: it would grow from turn to turn."""
+    assert overview(drain(phases), BEGUN, 80, 24)[0] == total
 
 
 @pytest.mark.parametrize(("phase", "moves"), [("Blocked", True), ("Draining", False)])

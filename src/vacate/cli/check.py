@@ -23,6 +23,8 @@ from vacate.install.check.reader import InstallationCheck
 from vacate.views.model import Remedy
 from vacate.views.phrases import counted
 
+_USUAL_WIDTH = 80  # on fewer columns the names of checks have none of their own
+
 
 @click.command()
 @cluster_options
@@ -71,22 +73,22 @@ def check_layout(findings: Sequence[Finding], width: int) -> list[str]:
     states = max(len(one) for one in State)
     lines: list[str] = []
     for one in findings:
-        head = f"{one.state:<{states}}  {one.check:<{names}}  "
-        text = _wrapped(one.text, width - len(head))
-        lines += [f"{head}{text[0]}", *(f"{'':{len(head)}}{line}" for line in text[1:])]
+        named = f"{one.check:<{names}}  " if width >= _USUAL_WIDTH else f"{one.check}: "
+        indent = states + 2 + (len(named) if width >= _USUAL_WIDTH else 0)
+        lines += _wrapped(f"{one.state:<{states}}  {named}{one.text}", width, indent)
         for remedy in one.remedies:
-            lines += [
-                f"{'':{states}}  > {line}"
-                for line in _wrapped(remedy.text + (":" if remedy.command else "."), width - states - 4)
-            ]
+            text = f"> {remedy.text}{':' if remedy.command else '.'}"
+            lines += _wrapped(f"{'':{states}}  {text}", width, states + 4)
             lines += [f"{'':{states}}      {remedy.command}"] if remedy.command else []
     counts = {state: sum(one.state is state for one in findings) for state in State}
     shown = [f"{number} {state}" for state, number in counts.items() if number]
     return [*lines, "", f"{counted(len(findings), 'check')}: {', '.join(shown)}."]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False) or [""]
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    return textwrap.wrap(
+        text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _as_object(finding: Finding) -> Obj:

@@ -21,17 +21,17 @@ from vacate.cli.common.connection import (
 )
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
-from vacate.cli.common.output import NAME, WIDE, aligned, output_option, print_objects
+from vacate.cli.common.output import NAME, WIDE, output_option, print_objects, table
 from vacate.cli.common.parameters import drain_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_drains
-from vacate.cli.status.layout import fitted, wrapped
+from vacate.cli.status.layout import wrapped
 from vacate.client.codec import codec_for
 from vacate.errors import NotFound
 from vacate.maintenance.names import PLANNED
-from vacate.views.maintenance import held_lines, total_line
+from vacate.views.maintenance import held_lines, pods_done, total_line
 from vacate.views.managerhealth import unattended_maintenance
 from vacate.views.phrases import NOTHING, span
 
@@ -46,8 +46,9 @@ _PLAN_WIDTH = 600
 def drains(names: tuple[str, ...], reach: Connection, output: str) -> None:
     """Show drains and how far they are.
 
-    NODES and PODS are those that are done, of all. Below the table is what holds them: first what needs
-    a person, then what ends by itself. DRAIN is NAME or nodemaintenance/NAME.
+    NODES and PODS are those that are done, of all; the pods of a node are counted when its turn comes, and
+    until each has had its turn only those that are done are shown. Below the table is what holds drains:
+    first what needs a person, then what ends by itself. DRAIN is NAME or nodemaintenance/NAME.
 
     Exit codes: 0 done, also without drains, 1 refused or failed, 2 usage.
     """
@@ -78,7 +79,8 @@ async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
         terminal.echo(f"No drains. Begin one: {program_name()} drain NODE", err=True)
         return
     now = cluster.clock.now()
-    terminal.echo_lines(drain_table(typed, now, 0 if output == WIDE else terminal.columns()))
+    rows = [_HEADER, *(_row(one, now) for one in typed)]
+    terminal.echo_lines(table(rows, 0 if output == WIDE else terminal.columns()))
     for one in typed:
         if planned := plain(one.metadata.annotations.get(PLANNED, ""), _PLAN_WIDTH):
             note = f"nodemaintenance/{one.metadata.name} by its plan: {planned}"
@@ -90,17 +92,6 @@ async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
         terminal.echo(health.line, err=True)
 
 
-def drain_table(drains: Sequence[NodeMaintenance], now: dt.datetime, width: int = 0) -> list[str]:
-    """A table, or where the terminal is too narrow for it two lines for each drain."""
-    rows = [_HEADER, *(_row(one, now) for one in drains)]
-    if not width:
-        return aligned(rows)
-    lines = fitted(rows, width)
-    if lines:
-        return lines
-    return [line for one in drains for line in (one.metadata.name, *wrapped(total_line(one, now), width))]
-
-
 def _row(one: NodeMaintenance, now: dt.datetime) -> tuple[str, ...]:
     status, created = one.status, one.metadata.creation_timestamp
     done = sum(row.phase == DRAINED for row in status.nodes)
@@ -110,7 +101,7 @@ def _row(one: NodeMaintenance, now: dt.datetime) -> tuple[str, ...]:
         one.metadata.name,
         phase,
         f"{done}/{len(one.spec.nodes)}",
-        f"{status.pods_evicted}/{status.pods_total}",
+        pods_done(status) or NOTHING,
         str(blocked) if blocked else NOTHING,
         span(now - created) if created is not None else NOTHING,
     )

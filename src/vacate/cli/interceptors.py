@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Sequence
-
 import click
 
 from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
@@ -13,11 +10,9 @@ from vacate.api.objects import Obj
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
-from vacate.cli.common.output import aligned, output_option, print_object
+from vacate.cli.common.output import output_option, print_object, table
 from vacate.cli.common.queries import list_all_requests
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.text import columns_of, safe
-from vacate.cli.status.layout import wrapped
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.install.policy_authority import bound_accounts
 from vacate.views.interceptors import (
@@ -29,7 +24,6 @@ from vacate.views.interceptors import (
     row,
     unbound_notice,
 )
-from vacate.views.phrases import NOTHING
 
 
 @click.command()
@@ -73,7 +67,8 @@ async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     if output:
         print_object({"interceptors": [as_object(one) for one in found]}, output)
     elif found:
-        terminal.echo_lines(interceptor_layout(found, cluster.clock.now(), terminal.columns()))
+        rows = [HEADER, *(row(one, cluster.clock.now()) for one in found)]
+        terminal.echo_lines(table(rows, terminal.columns()))
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
         terminal.echo(f"No pod {where} registers an interceptor.")
@@ -90,26 +85,6 @@ async def _bindings(cluster: Cluster) -> Bindings | None:
     except Forbidden as error:
         terminal.echo(f"Which interceptors are bound to accounts is not shown: {error}", err=True)
         return None
-
-
-def interceptor_layout(
-    summaries: Sequence[InterceptorSummary], now: dt.datetime, width: int = 0
-) -> list[str]:
-    """A table, or where the terminal is too narrow for it a few lines for each interceptor."""
-    rows = [row(one, now) for one in summaries]
-    table = aligned([HEADER, *rows])
-    if not width or max(map(columns_of, table)) <= width:
-        return table
-    lines: list[str] = []
-    for name, pods, active, turns, unanswered, timed_out, answered, state, bound in rows:
-        counts = f"pods {pods}, active {active}, turns {turns}, unanswered {unanswered}, "
-        counts += f"timed out {timed_out}"
-        last = f"; last answer {answered}" if answered != NOTHING else ""
-        account = f"bound to {bound}" if bound != NOTHING else "not bound to an account"
-        lines += [
-            safe(name), *wrapped(f"{state}{last}", width), *wrapped(counts, width), *wrapped(account, width)
-        ]  # fmt: skip
-    return lines
 
 
 async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:

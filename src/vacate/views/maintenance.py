@@ -17,6 +17,7 @@ from vacate.api.types.nodemaintenance import (
     PENDING,
     Blocker,
     NodeMaintenance,
+    NodeMaintenanceStatus,
     NodeProgress,
 )
 from vacate.views.causes import Cause, blocker_remedies, causes_of
@@ -32,7 +33,7 @@ _NARROW = 60
 _UNFOLDED = 3  # as many nodes are shown one by one, also when they are drained
 _REMEDIES = 3
 _UNLIMITED = 1_000_000
-_WORTH_SAYING = dt.timedelta(seconds=30)
+_SECOND, _WORTH_SAYING = dt.timedelta(seconds=1), dt.timedelta(seconds=30)
 NEEDS_PERSON, BY_ITSELF = "Needs a person:", "Ends by itself:"
 
 
@@ -82,7 +83,7 @@ def _columns(row: NodeProgress, now: dt.datetime, size: int) -> list[str]:
 
 def left_of(finish: dt.datetime | None, now: dt.datetime) -> str:
     """`, about 3m left`; nothing where that is unknown."""
-    if finish is None or finish <= now:
+    if finish is None or finish - now < _SECOND:
         return ""
     return f", about {span(finish - now)} left"
 
@@ -186,13 +187,25 @@ def total_line(maintenance: NodeMaintenance, now: dt.datetime, *, moves: bool = 
     status = maintenance.status
     drained = sum(row.phase == DRAINED for row in status.nodes)
     blocked = sum(row.phase == BLOCKED for row in status.nodes)
-    parts = [f"{drained} of {counted(len(status.nodes), 'node')} drained"]
-    if status.pods_total:
-        parts.append(f"{status.pods_evicted}/{status.pods_total} pods evicted")
+    nodes = counted(len(status.nodes) or len(maintenance.spec.nodes), "node")
+    begun = any(row.start_time for row in status.nodes)
+    parts = [f"{drained} of {nodes} drained" if begun else f"{nodes} to drain"]
+    if done := pods_done(status):
+        parts.append(f"{done} {'pod' if done == '1' else 'pods'} evicted")
     if blocked:
         parts.append(f"{blocked} blocked")
     left = left_of(status.estimated_finish_time, now) if moves and not blocked else ""
     return f"{', '.join(parts)}{left}"
+
+
+def pods_done(status: NodeMaintenanceStatus) -> str:
+    """`3/7` evicted pods; without how many there are while nodes wait for their turn, as nobody has counted
+    theirs; nothing before the first.
+    """
+    if not status.pods_evicted:
+        return ""
+    counted_all = all(row.start_time for row in status.nodes)
+    return f"{status.pods_evicted}/{status.pods_total}" if counted_all else str(status.pods_evicted)
 
 
 def held_lines(
@@ -270,6 +283,10 @@ def progress_line(maintenance: NodeMaintenance) -> str:
     if not status.pods_total:
         begun = any(row.start_time is not None for row in status.nodes)
         pods = "there is no pod to evict" if begun else "the pods are counted when a node's turn comes"
+    elif status.phase == DRAINED:
+        pods = f"{counted(status.pods_evicted, 'pod')} evicted"
+    elif not status.pods_evicted:
+        pods = f"{counted(status.pods_total, 'pod')} to evict"
     return f"{status.phase or PENDING}, {status.message}; {pods}" if status.message else pods
 
 

@@ -40,9 +40,10 @@ class Lab:
         self.cluster = cluster
         self.https = cluster.https()
 
-    def vacate(self, *arguments: str, kubeconfig: Path | str | None = None) -> Ended:
-        """One command, as `main` runs it."""
-        return vacate({"KUBECONFIG": str(kubeconfig or self.cluster.kubeconfig)}, *arguments)
+    def vacate(self, *arguments: str, kubeconfig: Path | str | None = None, columns: int = 0) -> Ended:
+        """One command, as `main` runs it; with columns for a terminal of this width."""
+        variables = {"KUBECONFIG": str(kubeconfig or self.cluster.kubeconfig)}
+        return vacate(variables, *arguments, columns=columns)
 
     def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """One command in a process of its own."""
@@ -134,11 +135,16 @@ class Lab:
         return request if request.get("status", {}).get("activeInterceptorName") else {}
 
 
-def vacate(surroundings: Mapping[str, str], *arguments: str) -> Ended:
-    """One command, as `main` runs it, with these variables."""
-    out, err = io.StringIO(), io.StringIO()
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def vacate(surroundings: Mapping[str, str], *arguments: str, columns: int = 0) -> Ended:
+    """One command, as `main` runs it, with these variables; with columns for a terminal of this width."""
+    out, err = (_Terminal(), _Terminal()) if columns else (io.StringIO(), io.StringIO())
     before, called = dict(os.environ), sys.argv
-    os.environ |= {"COLUMNS": "200", **surroundings}
+    os.environ |= {"COLUMNS": str(columns or 200), "LINES": "24", **surroundings}
     sys.argv = ["vacate", *arguments]
     code = 0
     try:

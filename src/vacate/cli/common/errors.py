@@ -28,6 +28,7 @@ def run_command_line(run: Callable[[], object]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except (click.Abort, KeyboardInterrupt):
+        terminal.echo("Interrupted.", err=True)
         return INTERRUPTED
     except ConfigErrors as error:
         for problem in error.problems:
@@ -57,8 +58,8 @@ def _usage(error: click.ClickException) -> int:
     shown = io.StringIO()
     error.show(shown)
     # Every error begins in the same way, so that a program can look for it.
-    text = "\n".join(re.sub("^Error: ", "error: ", line) for line in shown.getvalue().split("\n"))
-    terminal.echo_document(text, err=True)
+    lines = shown.getvalue().removesuffix("\n").split("\n")
+    terminal.echo_lines([re.sub("^Error: ", "error: ", line) for line in lines], err=True)
     return error.exit_code
 
 

@@ -12,12 +12,13 @@ import yaml
 
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.text import columns_of, padded, safe
+from vacate.cli.common.text import columns_of, folded, padded, safe
+from vacate.views.phrases import NOTHING
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 JSON, YAML, WIDE, NAME = "json", "yaml", "wide", "name"
-_GAP = "   "
+_GAP, _INDENT = "   ", "  "
 
 
 def output_option(*more: str) -> Callable[[F], F]:
@@ -68,6 +69,26 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with columns below each other; nothing is cut, however long it is."""
     rows = [[*map(safe, row)] for row in rows]
     return aligned_to(widths(rows), rows)
+
+
+def table(rows: Sequence[Sequence[str]], width: int = 0) -> list[str]:
+    """Rows below their header. Where they are wider than a terminal, each row is a block of lines instead:
+    its first cell, and below it the others with their titles; a row without one belongs to the block above.
+    """
+    lines = aligned(rows)
+    if not width or max(map(columns_of, lines)) <= width:
+        return lines
+    titles, *others = rows
+    blocks: list[str] = []
+    for first, *cells in others:
+        named = [
+            f"{title.lower()} {cell}"
+            for title, cell in zip(titles[1:], cells, strict=True)
+            if cell not in ("", NOTHING)
+        ]
+        blocks += [safe(first)] if first else []
+        blocks += folded(safe(f"{_INDENT}{', '.join(named)}"), width) if named else []
+    return blocks
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:

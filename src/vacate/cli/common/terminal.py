@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from vacate.cli.common.text import safe
+from vacate.cli.common.text import folded, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,13 +28,14 @@ _live: list[Console] = []  # what is being drawn, the innermost last
 
 
 def echo(line: str, *, err: bool = False) -> None:
-    """Write one line, whatever is in it."""
-    _write(safe(line), err=err)
+    """Write one line, whatever is in it; a terminal that is narrower shows it as several."""
+    echo_lines([line], err=err)
 
 
 def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
     """Write several lines; a break within one of them does not make another."""
-    echo_document("\n".join(safe(line) for line in lines), err=err)
+    room = columns(err=err)
+    _write("\n".join(part for line in lines for part in folded(safe(line), room)), err=err)
 
 
 def echo_document(text: str, *, err: bool = False) -> None:
@@ -81,9 +82,9 @@ def is_terminal(*, err: bool = False) -> bool:
     return stream is not None and stream.isatty()
 
 
-def columns() -> int:
+def columns(*, err: bool = False) -> int:
     """How many characters fit in a line of the terminal; 0 in a pipe, where nothing is cut."""
-    return shutil.get_terminal_size().columns if is_terminal() else 0
+    return shutil.get_terminal_size().columns if is_terminal(err=err) else 0
 
 
 def width(*, err: bool = False) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import unicodedata
 
 REPLACEMENT = "�"
@@ -13,6 +15,8 @@ INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2
 """Characters that count as printable, and of which nothing is seen: fillers of Hangul, an empty pattern of
 Braille, joiners, and selectors of variants, but for those that pictures have.
 """
+_COMMAND = re.compile(r"(?:^ *(?:\$ )?|: )(?:export|helm|kubectl|vacate) [^;]+|`[^`]+`")
+_INDENT, _BOUND = "  ", "\0"
 _NONE, _TWO = frozenset({"Mn", "Me"}), frozenset("WF")
 
 
@@ -54,6 +58,21 @@ def cut(text: str, columns: int) -> str:
             break
         kept += one
     return f"{kept}…"
+
+
+def folded(text: str, columns: int) -> list[str]:
+    """A safe text in lines that fit, broken between words; without columns, or where it fits, one line.
+
+    A command in it stays on one line, however long, so that it can be copied.
+    """
+    if not columns or columns_of(text) <= columns:
+        return [text]
+    bound = _COMMAND.sub(lambda found: found[0].replace(" ", _BOUND).replace(f":{_BOUND}", ": "), text)
+    indent = " " * (len(text) - len(text.lstrip())) + _INDENT
+    lines = textwrap.wrap(
+        bound, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace(_BOUND, " ") for line in lines] or [text]
 
 
 def _columns(character: str) -> int:

@@ -17,7 +17,7 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_maintenances, read_node
 from vacate.cli.common.remedies import no_maintenance
 from vacate.cli.evict.selection import Workload, pods_of_node, pods_of_workload, target
-from vacate.cli.explain.text import as_object, broken
+from vacate.cli.explain.text import as_object, broken, remedy_lines
 from vacate.errors import NotFound
 from vacate.views.explanation import Explanation
 from vacate.views.maintenance import held_lines, progress_line
@@ -86,10 +86,7 @@ class SeveralPods:
             lines.append(f"  … and {counted(self.left_out, 'more pod')}")
         if ways := self._ways():
             lines += ["", "What you can do:"]
-        for one in ways:
-            lines += broken(f"- {one.text}", width, "  ", "    ")
-            lines += [f"    {one.command}"] if one.command else []
-        return lines
+        return lines + remedy_lines(ways, width)
 
     def _ways(self) -> list[Remedy]:
         """Each once, under the names of the pods that it is for; last what is about the whole.

@@ -9,7 +9,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.cli.common.text import safe
 from vacate.views.explanation import Explanation, TurnView
-from vacate.views.model import Refusals
+from vacate.views.model import Refusals, Remedy
 
 
 def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
@@ -26,7 +26,7 @@ def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
     ]
     blocks = [_block(title, texts, width) for title, texts in parts if texts]
     if explanation.remedies:
-        blocks.append(["What you can do:", *_remedies(explanation, width)])
+        blocks.append(["What you can do:", *remedy_lines(explanation.remedies, width)])
     return [line for block in blocks for line in ("", *block)][1:]
 
 
@@ -74,9 +74,10 @@ def _block(title: str, texts: Iterable[str], width: int) -> list[str]:
     return [title, *lines] if title else lines
 
 
-def _remedies(explanation: Explanation, width: int) -> list[str]:
+def remedy_lines(remedies: Iterable[Remedy], width: int) -> list[str]:
+    """What helps, each with its command on a line of its own."""
     lines: list[str] = []
-    for remedy in explanation.remedies:
+    for remedy in remedies:
         lines += _broken(f"- {remedy.text}", width, "  ")
         if remedy.command:
             lines.append(f"      {safe(remedy.command)}")  # never broken: it is there to be copied

@@ -204,7 +204,8 @@ def plan(
         terminal.echo_document(plan_object(made, snapshot))
     else:
         now = SystemClock().now()
-        terminal.echo_lines(plan_lines(made, snapshot, terminal.width(), everything=everything, now=now))
+        room = terminal.width(), terminal.columns()
+        terminal.echo_lines(plan_lines(made, snapshot, *room, everything=everything, now=now))
     sys.exit(exit_code(made.outcome.verdict) if whole else INTERRUPTED)
 
 

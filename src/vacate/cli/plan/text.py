@@ -10,7 +10,7 @@ import msgspec
 from vacate.api.kinds import NODES, PODS
 from vacate.api.times import format_time
 from vacate.api.types.nodemaintenance import DRAINED, Blocker, BlockerRemedy
-from vacate.cli.common.output import aligned, json_text
+from vacate.cli.common.output import json_text, table
 from vacate.plan.forecast import NodePlan, PodWithoutRoom, Run, Verdict
 from vacate.plan.health import Finding, Harm, Health
 from vacate.plan.loading import has_vacate
@@ -23,7 +23,7 @@ _SHOWN, _WAYS = 10, 3
 _NOT_INSTALLED = (
     "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
 )
-_DOWN = "down meanwhile"
+_DOWN = ", down meanwhile"
 _OLD = dt.timedelta(minutes=10)
 
 
@@ -49,24 +49,25 @@ def plan_object(plan: Plan | Health, snapshot: Snapshot) -> str:
 
 
 def plan_lines(
-    plan: Plan, snapshot: Snapshot, width: int, *, everything: bool = False, now: dt.datetime | None = None
-) -> list[str]:
-    """The plan for people."""
+    plan: Plan, snapshot: Snapshot, width: int, columns: int = 0, *, everything: bool = False,
+    now: dt.datetime | None = None,
+) -> list[str]:  # fmt: skip
+    """The plan for people: sentences are broken at the width, tables only where a terminal has columns."""
     limit = None if everything else _SHOWN
     run, nodes, pods = plan.decisive, len(snapshot.of(NODES)), len(snapshot.of(PODS))
     read = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}, read at {moment_text(snapshot.taken)}"
     lines = [
-        f"{read}; nothing was changed",
+        *wrapped(f"{read}; nothing was changed", width, 0),
         "",
         *wrapped(verdict_line(plan.outcome, run), width, 0),
         *_blockers(run, plan, width, limit),
         *_not_installed(run, snapshot, width),
         *_without_room(run.pods_without_room, width, limit),
-        *_compared(plan),
-        *_workloads(run, limit),
-        *_budgets(run, limit),
-        *_room(run),
-        *_nodes(plan, width, limit),
+        *_compared(plan, columns),
+        *_workloads(run, columns, limit),
+        *_budgets(run, columns, limit),
+        *_room(run, columns),
+        *_nodes(plan, width, columns, limit),
         "",
     ]
     for line in (*plan.assumptions, *_age(snapshot, now)):
@@ -84,7 +85,8 @@ def _age(snapshot: Snapshot, now: dt.datetime | None) -> list[str]:
 def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: bool = False) -> list[str]:
     """What hampers drains in a cluster, for people."""
     total = f"{counted(health.nodes, 'node')}, {counted(len(snapshot.of(PODS)), 'pod')}"
-    lines = [f"{total}, read at {moment_text(snapshot.taken)}; nothing was changed", ""]
+    read = f"{total}, read at {moment_text(snapshot.taken)}; nothing was changed"
+    lines = [*wrapped(read, width, 0), ""]
     hampered = f"{health.blocked} of {counted(health.nodes, 'node')} could not be drained now"
     lines += wrapped(hampered if health.findings else "Nothing was found that hampers a drain.", width, 0)
     if health.findings and not health.installed:
@@ -232,35 +234,36 @@ def _without_room(pods_without_room: Sequence[PodWithoutRoom], width: int, limit
     return lines
 
 
-def _compared(plan: Plan) -> list[str]:
+def _compared(plan: Plan, columns: int) -> list[str]:
     if not plan.compared:
         return []
     rows = [("AT A TIME", ""), *((str(one.max_nodes), short(one.outcome)) for one in plan.compared)]
-    return ["", *aligned(rows)]
+    return ["", *table(rows, columns)]
 
 
-def _workloads(run: Run, limit: int | None) -> list[str]:
+def _workloads(run: Run, columns: int, limit: int | None) -> list[str]:
     if not run.workloads:
         return ["", "No workload has fewer healthy pods than now at any moment."]
-    rows = [("WORKLOAD", "HEALTHY NOW", "LOWEST", "BELOW", "")]
+    rows = [("WORKLOAD", "HEALTHY NOW", "LOWEST", "BELOW")]
     for one in run.workloads[:limit]:
         below = "for good" if one.lasting else f"for {span_text(one.below_seconds)}"
-        rows.append((one.workload, str(one.healthy), str(one.lowest), below, "" if one.lowest else _DOWN))
-    return ["", *aligned(rows), *_more(len(run.workloads), limit)]
+        below += "" if one.lowest else _DOWN
+        rows.append((one.workload, str(one.healthy), str(one.lowest), below))
+    return ["", *table(rows, columns), *_more(len(run.workloads), limit)]
 
 
-def _budgets(run: Run, limit: int | None) -> list[str]:
+def _budgets(run: Run, columns: int, limit: int | None) -> list[str]:
     rows = [("BUDGET", "ALLOWS NO EVICTION")]
     for one in run.budgets[:limit]:
         rows.append((one.budget, "any more" if one.lasting else f"for {span_text(one.seconds)}"))
-    return ["", *aligned(rows), *_more(len(run.budgets), limit)] if run.budgets else []
+    return ["", *table(rows, columns), *_more(len(run.budgets), limit)] if run.budgets else []
 
 
 def _more(count: int, limit: int | None) -> list[str]:
     return [f"… and {count - limit} more (-A shows them)"] if limit is not None and count > limit else []
 
 
-def _room(run: Run) -> list[str]:
+def _room(run: Run, columns: int) -> list[str]:
     head = ("ZONE", "REQUESTED", "NOW", "FULLEST", "AFTERWARDS", "LARGEST POD THAT FITS THEN")
     rows: list[tuple[str, ...]] = [head]
     for one in run.room:
@@ -270,10 +273,11 @@ def _room(run: Run) -> list[str]:
             rows.append(
                 (zone, what, *(f"{part} %" for part in (share.before, share.fullest, share.after)), fits)
             )
-    return ["", *aligned(rows)] if any(one.cpu.fullest or one.memory.fullest for one in run.room) else []
+    shown = any(one.cpu.fullest or one.memory.fullest for one in run.room)
+    return ["", *table(rows, columns)] if shown else []
 
 
-def _nodes(plan: Plan, width: int, limit: int | None) -> list[str]:
+def _nodes(plan: Plan, width: int, columns: int, limit: int | None) -> list[str]:
     by_run = [{one.name: one for one in run.nodes} for run in plan.alike]
     rows = [("NODE", "BEGINS", "ENDS", "PODS", "LAST POD")]
     for node in plan.decisive.nodes[:limit]:
@@ -281,7 +285,7 @@ def _nodes(plan: Plan, width: int, limit: int | None) -> list[str]:
         begins = _moments([one.begins for one in same])
         ends = _moments([one.ends for one in same]) if node.phase == DRAINED else node.phase.lower()
         rows.append((node.name, begins, ends, str(node.pods), node.last_pod or NOTHING))
-    lines = ["", *aligned(rows), *_more(len(plan.decisive.nodes), limit)]
+    lines = ["", *table(rows, columns), *_more(len(plan.decisive.nodes), limit)]
     timed = [one for one in plan.decisive.nodes if one.begins is not None and one.ends is not None]
     if timed:
         longest = max(timed, key=_length)
