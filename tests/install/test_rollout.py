@@ -20,7 +20,8 @@ from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install import Settings, objects
 from vacate.install.apply.rollout import Rollout, awaited
-from vacate.install.objectkinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, shown
+from vacate.install.objectkinds import shown
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

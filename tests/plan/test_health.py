@@ -23,7 +23,7 @@ from vacate.plan.health import Finding, Harm, examine
 from vacate.plan.loading import load_objects
 from vacate.plan.snapshot import Snapshot
 from vacate.testing.builders import deployment, node, pdb, pod, replicaset
-from vacate.webhook.kinds import VALIDATING
+from vacate.webhook.kinds import VALIDATING_WEBHOOKS
 
 pytestmark = pytest.mark.unit
 
@@ -128,8 +128,12 @@ CASES: dict[str, tuple[dict[Kind, list[Obj]], Harm, str, tuple[str, ...], str]] 
         Harm.REFUSED, "pod default/lone", ("c",), "vacate drain c --force",
     ),
     "a webhook on evictions": (
-        {VALIDATING: [webhook("guard", "pods/eviction", "Fail"), webhook("soft", "pods/eviction", "Ignore"),
-                      webhook("other", "pods", "Fail")]},
+        {
+            VALIDATING_WEBHOOKS: [
+                webhook("guard", "pods/eviction", "Fail"), webhook("soft", "pods/eviction", "Ignore"),
+                webhook("other", "pods", "Fail"),
+            ]
+        },
         Harm.FAILS_CLOSED, "webhook guard.example.com", (),
         "kubectl get validatingwebhookconfigurations guard -o yaml",
     ),

@@ -45,8 +45,7 @@ from vacate.plan.run import PlanOptions
 from vacate.plan.snapshot import FORMAT, VERSION, Snapshot, load, read_snapshot, save
 from vacate.plan.timings import Range, observe
 from vacate.testing.builders import deployment, node, pod, replicaset, statefulset
-from vacate.webhook.kinds import MUTATING, VALIDATING
-from vacate.wire.message import Request
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 pytestmark = pytest.mark.unit
 
@@ -80,12 +79,10 @@ class Lists:
     def __init__(self, objects: dict[Kind, list[Obj]], refused: dict[Kind, type[Exception]]) -> None:
         self.objects, self.refused = objects, refused
         self.asked: list[Kind] = []
-        self.served: tuple[str, ...] = ()
+        self.served: tuple[Kind, ...] = ()
 
-    async def send(self, request: Request) -> bytes:
-        if request.path not in self.served:
-            raise NotFound("no")
-        return b"{}"
+    async def serves(self, kind: Kind) -> bool:
+        return kind in self.served
 
     pages = Client.pages
 
@@ -124,7 +121,7 @@ def test_a_missing_right_leaves_the_kind_out_and_says_what_is_unknown() -> None:
 def test_a_cluster_without_vacate_is_known_although_its_kinds_may_not_be_listed(installed: bool) -> None:
     """Who may not list a kind gets the same answer whether it is there or not."""
     lists = Lists({}, {EVICTIONREQUESTS: Forbidden, NODEMAINTENANCES: Forbidden})
-    lists.served = (f"/apis/{EVICTIONREQUESTS.api_version}",) if installed else ()
+    lists.served = (EVICTIONREQUESTS,) if installed else ()
     client: Any = lists
     found = asyncio.run(read_snapshot(client, SystemClock()))
     assert found.apis == (("evictionrequest",) if installed else ())
@@ -221,8 +218,8 @@ _WEBHOOKS: Obj = {
 }
 _CONDITION = {"type": "Complete", "status": "False", "reason": "Waits", "message": SECRET}
 _PLANTED: dict[Kind, Any] = {
-    VALIDATING: _WEBHOOKS,
-    MUTATING: _WEBHOOKS,
+    VALIDATING_WEBHOOKS: _WEBHOOKS,
+    MUTATING_WEBHOOKS: _WEBHOOKS,
     EVICTIONREQUESTS: {
         "metadata": {},
         "spec": {
@@ -358,7 +355,7 @@ WHOLE: dict[Kind, Obj] = {
             "tolerations": [{"key": "only", "operator": "Exists"}],
         },
     ),
-    VALIDATING: {
+    VALIDATING_WEBHOOKS: {
         "metadata": {"name": "guard", "uid": "g"},
         "webhooks": [{"name": "guard.example.com", "timeoutSeconds": 3, "rules": [_RULE]}],
     },

@@ -27,7 +27,7 @@ from vacate.webhook.certificates.rotator import (
     ServingIdentity,
 )
 from vacate.webhook.certificates.secret import NAME, bundle_from, bundle_to_data
-from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
@@ -60,7 +60,9 @@ class Jumping:
 class Stage:
     sim: Sim
     clock: Jumping
-    server: TinyServer = field(default_factory=lambda: TinyServer(kinds=(SECRETS, MUTATING, VALIDATING)))
+    server: TinyServer = field(
+        default_factory=lambda: TinyServer(kinds=(SECRETS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS))
+    )
     delivered: list[list[CertificateBundle]] = field(default_factory=list)
     rotators: list[CertificateRotator] = field(default_factory=list)
     refuses: Callable[[Request], bool] = lambda _: False

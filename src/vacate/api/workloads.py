@@ -12,6 +12,9 @@ REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
 STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
 AUTOSCALER_INTERCEPTOR = "horizontalpodautoscaler.autoscaling.k8s.io"
 
+TEMPLATE_HASH = "pod-template-hash"
+"""The label that Deployments write; their ReplicaSets are named DEPLOYMENT-HASH."""
+
 OWN_RESPONDERS = {
     DEPLOYMENT_INTERCEPTOR: "vacate.dev/deployment",
     AUTOSCALER_INTERCEPTOR: "vacate.dev/horizontalpodautoscaler",

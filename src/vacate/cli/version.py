@@ -12,7 +12,7 @@ from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
 from vacate.api.text import plain
 from vacate.cli.common import terminal
-from vacate.cli.common.apis import chosen_api, is_served
+from vacate.cli.common.apis import chosen_api
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
@@ -76,7 +76,7 @@ async def _lifecycle(cluster: Cluster) -> Obj:
 async def _served(cluster: Cluster) -> str:
     """The version of the API that is served, our own first; empty for none."""
     found = await chosen_api(cluster, None)
-    return found.kind.api_version if await is_served(cluster, found.kind) else ""
+    return found.kind.api_version if await cluster.client.serves(found.kind) else ""
 
 
 def _requests(served: str) -> str:

@@ -15,7 +15,7 @@ from vacate.client import requests
 from vacate.client.codec import Codec, Listing, codec_for, error_of
 from vacate.client.transport import Transport
 from vacate.client.watch import Watch
-from vacate.errors import TransportError
+from vacate.errors import NotFound, TransportError
 from vacate.wire.message import Request
 
 T = TypeVar("T")
@@ -162,6 +162,19 @@ class Client:
         """Follow a collection. Nothing is sent before the first read; close what this returns."""
         request = requests.watch(kind, namespace, options)
         return Watch(self._transport, self._signed(request), codec_for(into))
+
+    async def resources(self, api_version: str) -> frozenset[str]:
+        """The plurals of what a version of a group serves; none where the server does not have it."""
+        headers = CIMultiDict({"Accept": "application/json"})
+        try:
+            found = _WHOLE.decode(await self.send(Request("GET", f"/apis/{api_version}", headers=headers)))
+        except NotFound:
+            return frozenset()
+        return frozenset(one["name"] for one in found.get("resources") or ())
+
+    async def serves(self, kind: Kind) -> bool:
+        """Whether the server has the kind, which is one of a group."""
+        return kind.plural in await self.resources(kind.api_version)
 
     async def send(self, request: Request) -> bytes:
         """Send any request whose answer is not a stream; return the body of a success."""

@@ -25,7 +25,7 @@ from vacate.api.fielderrors import (
     required,
     too_long,
 )
-from vacate.api.lenient import maps, text
+from vacate.api.lenient import integer, maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.types.core import Pod
@@ -108,6 +108,12 @@ def registering_part(pod: Pod) -> Obj:
     return {"metadata": {"annotations": pod.metadata.annotations}, "spec": spec}
 
 
+def listed_responders(pod: Obj) -> list[tuple[str, int]]:
+    """Name and priority of each responder of lifecycle.k8s.io that the pod lists."""
+    listed = maps(dig(pod, "spec", "evictionResponders"))
+    return [(text(one.get("name")), integer(one.get("priority"))) for one in listed]
+
+
 def registers_evacuators_only(pod: Obj) -> bool:
     """Whether the pod has evacuators and no interceptors: an EvictionRequest is nothing to those."""
     interceptors, evacuators = _registers(pod)
@@ -119,7 +125,7 @@ def registers_responders_only(pod: Obj) -> bool:
 
     Vacate's own, which workloads have in every API, decide nothing.
     """
-    listed = {text(one.get("name")) for one in maps(dig(pod, "spec", "evictionResponders"))}
+    listed = {name for name, _ in listed_responders(pod)}
     annotations = {key: value for key, value in annotations_of(pod).items() if key not in _OWN}
     author = {"metadata": {"annotations": annotations}, "spec": pod.get("spec")}
     return bool(listed - {*OWN_RESPONDERS.values()}) and not any(_registers(author))

@@ -6,6 +6,7 @@ from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
     CONFIGMAPS,
+    DAEMONSETS,
     DEPLOYMENTS,
     LEASES,
     NAMESPACES,
@@ -20,8 +21,8 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj, name_of, namespace_of
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
-_ADMISSION = "admissionregistration.k8s.io"
 _MONITORING, _CERT_MANAGER = "monitoring.coreos.com", "cert-manager.io"
 
 
@@ -32,13 +33,6 @@ def _kind(group: str, name: str, plural: str, *, namespaced: bool = True) -> Kin
 DEFINITIONS = _kind(
     "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
-MUTATING_WEBHOOKS = _kind(
-    _ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
-)
-VALIDATING_WEBHOOKS = _kind(
-    _ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
-)
-DAEMONSETS = _kind("apps", "DaemonSet", "daemonsets")
 SERVICES = _kind("", "Service", "services")
 NETWORK_POLICIES = _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies")
 SERVICE_MONITORS = _kind(_MONITORING, "ServiceMonitor", "servicemonitors")

@@ -51,7 +51,7 @@ from vacate.api.types import (
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
 from vacate.errors import ConfigError
-from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 IMAGE = "not-kept"
 """What stands for every image, unless images are asked for."""
@@ -324,12 +324,12 @@ READS: Mapping[Kind, Read] = {
     ),
     EVICTIONREQUESTS: Read(EvictionRequest, _request, "evictions that are requested already"),
     NODEMAINTENANCES: Read(NodeMaintenance, _drain, "other drains, which take turns with this one"),
-    VALIDATING: Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
-    MUTATING: Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
+    VALIDATING_WEBHOOKS: Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
+    MUTATING_WEBHOOKS: Read(Namespace, _webhooks, "which webhooks are asked about evictions"),
 }
 KINDS = tuple(READS)
 """What is read, each with one list. Secrets and ConfigMaps are not."""
-WEBHOOKS = (VALIDATING, MUTATING)
+WEBHOOKS = (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)
 """They are not simulated: only the report on the whole cluster speaks of them."""
 NOT_EVERYWHERE = (EVICTIONREQUESTS, NODEMAINTENANCES, *WEBHOOKS)  # some clusters do not serve them
 

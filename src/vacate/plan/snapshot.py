@@ -28,7 +28,6 @@ from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, Va
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 from vacate.plan.fields import KINDS, NOT_EVERYWHERE, READS, reduced
-from vacate.wire.message import Request
 
 FORMAT, VERSION = "vacate.dev/plan-snapshot", 1
 MAX_BYTES = 256 * 1024 * 1024
@@ -100,12 +99,10 @@ async def _served(client: Client) -> tuple[str, ...] | None:
     found = []
     for dialect in DIALECTS.values():
         try:
-            await client.send(Request("GET", f"/apis/{dialect.kind.api_version}"))
-        except NotFound:
-            continue
+            if await client.serves(dialect.kind):
+                found.append(dialect.name)
         except Forbidden:
             return None
-        found.append(dialect.name)
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import dialect_for, dialect_of_kind, served_dialects
+from vacate.eviction.registration import listed_responders
 from vacate.eviction.requesternames import keyed
 from vacate.features import FeatureGates
 from vacate.plan.loading import has_vacate
@@ -69,8 +70,7 @@ def unheard_responders(snapshot: Snapshot, nodes: Collection[str], spec: Obj) ->
 
 
 def _responders(pod: Obj) -> Sequence[str]:
-    listed = dig(pod, "spec", "evictionResponders") or ()
-    return [one["name"] for one in listed if one.get("name") not in {None, *OWN_NAMES}]
+    return [name for name, _ in listed_responders(pod) if name not in {"", *OWN_NAMES}]
 
 
 def turn_of(name: str, given: Mapping[str, float | None]) -> tuple[float | None, bool]:

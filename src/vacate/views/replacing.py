@@ -8,7 +8,7 @@ from typing import Any
 from vacate.api.types.apps import Deployment
 from vacate.api.types.autoscaling import HorizontalPodAutoscaler
 from vacate.api.types.core import Pod
-from vacate.api.workloads import DEPLOYMENT_INTERCEPTOR, OPT_IN
+from vacate.api.workloads import DEPLOYMENT_INTERCEPTOR, OPT_IN, TEMPLATE_HASH
 from vacate.eviction.registration import registered_names, registering_part
 from vacate.kube.floors import unsupported_floor
 from vacate.kube.surge import surge_limit, unsupported
@@ -16,7 +16,6 @@ from vacate.kube.workloads import Workload, is_at_most
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
 
-_TEMPLATE_HASH = "pod-template-hash"  # written by Deployments; their ReplicaSets are named DEPLOYMENT-HASH
 FIRST = "start a replacement first"
 
 
@@ -24,7 +23,7 @@ def deployment_name(pod: Pod) -> str:
     """The Deployment of a pod, as its ReplicaSet is named; empty for pods of others."""
     owner = pod.metadata.controller
     stem, _, hash_ = owner.name.rpartition("-") if owner is not None else ("", "", "")
-    if owner is None or owner.kind != "ReplicaSet" or hash_ != pod.metadata.labels.get(_TEMPLATE_HASH):
+    if owner is None or owner.kind != "ReplicaSet" or hash_ != pod.metadata.labels.get(TEMPLATE_HASH):
         return ""
     return stem
 

@@ -16,6 +16,7 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.blockers import blocking
+from vacate.runtime.podrequests import preferred
 from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes
 
 
@@ -41,6 +42,8 @@ class Snapshot:
     """The cluster at one moment."""
 
     now: dt.datetime
+    version: int = 0  # of the feed: a change after it is not in here
+    reading: Sequence[str] = ()  # the kinds that are being read, soon after the start
     context: str = ""
     program: str = "vacate"
     user: str = ""
@@ -142,11 +145,8 @@ class Snapshot:
 
     def request_about(self, namespace: str, pod: str) -> EvictionRequest | None:
         """The request about the pod of this name: one that goes on, else the newest."""
-        found = [one for one in self.requests if one.metadata.namespace == namespace and one.pod_name == pod]
-        return max(
-            found,
-            key=lambda one: (not one.complete, one.metadata.creation_timestamp or EARLIEST),
-            default=None,
+        return preferred(
+            one for one in self.requests if one.metadata.namespace == namespace and one.pod_name == pod
         )
 
     def pod(self, namespace: str, name: str) -> Pod | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 
-from vacate.api.kinds import LIFECYCLE_EVICTIONS, Kind
+from vacate.api.kinds import LIFECYCLE_EVICTIONS
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ApiError, NotFound, TransportError
+from vacate.errors import ApiError, TransportError
 from vacate.wire.message import Request
 
 POLL_SECONDS = 10.0
@@ -46,16 +46,9 @@ class Connectivity:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._client.send(Request("GET", "/version"))
                 if self._asks_for_lifecycle:
-                    self.serves_lifecycle = await self._serves(LIFECYCLE_EVICTIONS)
+                    self.serves_lifecycle = await self._client.serves(LIFECYCLE_EVICTIONS)
         except TimeoutError:
             return f"the API server has not answered within {_TIMEOUT_SECONDS:.0f} s"
         except (ApiError, TransportError) as error:
             return f"the API server cannot be asked: {error}"
         return ""
-
-    async def _serves(self, kind: Kind) -> bool:
-        try:
-            await self._client.send(Request("GET", f"/apis/{kind.api_version}"))
-        except NotFound:
-            return False
-        return True

@@ -1,4 +1,4 @@
-"""Kinds that only the webhook's certificates need, and that the embedded server does not serve."""
+"""The configurations of webhooks, which the embedded server does not serve."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from vacate.api.kinds import Kind
 
 _REGISTRATION = "admissionregistration.k8s.io"
 
-MUTATING = Kind(
+MUTATING_WEBHOOKS = Kind(
     _REGISTRATION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
     "mutatingwebhookconfiguration", namespaced=False,
 )  # fmt: skip
-VALIDATING = Kind(
+VALIDATING_WEBHOOKS = Kind(
     _REGISTRATION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
     "validatingwebhookconfiguration", namespaced=False,
 )  # fmt: skip

@@ -8,6 +8,12 @@ from functools import partial
 
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS
 from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+    STATEFULSET_INTERCEPTOR,
+)
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -46,21 +52,21 @@ class _Workload:
 
 _WORKLOADS = (
     _Workload(
-        "deployment.apps.k8s.io",
+        DEPLOYMENT_INTERCEPTOR,
         "deployment",
         "DeploymentInterceptor",
         deployment_interceptor,
         _MOVING,
     ),
     _Workload(
-        "horizontalpodautoscaler.autoscaling.k8s.io",
+        AUTOSCALER_INTERCEPTOR,
         "horizontalpodautoscaler",
         "HorizontalPodAutoscalerInterceptor",
         autoscaler_interceptor,
         _MOVING,
     ),
     _Workload(
-        "replicaset.apps.k8s.io",
+        REPLICASET_INTERCEPTOR,
         "replicaset",
         "ReplicaSetInterceptor",
         replicaset_interceptor,
@@ -71,7 +77,7 @@ _WORKLOADS = (
         ),
     ),
     _Workload(
-        "statefulset.apps.k8s.io",
+        STATEFULSET_INTERCEPTOR,
         "statefulset",
         "StatefulSetInterceptor",
         statefulset_interceptor,

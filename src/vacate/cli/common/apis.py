@@ -7,14 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-from vacate.api.kinds import Kind
 from vacate.cli.common.connection import Cluster, not_served
-from vacate.errors import NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECT_NAMES, dialect_named
-from vacate.wire.message import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,18 +34,9 @@ def api_option(text: str, default: str = f"{EVICTION_REQUEST.name}, where it is 
 async def chosen_api(cluster: Cluster, named: Dialect | None) -> Dialect:
     """The API that was named; else what the cluster serves: our own kind before that of Kubernetes."""
     if named is not None:
-        if named is not EVICTION_REQUEST and not await is_served(cluster, named.kind):
+        if named is not EVICTION_REQUEST and not await cluster.client.serves(named.kind):
             raise not_served(named.kind, named.kind.gate)
         return named
-    if not await is_served(cluster, EVICTION_REQUEST.kind) and await is_served(cluster, LIFECYCLE.kind):
+    if not await cluster.client.serves(EVICTION_REQUEST.kind) and await cluster.client.serves(LIFECYCLE.kind):
         return LIFECYCLE
     return EVICTION_REQUEST
-
-
-async def is_served(cluster: Cluster, kind: Kind) -> bool:
-    """Whether the cluster has the API of the kind."""
-    try:
-        await cluster.client.send(Request("GET", f"/apis/{kind.api_version}"))
-    except NotFound:
-        return False
-    return True

@@ -22,7 +22,6 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceSpec,
 )
 from vacate.cli.common import terminal
-from vacate.cli.common.apis import is_served
 from vacate.cli.common.connection import Cluster, is_unknown_path, not_served
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, LACKS_ROOM, TIMED_OUT, WOULD_BLOCK
 from vacate.cli.common.managerwatch import say_if_unattended
@@ -130,9 +129,9 @@ async def _check_api(cluster: Cluster, dialect: Dialect) -> None:
 
     Where Vacate is not installed at all, a dry run by its own API says so and goes on.
     """
-    if await is_served(cluster, dialect.kind):
+    if await cluster.client.serves(dialect.kind):
         return
-    if dialect is not EVICTION_REQUEST or await is_served(cluster, NODEMAINTENANCES):
+    if dialect is not EVICTION_REQUEST or await cluster.client.serves(NODEMAINTENANCES):
         raise not_served(dialect.kind, dialect.kind.gate)
 
 

@@ -10,7 +10,6 @@ import msgspec
 
 from vacate.api.events import WARNING, EventNote, regarding
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
-from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
@@ -43,6 +42,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.model import Assign, DecisionContext, Turn
 from vacate.eviction.records import events
 from vacate.eviction.records.reader import is_superseded
+from vacate.eviction.registration import listed_responders
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -186,7 +186,7 @@ class Targets:
         requesters = requesters_of((), requests)
         meta = {
             "namespace": namespace,
-            "labels": labels_of([one.name for one in requesters], [*_responders(pod), EVICTOR]),
+            "labels": labels_of([one.name for one in requesters], [*dict(listed_responders(pod)), EVICTOR]),
             "ownerReferences": [msgspec.to_builtins(one) for one in owners_of(requests)],
         }
         if last is not None and is_superseded(last):
@@ -250,10 +250,10 @@ class Targets:
         if why := self._waits(eviction, msgspec.convert(pod, Pod), now):
             return why
         requesters = requesters_of((), requests)
-        status = first_status(meta.generation, _responders(pod), requesters, now)
+        status = first_status(meta.generation, dict(listed_responders(pod)), requesters, now)
         await self._write(eviction, status)
         first = status["targetResponders"][0]["name"]
-        if first in _responders(pod):
+        if first in dict(listed_responders(pod)):
             named = [Requester(name=one.name) for one in requesters]
             spec = msgspec.structs.replace(eviction.spec, requesters=named)
             asked = msgspec.structs.replace(eviction, spec=spec)
@@ -338,11 +338,6 @@ class Targets:
             return await self._deps.client.get(PODS, name, namespace)
         except NotFound:
             return None
-
-
-def _responders(pod: Obj) -> dict[str, int]:
-    listed = maps(dig(pod, "spec", "evictionResponders"))
-    return {text(one.get("name")): integer(one.get("priority")) for one in listed}
 
 
 def _age(eviction: LifecycleRecord) -> tuple[dt.datetime, int, str]:

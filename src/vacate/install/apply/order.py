@@ -12,10 +12,9 @@ from vacate.api.kinds import (
 from vacate.api.objects import Obj
 from vacate.install.objectkinds import (
     DEFINITIONS,
-    MUTATING_WEBHOOKS,
-    VALIDATING_WEBHOOKS,
     kind_of,
 )
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 _FIRST = (
     MUTATING_WEBHOOKS,

@@ -22,9 +22,10 @@ from vacate.api.objects import Obj, dig
 from vacate.client.access import may
 from vacate.client.client import Client
 from vacate.crds.definition import defined_kind
-from vacate.errors import ApiError, ConfigError, NotFound
+from vacate.errors import ApiError, ConfigError
 from vacate.install.apply.requests import existing, read
-from vacate.install.objectkinds import DEFINITIONS, MUTATING_WEBHOOKS, OPTIONAL, VALIDATING_WEBHOOKS, kind_of
+from vacate.install.objectkinds import DEFINITIONS, OPTIONAL, kind_of
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 OLDEST_MINOR = 33
 _VERBS = ("get", "create", "patch")
@@ -57,7 +58,7 @@ async def require_not_embedded(client: Client) -> None:
 async def require_groups(client: Client, objects: Sequence[Obj]) -> None:
     """ConfigError where the cluster does not know a kind that is to be applied."""
     for version in dict.fromkeys(obj["apiVersion"] for obj in objects):
-        if "/" in version and not await _serves(client, version):
+        if "/" in version and not await client.resources(version):
             raise ConfigError(_missing(version))
 
 
@@ -133,14 +134,6 @@ def _listed(missing: Sequence[Permission]) -> str:
         f"{', '.join(some)} {resource}" + (f" in {namespace}" if namespace else "")
         for (resource, namespace), some in verbs.items()
     )
-
-
-async def _serves(client: Client, version: str) -> bool:
-    try:
-        await read(client, f"/apis/{version}")
-    except NotFound:
-        return False
-    return True
 
 
 def _missing(version: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from vacate.api.kinds import DEPLOYMENTS, EVENTS, PODS, Kind
+from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, EVENTS, PODS, Kind
 from vacate.api.objectnames import PART_OF
 from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.cache.informer import Informer
@@ -15,9 +15,10 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, TransportError
 from vacate.install.apply.readiness import authority_left, daemons_left, reason_of, rollout_left
-from vacate.install.objectkinds import DAEMONSETS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, kind_of, shown
+from vacate.install.objectkinds import kind_of, shown
 from vacate.install.objects import objects
 from vacate.install.settings import Settings
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 _CONFIGURATIONS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 _EVENTS_SECONDS = 5.0

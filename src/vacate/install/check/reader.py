@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
+    DAEMONSETS,
     DEPLOYMENTS,
     EVENTS,
     EVICTIONREQUESTS,
@@ -45,10 +46,7 @@ from vacate.install.check.shown import install_again, shown_settings
 from vacate.install.manifests.policies import policies
 from vacate.install.manifests.roles import roles
 from vacate.install.objectkinds import (
-    DAEMONSETS,
     DEFINITIONS,
-    MUTATING_WEBHOOKS,
-    VALIDATING_WEBHOOKS,
     kind_of,
     shown,
 )
@@ -58,6 +56,7 @@ from vacate.runtime.managerlease import manager_leases
 from vacate.views.managerhealth import manager_health, unattended_maintenance, unattended_request
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line, counted
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 T = TypeVar("T")
 _SIDE_BY_SIDE = 8
@@ -166,7 +165,7 @@ class InstallationCheck:
         return next(iter([*named, *leases]), DEFAULT_NAMESPACE)
 
     async def _absent(self) -> bool:
-        unserved = [one for one in DECLARATIONS if not await self._is_served(one.kind)]
+        unserved = [one for one in DECLARATIONS if not await self._client.serves(one.kind)]
         return len(unserved) == len(DECLARATIONS) and not self._configurations and not self._leases
 
     async def _all(self, *checks: tuple[str, Callable[[], Awaitable[Finding]]]) -> list[Finding]:
@@ -183,7 +182,7 @@ class InstallationCheck:
             return Finding(name, State.UNSEEN, f"the API server does not answer this: {error}")
 
     async def _served(self) -> Finding:
-        names = [one.kind.resource for one in DECLARATIONS if not await self._is_served(one.kind)]
+        names = [one.kind.resource for one in DECLARATIONS if not await self._client.serves(one.kind)]
         needed = [one.resource for one in (EVICTIONREQUESTS, NODEMAINTENANCES) if one.resource in names]
         if needed:
             text = f"this embedded cluster does not serve {find.some(needed)}"
@@ -192,15 +191,8 @@ class InstallationCheck:
         rest = f"; not served, as their feature gates are closed: {find.some(names)}" if names else ""
         return Finding("definitions", State.OK, f"Vacate is part of this embedded cluster{rest}")
 
-    async def _is_served(self, kind: Kind) -> bool:
-        try:
-            found = await read(self._client, f"/apis/{kind.api_version}")
-        except NotFound:
-            return False
-        return any(one.get("name") == kind.plural for one in found.get("resources") or [])
-
     async def _defined(self) -> Finding:
-        served = {one.kind.resource: await self._is_served(one.kind) for one in DECLARATIONS}
+        served = {one.kind.resource: await self._client.serves(one.kind) for one in DECLARATIONS}
         unserved = [name for name, yes in served.items() if not yes]
         differing, seen = [], True
         for wanted in definitions(self._settings.allowed_interceptors):

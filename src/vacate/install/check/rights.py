@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from vacate.api.identity import service_account_groups, service_account_user
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
+    DAEMONSETS,
     DEPLOYMENTS,
     EVICTIONREQUESTS,
     NODEMAINTENANCES,
@@ -39,7 +40,6 @@ from vacate.install.manifests.hooks import hooks
 from vacate.install.manifests.roles import roles
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.web import web
-from vacate.install.objectkinds import DAEMONSETS
 from vacate.install.settings import DEFAULT_HOOKS, Settings, ShutdownAgent
 from vacate.views.model import Remedy
 from vacate.views.remedies import granting

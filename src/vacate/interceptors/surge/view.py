@@ -15,6 +15,7 @@ from vacate.api.workloads import (
     DEPLOYMENT_INTERCEPTOR,
     REPLACING,
     REPLICASET_INTERCEPTOR,
+    TEMPLATE_HASH,
 )
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
@@ -28,9 +29,6 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Key
 from vacate.sdk.turnstate import is_wanted, needs_preparation
-
-TEMPLATE_HASH = "pod-template-hash"
-"""The label that ends the name of a Deployment's ReplicaSet."""
 
 
 class SurgeView:

@@ -25,11 +25,11 @@ from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, Transp
 from vacate.kube.patches import guarded
 from vacate.pki.rotation import CertificateBundle, Lifetimes, renewed
 from vacate.webhook.certificates.secret import NAME, TYPE, bundle_from, bundle_to_data
-from vacate.webhook.kinds import MUTATING, VALIDATING
+from vacate.webhook.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
-    (MUTATING, "vacate-mutating"),
-    (VALIDATING, "vacate-validating"),
+    (MUTATING_WEBHOOKS, "vacate-mutating"),
+    (VALIDATING_WEBHOOKS, "vacate-validating"),
 )
 POLL_SECONDS = 600.0
 RETRY_SECONDS = 5.0

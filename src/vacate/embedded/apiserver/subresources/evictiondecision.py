@@ -18,6 +18,7 @@ from vacate.errors import ApiError, Conflict
 from vacate.kube import evictionerrors as refusals
 from vacate.kube.conditions import condition_object, set_condition, with_pod_condition
 from vacate.kube.eviction import budget_to_spend, bypasses_budgets
+from vacate.kube.podend import DISRUPTION_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def spend(budget: Obj, pod_name: str, now: dt.datetime) -> Obj:
 def mark_for_eviction(pod: Obj, now: dt.datetime) -> Obj:
     """The pod with the condition that tells others why it goes."""
     return with_pod_condition(
-        pod, "DisruptionTarget", now, reason="EvictionByEvictionAPI", message="Eviction API: evicting"
+        pod, DISRUPTION_TARGET, now, reason="EvictionByEvictionAPI", message="Eviction API: evicting"
     )
 
 

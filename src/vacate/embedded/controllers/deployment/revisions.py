@@ -10,6 +10,7 @@ import msgspec
 from vacate.api.integers import MAX_INT32, parse_integer
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
 from vacate.api.types import Deployment, ReplicaSet
+from vacate.api.workloads import TEMPLATE_HASH
 from vacate.embedded.controllers.deployment.sizes import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
@@ -20,7 +21,6 @@ from vacate.kube.ownership import controller_reference
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
-TEMPLATE_HASH = "pod-template-hash"
 _NOT_COPIED = (
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS,

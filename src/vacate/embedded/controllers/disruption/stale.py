@@ -7,9 +7,10 @@ from vacate.api.times import format_time
 from vacate.api.types import Pod
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET, stale_at
+from vacate.embedded.controllers.disruption.stalecondition import stale_at
 from vacate.errors import NotFound
 from vacate.kube.patches import guarded
+from vacate.kube.podend import DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome

@@ -6,8 +6,8 @@ import datetime as dt
 
 from vacate.api.times import EARLIEST, after
 from vacate.api.types import Pod, condition
+from vacate.kube.podend import DISRUPTION_TARGET
 
-DISRUPTION_TARGET = "DisruptionTarget"
 STALE_AFTER = dt.timedelta(minutes=2)
 _BY_KUBELET = "TerminationByKubelet"
 

@@ -16,7 +16,6 @@ from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.tainteviction.deadline import (
     DELETION_MESSAGE,
@@ -25,6 +24,7 @@ from vacate.embedded.controllers.tainteviction.deadline import (
     no_execute,
 )
 from vacate.errors import NotFound
+from vacate.kube.podend import DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, Kind
-from vacate.api.lenient import integer, maps, text
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -42,7 +41,7 @@ from vacate.eviction.dialects.turn_conditions import reconsidered
 from vacate.eviction.model import CompletionReason, Finish, Process, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
-from vacate.eviction.registration import Registration
+from vacate.eviction.registration import Registration, listed_responders
 from vacate.eviction.requesternames import keyed
 from vacate.kube.patches import guarded
 from vacate.wire.mediatypes import STRATEGIC_PATCH
@@ -91,9 +90,7 @@ class LifecycleDialect:
 
     def registration(self, pod: Obj, allowed: Sequence[str] = ()) -> Registration:
         """The responders that the pod lists; the last has the first turn."""
-        listed = maps(dig(pod, "spec", "evictionResponders"))
-        named = [(text(one.get("name")), integer(one.get("priority"))) for one in listed]
-        ordered = sorted(named, key=lambda one: turn_order(*one), reverse=True)
+        ordered = sorted(listed_responders(pod), key=lambda one: turn_order(*one), reverse=True)
         return Registration(tuple(interceptor_named(name) for name, _ in ordered))
 
     def phrase(self, text: str) -> str:

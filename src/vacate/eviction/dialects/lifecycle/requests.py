@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import msgspec
-
 from vacate.api.kinds import LIFECYCLE_REQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import (
-    ADMITTED_STAMP,
     EvictionRequest,
     EvictionRequestSpec,
     EvictionRequestStatus,
@@ -19,9 +16,8 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.api.types.lifecycle import EVICTION, WITHDRAWN, LifecycleRequest
-from vacate.api.types.meta import ObjectMeta
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
-from vacate.eviction.dialects.lifecycle.translation import completion
+from vacate.eviction.dialects.lifecycle.translation import completion, stamped
 from vacate.eviction.requesternames import digest
 from vacate.kube.patches import guarded
 
@@ -37,16 +33,12 @@ def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
     found = completion(obj.status.conditions)
     wanted = [Requester(name=obj.spec.requester)] if obj.wants_eviction else []
     return LifecycleRequestRecord(
-        metadata=_stamped(obj.metadata),
+        metadata=stamped(obj.metadata),
         spec=EvictionRequestSpec(target=EvictionTarget(pod_ref=obj.spec.target.pod), requesters=wanted),
         status=EvictionRequestStatus(
             conditions=[found] if found else [], message=found.message if found else ""
         ),
     )
-
-
-def _stamped(meta: ObjectMeta) -> ObjectMeta:
-    return msgspec.structs.replace(meta, annotations={**meta.annotations, ADMITTED_STAMP: "lifecycle"})
 
 
 def own_request_name(pod_uid: str, requester: str) -> str:

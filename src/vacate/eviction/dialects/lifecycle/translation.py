@@ -49,7 +49,7 @@ from vacate.api.types.lifecycle import (
     TargetResponder,
     turn_order,
 )
-from vacate.api.types.meta import condition
+from vacate.api.types.meta import ObjectMeta, condition
 from vacate.api.workloads import OWN_RESPONDERS
 from vacate.eviction.dialects.lifecycle.othercontroller import ProcessWrite, last_process_write
 from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
@@ -114,14 +114,17 @@ class LifecycleRecord(EvictionRequest, frozen=True):
         return next(found, ResponderStatus(name=name))
 
 
+def stamped(meta: ObjectMeta) -> ObjectMeta:
+    """As admitted: there is no admission that could have left the stamp; the controller checks itself."""
+    return msgspec.structs.replace(meta, annotations={**meta.annotations, ADMITTED_STAMP: "lifecycle"})
+
+
 def record_of(obj: Eviction) -> LifecycleRecord:
     """The Eviction as a record."""
-    status, meta = obj.status, obj.metadata
-    # There is no admission that could have left the stamp, and none is needed: the controller checks itself.
-    other = last_process_write(meta.managed_fields)
-    stamped = {**meta.annotations, ADMITTED_STAMP: "lifecycle"}
+    status = obj.status
+    other = last_process_write(obj.metadata.managed_fields)
     # What is kept in caches is without managed fields, which are larger than all the rest.
-    meta = msgspec.structs.replace(meta, annotations=stamped, managed_fields=[])
+    meta = msgspec.structs.replace(stamped(obj.metadata), managed_fields=[])
     bare = LifecycleRecord(metadata=meta, eviction=status, other_write=other)
     ordered = sorted(status.target_responders, key=lambda one: turn_order(one.name, one.priority))
     spec = EvictionRequestSpec(
