@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 
 import msgspec
@@ -14,6 +15,7 @@ from vacate.errors import ConfigError
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.plan.forecast import Run, Verdict, worst
 from vacate.plan.loading import ADDED, check_wanted, has_vacate, load_objects
+from vacate.plan.processes import side_by_side
 from vacate.plan.remedies import commands_of
 from vacate.plan.run import PlanOptions, Progress, run_plan
 from vacate.plan.snapshot import Snapshot
@@ -91,7 +93,8 @@ def make_plans(
 ) -> Iterator[Plan]:
     """Run the drain forward, at the slowest and the fastest that the snapshot lets expect, and in between.
 
-    After each run comes the plan with what is known by then; the last has all of it.
+    After each run comes the plan with what is known by then; the last has all of it. A StopPlan that a
+    progress raises while the second of two runs is awaited is raised here.
     """
     check_nodes(snapshot, options.nodes)
     check_wanted(snapshot)
@@ -214,9 +217,19 @@ def _with_max(options: PlanOptions, count: int | str) -> PlanOptions:
 
 def _runs(snapshot: Snapshot, options: PlanOptions, runs: int, progress: Progress) -> Iterator[Run]:
     """The slowest first: where only one is wanted it is the one to go by. All after two have drawn times."""
-    for number in range(runs):
-        pace = (Pace.SLOW, Pace.FAST)[number] if number < 2 else Pace.DRAWN
-        yield run_plan(snapshot, replace(options, seed=options.seed + max(number - 1, 0)), pace, progress)
+    tasks = [
+        (
+            partial(
+                run_plan,
+                snapshot,
+                replace(options, seed=options.seed + max(number - 1, 0)),
+                (Pace.SLOW, Pace.FAST)[number] if number < 2 else Pace.DRAWN,
+            ),
+            progress,
+        )
+        for number in range(runs)
+    ]
+    return side_by_side(tasks)
 
 
 def _remedied(
@@ -235,6 +248,9 @@ def _remedied(
             all_of_them = commands_of(blocker, all_of_them)[0][1]
     if len(together) > 1:
         tried.append((tuple(together), all_of_them))
-    for commands, changed in tried:
-        runs = [*_runs(changed, options, 1, progress(f"the drain after {commands[0]}"))]
-        yield Remedied(commands, outcome_of(runs))
+    tasks = [
+        (partial(run_plan, changed, options, Pace.SLOW), progress(f"the drain after {commands[0]}"))
+        for commands, changed in tried
+    ]
+    for (commands, _), run_after in zip(tried, side_by_side(tasks), strict=True):
+        yield Remedied(commands, outcome_of([run_after]))

@@ -98,7 +98,7 @@ def make(
                 pass
             if not stopping:
                 return made, True
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StopPlan):
             pass
     known = "; what follows was known by then" if made else ""
     terminal.echo(f"Interrupted ({far}){known}; nothing was changed.", err=True)

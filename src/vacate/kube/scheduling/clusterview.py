@@ -6,7 +6,7 @@ walks over all pods of the cluster unless the pod itself asks for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod
@@ -58,21 +58,21 @@ class NodeView:
 
     name: str
     node: Node | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the node
+    zone: str = ""
     allocatable: Amounts = field(default_factory=dict)
     tenants: dict[str, PodInfo] = field(default_factory=dict)
     requested: Amounts = field(default_factory=dict)
     assumed: Amounts = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def labels(self) -> dict[str, str]:
-        """The node's labels."""
-        return self.node.metadata.labels if self.node else {}
-
-    @property
-    def zone(self) -> str:
-        """The node's zone, or an empty string."""
-        return self.labels.get(ZONE, "")
+    def become(self, node: Node | None) -> None:
+        """Take over the node's newest state; None where it does not exist any more."""
+        self.node = node
+        self.labels = node.metadata.labels if node else {}
+        self.zone = self.labels.get(ZONE, "")
+        if node is not None:
+            self.allocatable = amounts(node.status.allocatable or node.status.capacity)
 
     def taken_ports(self) -> list[Port]:
         """The host ports that tenants use."""
@@ -120,14 +120,13 @@ class ClusterView:
         view = self._node(node.metadata.name)
         if view.node is None:
             self._known = None
-        view.node = node
-        view.allocatable = amounts(node.status.allocatable or node.status.capacity)
+        view.become(node)
 
     def remove_node(self, name: str) -> None:
         """The node is gone; its pods stay until they go themselves."""
         view = self.nodes.get(name)
         if view is not None:
-            view.node = None
+            view.become(None)
             self._known = None
             self._forget_if_empty(view)
 

@@ -82,7 +82,10 @@ def place(pod: Pod, view: ClusterView) -> Placed | NoFit:
 
 def refusal(view: NodeView, rules: Iterable[Rule]) -> Sequence[str]:
     """The reasons of the first rule that rejects the node."""
-    return next((reasons for rule in rules if (reasons := rule(view))), ())
+    for rule in rules:
+        if reasons := rule(view):
+            return reasons
+    return ()
 
 
 def rules_for(pod: Pod, view: ClusterView) -> list[Rule]:
@@ -137,10 +140,10 @@ def _ports(wanted: Sequence[Port], view: NodeView) -> Sequence[str]:
 
 
 def _resources(requests: Amounts, view: NodeView) -> Sequence[str]:
-    reasons = []
-    if len(view.tenants) + 1 > view.allocatable.get("pods", 0):
+    reasons, have, taken = [], view.allocatable, view.requested
+    if len(view.tenants) + 1 > have.get("pods", 0):
         reasons.append(TOO_MANY_PODS)
     for resource, wanted in requests.items():
-        if wanted > view.allocatable.get(resource, 0) - view.requested.get(resource, 0) and wanted > 0:
+        if wanted > have.get(resource, 0) - taken.get(resource, 0) and wanted > 0:
             reasons.append(f"Insufficient {resource}")
     return reasons

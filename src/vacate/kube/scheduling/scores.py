@@ -12,6 +12,7 @@ from vacate.kube.scheduling.spread import spread_costs
 from vacate.kube.scheduling.taints import untolerated
 
 _BEST = 100.0
+_MEASURED = ("cpu", "memory")
 _TAINTS, _AFFINITY, _ROOM, _SPREAD = 3, 2, 1, 2
 
 
@@ -34,7 +35,8 @@ def scores(pod: Pod, candidates: Sequence[NodeView], view: ClusterView) -> list[
     costs = spread_costs(pod, candidates, view)
     if costs is not None:
         parts.append((_SPREAD, _spread(costs)))
-    return [sum(weight * part[index] for weight, part in parts) for index in range(len(candidates))]
+    weighted = [[weight * score for score in part] for weight, part in parts]
+    return [sum(of_one) for of_one in zip(*weighted, strict=True)]
 
 
 def _node(view: NodeView) -> Node:
@@ -63,13 +65,14 @@ def _room(pod: Pod, candidates: Sequence[NodeView]) -> list[float]:
 
 def room_left(wanted: Amounts, view: NodeView) -> float:
     """The share of cpu and memory that stays free, on average, from 0 to 100."""
-    shares = []
-    for resource in ("cpu", "memory"):
+    total, counted = 0.0, 0
+    for resource in _MEASURED:
         have = view.allocatable.get(resource, 0)
         if have > 0:
-            used = view.assumed.get(resource, 0) + wanted.get(resource, 0)
-            shares.append(max(have - used, 0) * _BEST / have)
-    return sum(shares) / len(shares) if shares else 0.0
+            left = have - view.assumed.get(resource, 0) - wanted.get(resource, 0)
+            total += left * _BEST / have if left > 0 else 0.0
+            counted += 1
+    return total / counted if counted else 0.0
 
 
 def _spread(costs: Sequence[float]) -> list[float]:

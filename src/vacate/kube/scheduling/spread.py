@@ -127,8 +127,8 @@ def _stated_costs(pod: Pod, candidates: Sequence[NodeView], view: ClusterView) -
 def _default_costs(group: str, candidates: Sequence[NodeView], view: ClusterView) -> list[float]:
     zones: dict[str, int] = {}
     for each in view.known_nodes():
-        if each.zone:
-            zones[each.zone] = zones.get(each.zone, 0) + each.groups.get(group, 0)
+        if zone := each.zone:
+            zones[zone] = zones.get(zone, 0) + each.groups.get(group, 0)
     host_weight = _weight(len(candidates))
     zone_weight = _weight(len({one.zone for one in candidates if one.zone}))
     costs = []
