@@ -75,8 +75,8 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         )
     main = [
         head,
-        filter_box("/interceptors", query, "Filter by name or state") if found else None,
         causes_section(snapshot, causes),
+        filter_box("/interceptors", query, "Filter by name or state") if found else None,
         _table(snapshot, shown, {one.name for one in causes}) if shown else None,
         _turns(snapshot, query),
     ]
