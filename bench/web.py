@@ -13,6 +13,7 @@ import contextlib
 import datetime as dt
 import os
 import resource
+import signal
 import statistics
 import sys
 import tempfile
@@ -289,14 +290,21 @@ async def _measure(nodes: int, pods: int, requests: int) -> int:
 
 async def _pages(cluster: _Program, program: _Program, browser: aiohttp.ClientSession, address: str) -> int:
     base = address.partition("/?")[0]
-    took, size = await _read(browser, address)
-    _say(f"the first page, right after the start: {took:.2f} s, {size >> 10} KiB")
-    worst = 0.0
+    began, spent = time.monotonic(), program.seconds
+    worst, text = await _read(browser, address)
+    while "Reading the cluster" in text:
+        _, text = await _read(browser, f"{base}/drains")
+    whole, spent = time.monotonic() - began, program.seconds - spent
+    _say(f"the first page, right after the start: {worst:.2f} s; with all of the cluster: {whole:.2f} s")
+    _say(f"  {spent:.2f} s of processor time, {len(text) >> 10} KiB")
     for path in PAGES:
+        spent = program.seconds
         found = [await _read(browser, f"{base}{path}") for _ in range(5)]
+        spent = (program.seconds - spent) / len(found)
         took = statistics.median(one for one, _ in found)
         worst = max(worst, took)
-        _say(f"{path:<20} {took * 1000:6.0f} ms {found[0][1] >> 10:6} KiB")
+        size = len(found[0][1]) >> 10
+        _say(f"{path:<20} {took * 1000:6.0f} ms, {spent * 1000:4.0f} ms of processor time {size:6} KiB")
     late = []
     async with _following(browser, base, "/drains") as stream:
         for number in range(10):
@@ -320,18 +328,42 @@ async def _pages(cluster: _Program, program: _Program, browser: aiohttp.ClientSe
             after = time.monotonic() - began
         spent = program.seconds - spent
         _say(f"{rate:6.0f} changes/s for {BURST_SECONDS:g} s: {stream.messages} messages")
-        _say(f"  the last one after {after:.2f} s; {spent:.1f} s of processor time, {program.mib:.0f} MiB")
+        each = f"{1e6 * spent / rate / BURST_SECONDS:.0f} µs for each change"
+        _say(f"  the last one after {after:.2f} s; {spent:.1f} s of processor time, {each}")
+        _say(f"  {program.mib:.0f} MiB")
+    async with _following(browser, base, "/drains") as drains:
+        _say(f"  {await _at_once(cluster, program, drains)}")
     if os.environ.get("VACATE_WEB_LAB"):
-        await _in_a_browser(cluster, browser, base)
+        await _in_a_browser(cluster, program, browser, base)
     return int(worst > FIRST_PAINT_SECONDS or middle > CHANGE_SECONDS)
 
 
-async def _read(browser: aiohttp.ClientSession, address: str) -> tuple[float, int]:
+async def _at_once(cluster: _Program, program: _Program, drains: _Stream) -> str:
+    """More changes than the API server makes beside the program: they wait while that is stopped."""
+    program.process.send_signal(signal.SIGSTOP)
+    try:
+        count = float(await cluster.ask(f"burst {BURST_SECONDS:g}")) * BURST_SECONDS
+        mark = f"at-once-{count:.0f}"
+        drains.want(mark)
+        await cluster.ask(f"mark {mark}")
+    finally:
+        spent, began = program.seconds, time.monotonic()
+        program.process.send_signal(signal.SIGCONT)
+    await drains.found()
+    took, spent = time.monotonic() - began, program.seconds - spent
+    return (
+        f"{count:.0f} changes at once: the last one is sent after {took:.2f} s, that is "
+        f"{count / took:.0f} changes/s; {spent:.1f} s of processor time"
+    )
+
+
+async def _read(browser: aiohttp.ClientSession, address: str) -> tuple[float, str]:
+    """The seconds until it is there, and the page."""
     began = time.monotonic()
     async with browser.get(address) as answer:
-        text = await answer.read()
+        text = await answer.text()
         assert answer.status == 200, text
-    return time.monotonic() - began, len(text)
+    return time.monotonic() - began, text
 
 
 class _Stream:
@@ -379,7 +411,9 @@ _FRAMES = """() => { window.longest = 0; let before = performance.now();
   requestAnimationFrame(look) }"""
 
 
-async def _in_a_browser(cluster: _Program, browser: aiohttp.ClientSession, base: str) -> None:
+async def _in_a_browser(
+    cluster: _Program, program: _Program, browser: aiohttp.ClientSession, base: str
+) -> None:
     """When a page is first painted, and for how long at most it does not move while much changes."""
     from hack.weblab.session import BROWSER, LAB  # noqa: PLC0415  with its own path
     from playwright.async_api import async_playwright  # noqa: PLC0415
@@ -406,9 +440,11 @@ async def _in_a_browser(cluster: _Program, browser: aiohttp.ClientSession, base:
         for path in ("/requests", "/drains"):
             await page.goto(f"{base}{path}")
             await page.evaluate(_FRAMES)
-            rate = float(await cluster.ask(f"burst {BURST_SECONDS:g}"))
+            async with _following(browser, base, "/drains") as drains:
+                shown = await _at_once(cluster, program, drains)
             longest = await page.evaluate("longest")
-            _say(f"{path}: with {rate:.0f} changes/s the longest time between two frames is {longest:.0f} ms")
+            _say(f"{path}: {shown}")
+            _say(f"  the longest time between two frames is {longest:.0f} ms")
         await chromium.close()
 
 

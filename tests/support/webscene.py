@@ -408,6 +408,7 @@ def violations(page: Any, axe: str, *rules: str) -> list[str]:
 SHOTS = (
     (360, 780, "light"),
     (360, 780, "dark"),
+    (800, 1000, "light"),
     (1280, 800, "light"),
     (1280, 800, "dark"),
     (1920, 1080, "light"),
@@ -433,7 +434,13 @@ def take(page: Any, folder: Path | None, name: str, axe: str = "") -> list[str]:
 
 def _beyond(page: Any) -> list[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return [f"has to be scrolled sideways by {wide} px"] if wide > 0 else []
+    found = [f"has to be scrolled sideways by {wide} px"] if wide > 0 else []
+    # A word of a command takes one line; a long one may break, as a patch does.
+    torn = page.evaluate(
+        "[...document.querySelectorAll('.cmd .w')].filter(one => one.textContent.length < 16 && "
+        "one.getBoundingClientRect().height > 24).map(one => one.textContent)"
+    )
+    return [*found, *(f"the word {one!r} of a command is torn" for one in torn)]
 
 
 def new_context(browser: Any, **options: Any) -> Any:

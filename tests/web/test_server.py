@@ -178,6 +178,8 @@ async def web(peer: Peer | None = None, late: str = "") -> AsyncIterator[Web]:
         ):
             assert listening.port is not None
             door.opened(listening.port)
+            while not late and followed.snapshot().reading:
+                await CLOCK.sleep(0.02)
             yield Web(browser, admin, door, transport, api)
     finally:
         await api.storage.store.aclose()

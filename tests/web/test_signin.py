@@ -212,8 +212,8 @@ async def test_other_sites_are_refused(path: str, headers: dict[str, str]) -> No
 async def test_whoever_signs_out_is_out() -> None:
     async with pages() as page:
         ada = await page.sign_in("admins")
-        await page.text_with("/drains", 'href="/sign-out"', ada)
-        await page.ask("GET", "/sign-out", ada)
+        await page.text_with("/drains", 'action="/sign-out"', ada)
+        await page.ask("POST", "/sign-out", ada)
         assert (await page.ask("GET", "/drains", ada)).status == 401
 
 

@@ -7,10 +7,9 @@ request from elsewhere (Origin, Sec-Fetch-Site).
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
@@ -39,10 +38,6 @@ class Gate:
     cookie_name: str
     session: str  # the value of the cookie
     token: str  # lets one browser in, once
-    form_token: str = field(init=False)  # that an action must bring along beside the cookie
-
-    def __post_init__(self) -> None:
-        self.form_token = hmac.new(self.session.encode(), b"form", hashlib.sha256).hexdigest()
 
     def admits_token(self, token: str) -> bool:
         """Whether the token is the one; it is used up by that."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from aiohttp import web
-from yarl import URL
 
 from vacate.entropy import Entropy
 from vacate.web.access import Gate
@@ -18,7 +18,10 @@ from vacate.web.pages.frame import refused_document
 from vacate.web.site import Site
 
 LOOPBACK = "127.0.0.1"
-_MAX_TABS = 100
+MAX_TABS, MAX_OFFERS = 100, 100
+"""Of one visitor: the tabs that are open or may come back, and the actions that await a confirmation."""
+
+_OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]{0,4000}")
 
 
 @dataclass(slots=True)
@@ -33,9 +36,10 @@ class Tab:
 class Visitor:
     """Someone who was let in: the pages with their rights, and the tabs that they have open."""
 
-    def __init__(self, site: Site, form_token: str) -> None:
+    def __init__(self, site: Site, entropy: Entropy) -> None:
         self.site = site
-        self.form_token = form_token
+        self._entropy = entropy
+        self._offers: OrderedDict[str, Sequence[str]] = OrderedDict()
         self.streams: dict[object, asyncio.Task[object]] = {}  # by the name of the tab, if it has one
         self._tabs: OrderedDict[str, Tab] = OrderedDict()
 
@@ -47,8 +51,24 @@ class Visitor:
         """Keep what the tab has; the oldest is forgotten."""
         self._tabs[name] = tab
         self._tabs.move_to_end(name)
-        while len(self._tabs) > _MAX_TABS:
+        while len(self._tabs) > MAX_TABS:
             self._tabs.popitem(last=False)
+
+    def offer(self, command: Sequence[str]) -> str:
+        """Remember that this command was shown to the visitor; what confirms it, once."""
+        token = secret(self._entropy)
+        self._offers[token] = command
+        while len(self._offers) > MAX_OFFERS:
+            self._offers.popitem(last=False)
+        return token
+
+    def confirmed(self, token: str) -> Sequence[str]:
+        """The command that the token confirms; none where it was confirmed before."""
+        return self._offers.pop(token, ())
+
+    def has_room(self, name: str) -> bool:
+        """Whether another tab can be followed."""
+        return len(self.streams) < MAX_TABS or name in self.streams
 
     @contextlib.contextmanager
     def following(self, name: str) -> Iterator[None]:
@@ -98,7 +118,7 @@ class OneBrowser:
 
     def __init__(self, site: Site, entropy: Entropy) -> None:
         self.gate = Gate((), "", secret(entropy), secret(entropy))
-        self.visitor = Visitor(site, self.gate.form_token)
+        self.visitor = Visitor(site, entropy)
 
     def opened(self, port: int) -> str:
         """From now on requests for this port are answered; the address has the token that lets one in."""
@@ -135,7 +155,7 @@ class OneBrowser:
         if not known and not self.gate.admits_token(request.query["token"]):
             text = "It lets one browser in, once. End the program with Ctrl-C and start it again."
             return answer(401, refused_document("This address has been used, or is another one's", text))
-        found = redirect(request.rel_url.without_query_params("token"))
+        found = redirect(str(request.rel_url.without_query_params("token")))
         if not known:
             found.set_cookie(
                 self.gate.cookie_name, self.gate.session, httponly=True, samesite="Strict", path="/"
@@ -148,9 +168,9 @@ def answer(status: int, text: str) -> web.Response:
     return web.Response(text=text, status=status, content_type="text/html", charset="utf-8")
 
 
-def redirect(address: URL) -> web.Response:
-    """To an address of ours: a path that begins with two slashes would be another host's."""
-    own = "/" + str(address.relative() if address.absolute else address).lstrip("/\\")
+def redirect(address: str) -> web.Response:
+    """To an address of ours: what a browser takes for two slashes begins another host's."""
+    own = address if _OWN_ADDRESS.fullmatch(address) else "/drains"
     return web.Response(status=303, headers={"Location": own})
 
 

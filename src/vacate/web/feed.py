@@ -39,7 +39,7 @@ from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
 from vacate.wire.message import Request
 
-_FIRST_LOOK_SECONDS = 1.5
+_FIRST_LOOK_SECONDS = 1.0
 _READING_SECONDS = 10.0
 """For how long the first page waits for all that is on pages, and for how long pages say that it is being
 read. Then they show what there is, and name what is missing."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from importlib import resources
 from urllib.parse import urlsplit
@@ -18,8 +18,8 @@ from yarl import URL
 from vacate.api.times import format_time
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError
-from vacate.web.access import HEADERS, same
-from vacate.web.actions import ACTIONS
+from vacate.web.access import HEADERS
+from vacate.web.actions import ACTIONS, Action
 from vacate.web.components import Page
 from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer
 from vacate.web.markup import Element, difference, parts_of
@@ -35,6 +35,7 @@ ALIVE_SECONDS = 1.0
 """A tab hears from the program so often: one that is frozen breaks no connection."""
 
 _LOOK_AGAIN_SECONDS = 10.0
+_UNREAD_SECONDS = 30.0  # after which a tab that reads nothing is given up; its browser comes back for it
 _SHARE_OF_TIME, _MAX_PAUSE_SECONDS = 4.0, 0.6
 """A page that takes long to make is made less often, so that bursts of changes leave time for others, and yet
 often enough for a change to be on it within a second."""
@@ -70,10 +71,10 @@ class WebServer:
         """The application, for a server or for a test."""
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
         app.on_response_prepare.append(_add_headers)
-        app.router.add_get("/events", self._events)
+        app.router.add_get("/events", self._events, allow_head=False)
         app.router.add_get("/static/{name}", self._static_file)
         app.router.add_get("/plan.svg", self._picture)
-        app.router.add_get("/act/{action}", self._preview)
+        app.router.add_get("/act/{action}", self._preview, allow_head=False)
         app.router.add_post("/act/{action}", self._act)
         app.router.add_get("/{path:.*}", self._page)
         return app
@@ -134,16 +135,17 @@ class WebServer:
         if action is None:
             raise web.HTTPNotFound
         visitor = _VISITOR.get()
-        return _shown(await visitor.site.preview(action, request.query, visitor.form_token))
+        return _shown(await visitor.site.preview(action, request.query, visitor.offer))
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
-        """Do it: only from a form of our own, whose token no other page knows."""
+        """Do it: only what was shown, and once. No other page knows the token that stands for it."""
         action = ACTIONS.get(request.match_info["action"])
         form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
         visitor = _VISITOR.get()
-        if action is None or not same(form.pop("token", ""), visitor.form_token):
-            text = "Open the page again, and begin there."
-            return answer(403, refused_document("This does not come from the page", text))
+        offered = visitor.confirmed(form.pop("token", ""))
+        if action is None or not offered or offered != _command(action, form):
+            text = "A confirmation counts once, and for what was shown. Begin again."
+            return answer(403, refused_document("This was confirmed before, or never shown", text, "/drains"))
         return _shown(await visitor.site.act(action, form))
 
     async def _static_file(self, request: web.Request) -> web.StreamResponse:
@@ -154,8 +156,10 @@ class WebServer:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Differences of one page, until the tab is closed."""
-        name, at = request.query.get("tab", ""), urlsplit(request.query.get("at", "/drains"))
+        name, at = request.query.get("tab", ""), _address(request.query.get("at", ""))
         visitor = _VISITOR.get()
+        if not visitor.has_room(name):
+            return answer(503, refused_document("Too many tabs are open", "Close some of them.", "/drains"))
         tab = visitor.tab(name)
         # A browser that connects again by itself sends the header; the script, which begins anew, the other.
         seen = request.headers.get("Last-Event-ID") or request.query.get("last", "0")
@@ -169,9 +173,12 @@ class WebServer:
             self._tabs += 1
             try:
                 await out.write(b"retry: 1000\n\n")
-                await self._follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
+                await self._follow(out, visitor.site, tab, at)
             except ConnectionError:
                 pass  # the tab was closed
+            except TimeoutError:  # nobody reads it: what waits in it would stay
+                if request.transport is not None:
+                    request.transport.abort()
             finally:
                 self._tabs -= 1
                 alive.cancel()
@@ -186,9 +193,27 @@ class WebServer:
             if changed or title != tab.title:
                 message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
                 tab.number, tab.parts, tab.title = tab.number + 1, parts, title
-                await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
+                async with asyncio.timeout(_UNREAD_SECONDS):
+                    await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
             await clock.sleep(pause_after(clock.monotonic() - began, self._tabs))
             await feed.wait_change(snapshot.version, _LOOK_AGAIN_SECONDS)
+
+
+def _command(action: Action, form: Query) -> Sequence[str]:
+    """What a form asks for; nothing where it cannot."""
+    try:
+        return action.command(form)
+    except ConfigError:
+        return ()
+
+
+def _address(text: str) -> URL:
+    """The page that a tab shows; what is no address is that of the first one."""
+    try:
+        found = urlsplit(text)
+        return URL(f"{found.path}?{found.query}")
+    except ValueError:
+        return URL("/drains")
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

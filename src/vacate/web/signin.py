@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from yarl import URL
 
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -35,9 +34,10 @@ MAX_USERS = 20
 
 _CHECK_SECONDS = 10.0  # after which it is asked again whether a token is still accepted
 _IDLE_SECONDS = 1800.0
+_MAX_PORT = 65535
 _SESSION_SECONDS = 12 * 3600.0  # of a cookie
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,16000}")
-_LOCAL = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]+)?")
+_LOCAL = re.compile(r"(?:127\.0\.0\.1|localhost)(?::([0-9]{1,5}))?")
 Connect = Callable[[str, str], AbstractAsyncContextManager[Site]]
 """The pages with the rights of a token, for as long as it is open, and where one signs out of them;
 Unauthorized for a token that the API server does not accept."""
@@ -99,7 +99,7 @@ class Users:
     async def _keep(self, key: str, token: str, leave: str, opened: asyncio.Future[Visitor]) -> None:
         """Keep the pages of one user, until nobody looks at them or the token is not accepted any more."""
         try:
-            async with self._connect(token, leave) as site, _visiting(site, secret(self._entropy)) as visitor:
+            async with self._connect(token, leave) as site, _visiting(site, self._entropy) as visitor:
                 opened.set_result(visitor)
                 await self._watch(self._users[key], site)
         except VacateError as error:
@@ -132,8 +132,8 @@ class Users:
 
 
 @contextlib.asynccontextmanager
-async def _visiting(site: Site, form_token: str) -> AsyncIterator[Visitor]:
-    visitor = Visitor(site, form_token)
+async def _visiting(site: Site, entropy: Entropy) -> AsyncIterator[Visitor]:
+    visitor = Visitor(site, entropy)
     try:
         yield visitor
     finally:
@@ -162,7 +162,8 @@ class SignIn:
     def refusal(self, method: str, headers: Mapping[str, str]) -> str:
         """A port-forward has any port of the user's machine; other names are those that were configured."""
         host = headers.get("Host", "")
-        if host not in self._hosts and not _LOCAL.fullmatch(host):
+        local = _LOCAL.fullmatch(host)
+        if host not in self._hosts and (local is None or int(local[1] or 0) > _MAX_PORT):
             return "This page is not served under this name. Its administrator can add it with --host."
         return from_elsewhere(method, headers, (f"http://{host}", f"https://{host}"))
 
@@ -176,9 +177,9 @@ class SignIn:
         if request.path == "/sign-in" and request.method == "POST":
             return await self._sign_in(request, name)
         session = self._sessions.get(cookie := request.cookies.get(name, ""))
-        if request.path == "/sign-out":
+        if request.path == "/sign-out" and request.method == "POST":
             self._sessions.pop(cookie, None)
-            found = redirect(URL("/drains"))
+            found = redirect("/drains")
             found.del_cookie(name, path="/")
             return found
         if session is None or self._clock.monotonic() > session.until:
@@ -216,7 +217,7 @@ class SignIn:
         for one in [one for one, session in self._sessions.items() if session.until < now]:
             del self._sessions[one]
         self._sessions[cookie] = _Session(token, now + _SESSION_SECONDS)
-        found = redirect(URL(after or "/drains"))
+        found = redirect(after)
         found.set_cookie(
             name, cookie, httponly=True, samesite="Strict", path="/",
             secure=request.headers.get("Origin", "").startswith("https:"),

@@ -116,14 +116,17 @@ class Site:
         """Unauthorized where the API server does not accept the user's credentials any more."""
         await self._reads.user()
 
-    async def preview(self, action: Action, given: Query, token: str) -> tuple[Snapshot, Page]:
-        """What an action would do: its dry run, where the user may do it at all."""
+    async def preview(
+        self, action: Action, given: Query, offer: Callable[[Sequence[str]], str]
+    ) -> tuple[Snapshot, Page]:
+        """What an action would do: its dry run, where the user may do it; `offer` lets it be confirmed."""
         snapshot = self.feed.snapshot()
         try:
             refused = (await self._may_do(snapshot, action, action.names(given))).refused
             outcome = None
             if not refused:
                 outcome = await self._reads.run(action.command(given, dry_run=True))
+            token = offer(action.command(given))
             return snapshot, preview_page(snapshot, action, given, outcome, refused, token)
         except VacateError as error:
             return snapshot, trouble("This cannot be done", str(error), still=True)
@@ -131,8 +134,7 @@ class Site:
     async def act(self, action: Action, given: Query) -> tuple[Snapshot, Page]:
         """Do it, as the user, and show what became of it."""
         try:
-            words = action.command(given)
-            outcome = await self._reads.run(words)
+            outcome = await self._reads.run(action.command(given))
         except VacateError as error:
             return self.feed.snapshot(), trouble("This cannot be done", str(error), still=True)
         snapshot = self.feed.snapshot()

@@ -9,12 +9,14 @@ import asyncio
 import json
 
 import pytest
+from aiohttp import ClientSession, DummyCookieJar
 
 from support.evictionrequests import request
 from support.nodes.cluster import ACCOUNT, HOME, NodeCluster
 from support.nodes.objects import asking, database
-from support.waiting import until
+from support.waiting import LIMIT, until
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objectnames import WEB_PORT
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
@@ -134,6 +136,47 @@ def test_a_budget_is_kept_until_another_is_ready(place: NodeCluster) -> None:
     place.shop("create -f -", database("db-3")).ok()
     place.gone(place.shop, "pod db-1")
     assert (place.evictions("db-1")[-1], place.evictions("db-1").count(201)) == (201, 1)
+
+
+async def test_the_pages_show_what_the_token_of_their_user_may_see(place: NodeCluster) -> None:
+    """Through a port-forward, as people reach the pod: with a token that may look, others, and none."""
+    place.vacate("install", "--image", place.image, "--web", "--wait", "3m").ok()
+    (pod,) = place.pods("app.kubernetes.io/component=web")
+    look = f"exec {pod['metadata']['name']} -- ls /var/run/secrets/kubernetes.io/serviceaccount"
+    assert place.system(look).lines() == ["ca.crt"], "it has no token of its own"
+    users = place.system.within("default")
+    give = "--clusterrole=vacate-viewer --serviceaccount=default:looker"
+    users(f"create clusterrolebinding looker {give}").ok()
+    tokens = {}
+    for name in ("looker", "stranger"):
+        users(f"create serviceaccount {name}").ok()
+        tokens[name] = users(f"create token {name}").ok().strip()
+    with place.system.start(f"port-forward pod/{pod['metadata']['name']} :{WEB_PORT}") as forward:
+        assert forward.stdout is not None
+        base = f"http://127.0.0.1:{forward.stdout.readline().split(':')[1].split()[0]}"
+
+        async def shown(token: str, wanted: str, status: int = 200) -> None:
+            """It comes to that: the cluster is read first, and a token is looked at every ten seconds."""
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            async with asyncio.timeout(LIMIT):
+                text, found = "", 0
+                while found != status or wanted not in text:
+                    async with browser.get(f"{base}/drains", headers=headers) as answer:
+                        text, found = await answer.text(), answer.status
+
+        try:
+            async with ClientSession(cookie_jar=DummyCookieJar()) as browser:
+                await shown("", "Sign in to Vacate", 401)
+                await shown("not-a-token", "You are not signed in", 401)
+                await shown(tokens["looker"], "Nothing is stuck")
+                await shown(tokens["looker"], f"You are {ACCOUNT}:default:looker.")
+                await shown(tokens["stranger"], "What happens here is hidden from you")
+                users("delete serviceaccount looker").ok()  # and with it the token
+                await shown(tokens["looker"], "You are not signed in", 401)
+        finally:
+            forward.terminate()
+    asked = {call.user for call in place.calls()}
+    assert f"{ACCOUNT}:{HOME}:vacate-web" not in asked, "the pod asks nothing as itself"
 
 
 def test_all_that_was_asked_was_allowed(place: NodeCluster) -> None:

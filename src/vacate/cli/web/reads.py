@@ -26,6 +26,8 @@ from vacate.web.site import Reads
 
 _MAX_OUTPUT = 2_000_000
 _COMMAND_SECONDS = 600.0
+MAX_COMMANDS = 4
+"""That run at the same time, for all users together: each is a process."""
 
 
 Run = Callable[[Sequence[str]], Awaitable[Outcome]]
@@ -64,7 +66,13 @@ def run_at(reach: Connection) -> Run:
     """Commands on the cluster of a kubeconfig."""
     where = [f"--kubeconfig={reach.kubeconfig}"] if reach.kubeconfig else []
     where += [f"--context={reach.context}"] if reach.context else []
-    return lambda words: _run([*words, *where])
+    room = asyncio.Semaphore(MAX_COMMANDS)
+
+    async def run(words: Sequence[str]) -> Outcome:
+        async with room:
+            return await _run([*words, *where])
+
+    return run
 
 
 def run_with_token(server: ClusterConfig, token: str, room: asyncio.Semaphore) -> Run:

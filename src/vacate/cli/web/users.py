@@ -10,7 +10,7 @@ from dataclasses import replace
 from vacate.api.identity import ANONYMOUS
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.program import program_name
-from vacate.cli.web.reads import reads_of, run_with_token
+from vacate.cli.web.reads import MAX_COMMANDS, reads_of, run_with_token
 from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport
@@ -22,13 +22,10 @@ from vacate.web.feed import Feed
 from vacate.web.signin import Connect
 from vacate.web.site import Site
 
-_MAX_COMMANDS = 4
-"""That run at the same time, for all users together: each is a process."""
-
 
 def pages_of(server: ClusterConfig, dashboard: str = "") -> Connect:
     """Opens the pages of a token at this API server, which link to that dashboard."""
-    room = asyncio.Semaphore(_MAX_COMMANDS)
+    room = asyncio.Semaphore(MAX_COMMANDS)
 
     @contextlib.asynccontextmanager
     async def connect(token: str, leave: str) -> AsyncIterator[Site]:

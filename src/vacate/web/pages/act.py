@@ -60,7 +60,7 @@ def preview_page(
         _options(action, given) if action.choices or action.reason else None,
         section(
             "would",
-            "What would happen",
+            "What would happen" if code in _DRY_RUNS else "What the dry run says",
             el("p", "", action.effect) if code in _DRY_RUNS else None,
             el("pre", "out", outcome.output or "Nothing was printed.") if outcome is not None else None,
         ),

@@ -105,6 +105,8 @@ def _heading(cause: Cause) -> list[Content]:
     address = ""
     if cause.kind in ("Interceptor", "Responder"):
         address = f"/interceptors?q={segment(name)}"
+    elif cause.kind == "DisruptionBudget":
+        address = f"/blockers?q={segment(name)}"
     elif what == "Node":
         address = f"/nodes/{segment(name)}"
     shown: Content = el("a", "", broken(name), href=address) if address else el("b", "", broken(name))

@@ -37,6 +37,8 @@ from vacate.web.pages.drainsection import concerns, counted_fold, drain_section,
 from vacate.web.pages.idle import idle_page
 from vacate.web.snapshot import Snapshot
 
+_FEW = 3  # drains are found without a filter
+
 
 def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: None, query: str = "") -> Page:
     """All drains. The query chooses those that are shown; the verdict is about all of them."""
@@ -48,10 +50,10 @@ def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: N
     going.sort(key=lambda one: _urgency(one, stuck, snapshot))
     main = [
         _verdict(snapshot, going, stuck),
-        filter_box("/drains", query, "Filter by drain, node or reason")
-        if len(snapshot.maintenances) > 1 or query
-        else None,
         causes_section(snapshot, causes),
+        filter_box("/drains", query, "Filter by drain, node or reason")
+        if len(snapshot.maintenances) > _FEW or query
+        else None,
         *(
             drain_section(snapshot, one, causes, acts(one.metadata.name))
             for one in going

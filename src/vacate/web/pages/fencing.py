@@ -31,6 +31,7 @@ from vacate.web.components import (
     page_of,
     row,
     section,
+    shown_names,
     table,
     verdict,
 )
@@ -58,7 +59,9 @@ def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
     unfenced = [one.name for one in lost if one.name not in under and matching(query, one.name)]
     found = [one for one in volumes if matching(query, one.name, one.claim, one.node)]
     main = [
-        _verdict(snapshot, len(lost), late, stuck, waiting),
+        _verdict(
+            snapshot, len(lost), late, stuck, waiting, [one.name for one in lost if one.name not in under]
+        ),
         filter_box("/fencing", query, "Filter by node, policy, volume or claim")
         if fences or lost or volumes or query
         else None,
@@ -71,14 +74,18 @@ def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
     return page_of(title, "fencing", main)
 
 
-def _verdict(snapshot: Snapshot, lost: int, late: int, stuck: list[NodeFencing], waiting: int) -> Element:
+def _verdict(
+    snapshot: Snapshot, lost: int, late: int, stuck: list[NodeFencing], waiting: int, unfenced: list[str]
+) -> Element:
     awaited = f"{counted(waiting, 'exclusive volume is', 'exclusive volumes are')} awaited."
+    verb = "is lost, and nothing fences it" if len(unfenced) == 1 else "are lost, and nothing fences them"
+    others = f"{shown_names(unfenced)} {verb}. " if unfenced else ""
     if stuck:
-        return verdict(
-            STUCK, f"{counted(len(stuck), 'fence needs', 'fences need')} you", awaited if waiting else ""
-        )
+        names = f"the fence of {stuck[0].name} needs" if len(stuck) == 1 else f"{len(stuck)} fences need"
+        return verdict(STUCK, f"Stuck: {names} you", others, awaited if waiting else "")
     if lost:
-        return verdict(STUCK, f"{counted(lost, 'node is', 'nodes are')} lost", awaited if waiting else "")
+        words = f"{counted(lost, 'node is', 'nodes are')} lost"
+        return verdict(STUCK, words, others, awaited if waiting else "")
     lead = "" if snapshot.policies else "No FencingPolicy exists: no node is fenced by itself. "
     if late:
         words = f"{counted(late, 'node is', 'nodes are')} not ready, and none is taken for lost"
@@ -94,7 +101,11 @@ def _fences(snapshot: Snapshot, fences: list[tuple[FencingPolicy, NodeFencing]])
             cell("o1", chip(_SHAPES.get(one.phase, MOVE), one.phase)),
             cell("wide", one.message, _approve(snapshot, one)),
             cell("o9", policy.metadata.name, unit="policy"),
-            cell("num", str(one.pods_waiting), el("span", "unit", " pods wait")),
+            cell(
+                "num",
+                str(one.pods_waiting),
+                el("span", "unit", " pod waits" if one.pods_waiting == 1 else " pods wait"),
+            ),
             cell("num", age(one.since, snapshot.now) if one.since else None, unit="for"),
         )
         for policy, one in fences

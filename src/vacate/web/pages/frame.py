@@ -185,7 +185,9 @@ def _foot(snapshot: Snapshot) -> Element:
         "footer",
         "foot",
         el("span", "", f"{who}What you see and do here is limited by your own rights."),
-        el("a", "", "Sign out", href=snapshot.leave) if snapshot.leave else None,
+        el("form", "", el("button", "link", "Sign out", type="submit"), method="post", action=snapshot.leave)
+        if snapshot.leave
+        else None,
         el("span", "", link_away(snapshot.dashboard, "Drains over time")) if snapshot.dashboard else None,
         el("span", "", "Times: ", el("span", "", zone, id="zone")),
         el("span", "", f"vacate {__version__}"),

@@ -46,7 +46,7 @@ _WORDS = {
 
 def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | None = None) -> Page:
     """Every interceptor that a pod registers or a request names."""
-    parts = (registering_part(one) for one in snapshot.pods if _names_interceptors(one))
+    parts = (registering_part(one) for one in snapshot.pods if _registers(one))
     found = interceptor_summaries(parts, snapshot.requests, bindings)
     shown = [one for one in found if matching(query, one.name.lower(), one.state.lower())]
     silent = [one for one in found if one.silent]
@@ -75,8 +75,8 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         )
     main = [
         head,
-        filter_box("/interceptors", query, "Filter by name or state") if found else None,
         causes_section(snapshot, causes),
+        filter_box("/interceptors", query, "Filter by name or state") if found else None,
         _table(snapshot, shown, {one.name for one in causes}) if shown else None,
         _turns(snapshot, query),
     ]
@@ -84,7 +84,7 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     return page_of(title, "interceptors", main)
 
 
-def _names_interceptors(pod: Pod) -> bool:
+def _registers(pod: Pod) -> bool:
     """Most pods name nobody, and cost nothing."""
     return bool(pod.metadata.annotations or pod.spec.eviction_interceptors or pod.spec.eviction_responders)
 

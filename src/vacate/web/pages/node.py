@@ -62,13 +62,14 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     rows = node_rows(snapshot.nodes, snapshot.pods, snapshot.policies, snapshot.now)
     drains = {row.name: (one, row) for one in snapshot.maintenances for row in one.status.nodes}
     found = [one for one in rows if matching(query, one.name.lower(), one.state.lower(), one.message.lower())]
-    found.sort(key=lambda one: _urgency(one, drains, snapshot.stuck_nodes))
+    found.sort(key=lambda one: (one.state != NODE_DOWN, _urgency(one, drains, snapshot.stuck_nodes)))
     lost = [one for one in rows if one.state == NODE_DOWN]
     title = "Nodes"
     if lost:
         title = f"▲ {len(lost)} lost: Nodes"
         words = f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report"
-        head = verdict(STUCK, words, f"{len(rows)} nodes in all.")
+        fencing = el("a", "", "Fencing", href="/fencing")
+        head = verdict(STUCK, words, f"Of {len(rows)} nodes. What to do about it is under ", fencing, ".")
     elif stuck := sum(node_shape(row, snapshot.stuck_nodes) == STUCK for _, row in drains.values()):
         title = f"▲ {stuck} stuck: Nodes"
         head = verdict(
