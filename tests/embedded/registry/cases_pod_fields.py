@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from embedded.registry.case_types import Broken, Cases, Done
-from embedded.registry.cases_metadata import KEY
 from embedded.registry.given import context
 from vacate.api.kinds import PODS
 
@@ -54,14 +53,6 @@ _TERMS = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecutio
 _TERM = {"topologyKey": "z", "labelSelector": {}}
 _KEPT = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
 LABEL_KEYS: Cases = (
-    _bad("topologySpreadConstraints[][]/invalid", "topologySpreadConstraints",
-         [{**_KEPT, "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["no", "app"]}],
-         'topologySpreadConstraints[0][1]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
-         **{"metadata.labels": {"app": "web"}}),
-    _bad(f"{_TERMS}[].mismatchLabelKeys[]/invalid", _TERMS, [{**_TERM, "mismatchLabelKeys": ["a b"]}],
-         f'{_TERMS}[0].mismatchLabelKeys[0]: Invalid value: "a b": {KEY}'),
-    _bad(f"{_TERMS}[].matchLabelKeys[]/invalid", _TERMS, [{**_TERM, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}],
-         f'{_TERMS}[0].matchLabelKeys[0]: Invalid value: "a": exists in both matchLabelKeys and mismatchLabelKeys'),
     Done("Pod/spec.topologySpreadConstraints[].labelSelector/set", PODS,
          {"metadata.labels": {"app": "web"}, f"spec.{_TERMS}": [{**_TERM, "mismatchLabelKeys": ["app", "no"]}]},
          f"spec.{_TERMS}[0].labelSelector", {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),

@@ -63,26 +63,7 @@ NAMESPACE_CASES: Cases = (
 NODE_CASES: Cases = (
     Done("Node/status.allocatable/default", NODES, {}, "status.allocatable", {"cpu": "4"}),
     Done("Node/status.capacity.{}/default", NODES, {"status.capacity.cpu": "0.5"}, "status.capacity.cpu", "500m"),
-    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24"}, "spec.podCIDRs", ["10.0.0.0/24"]),
-    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDRs": ["10.0.0.0/24"]}, "spec.podCIDR", "10.0.0.0/24"),
-    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24", "spec.podCIDRs": ["10.1.0.0/24"]},
-         "spec.podCIDRs", ["10.0.0.0/24"]),
     Done("Node/spec.configSource/set", NODES, {"spec.configSource": {}}, "spec.configSource", None),
-    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
-             f'spec.podCIDRs[0]: Invalid value: "{given}": must be a valid CIDR value, '
-             "(e.g. 10.9.8.0/24 or 2001:db8::/64)")
-      for given in ("x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8")),
-    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
-             f'spec.podCIDRs[0]: Invalid value: "{given}": {message}')
-      for given, message in (
-          ("010.0.0.0/8", "must not have leading 0s in IP or prefix length"),
-          ("10.0.0.0/08", "must not have leading 0s in IP or prefix length"),
-          ("::ffff:10.0.0.0/120", "must not have an IPv4-mapped IPv6 address"),
-          ("10.0.0.1/8", "must not have bits set beyond the prefix length"),
-      )),
-    Broken("Node/spec.podCIDRs/invalid", NODES, {"spec.podCIDRs": ["10.0.0.0/24", "10.1.0.0/24"]},
-           'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.1.0.0/24"]: '
-           "may specify no more than one CIDR for each IP family"),
     Done("Node/spec.taints/set", NODES, {}, "spec.taints",
          [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
     DoneByStep("Node/status/kept", NODES, {"status.capacity": {}}, "status.capacity", {"cpu": "4"}),
@@ -110,14 +91,6 @@ NODE_CASES: Cases = (
     BrokenStep("Node/status.addresses[]/duplicate", NODES, {"status.addresses": [_ADDRESS, _ADDRESS]},
                'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}',
                subresource="status"),
-    BrokenStep("Node/spec.podCIDRs/forbidden", NODES, {"spec.podCIDRs": ["10.2.0.0/24"]},
-               'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
-               {"spec.podCIDRs": ["10.1.0.0/24"]}),
-    BrokenStep("Node/spec.externalID/forbidden", NODES, {"spec.externalID": "b"},
-               "spec.externalID: Forbidden: may not be updated"),
-    BrokenStep("Node/spec.providerID/forbidden", NODES, {"spec.providerID": "b"},
-               'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
-               {"spec.providerID": "a"}),
 )  # fmt: skip
 
 EVENT_CASES: Cases = (
@@ -168,14 +141,6 @@ CONFIGMAP_CASES: Cases = (
            f'data[a/b]: Invalid value: "a/b": {_CONFIG_KEY}'),
     Broken("Secret/too-long/size", SECRETS, {"stringData.b": "x" * (1024 * 1024 + 1)},
            "data: Too long: may not be more than 1048576 bytes"),
-    Broken("Secret/type/tls", SECRETS, {"type": "kubernetes.io/tls"},
-           "data[tls.key]: Required value"),
-    Broken("Secret/type/account", SECRETS, {"type": "kubernetes.io/service-account-token"},
-           "metadata.annotations[kubernetes.io/service-account.name]: Required value"),
-    Broken("Secret/type/login", SECRETS, {"type": "kubernetes.io/basic-auth"},
-           "data[password]: Required value"),
-    Broken("Secret/type/docker", SECRETS, {"type": "kubernetes.io/dockercfg"},
-           "data[.dockercfg]: Required value"),
     BrokenStep("Secret/type/immutable", SECRETS, {"type": "x/y"},
                'type: Invalid value: "x/y": field is immutable', {}),
     BrokenStep("Secret/immutable/forbidden", SECRETS, {"immutable": False}, f"immutable: {_FROZEN}",

@@ -95,7 +95,7 @@ STATEFULSET_CASES: Cases = (
     BrokenStep(f"{_S}status.readyReplicas/invalid", STATEFULSETS, {"status.readyReplicas": 1},
                "status.readyReplicas: Invalid value: 1: cannot be greater than status.replicas", subresource="status"),
     BrokenStep(f"{_S}status.availableReplicas/invalid", STATEFULSETS, {"status.availableReplicas": 1},
-               "status.availableReplicas: Invalid value: 1: cannot be greater than status.readyReplicas",
+               "status.availableReplicas: Invalid value: 1: cannot be greater than readyReplicas",
                {"status.replicas": 2}, "status"),
     BrokenStep(f"{_S}status.collisionCount/invalid", STATEFULSETS, {"status.collisionCount": 1},
                "status.collisionCount: Invalid value: 1: cannot be decremented", {"status.collisionCount": 2},

@@ -46,8 +46,8 @@ from vacate.entropy import system_entropy
 from vacate.errors import ApiError, InternalError, NotFound, TransportError, VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.model import Limits
-from vacate.install.objectkinds import VALIDATING_WEBHOOKS
 from vacate.maintenance.names import CLAIMS
+from vacate.webhook.kinds import VALIDATING_WEBHOOKS
 
 T = TypeVar("T")
 BUSY_SECONDS = 150.0
