@@ -31,11 +31,11 @@ help: ## List the targets
 
 setup: $(STAMP) ## Create .venv with the locked dependencies
 
-$(STAMP): requirements/dev.lock pyproject.toml
+$(STAMP): requirements/dev.lock pyproject.toml distributions/vacate-embedded/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Vacate needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable distributions/vacate-embedded
 	@touch $@
 
 demo: $(STAMP) ## Drain a node of an embedded cluster, live, and clean up
@@ -134,7 +134,7 @@ format: $(STAMP) ## Format the sources
 	@$(BIN)/ruff format .
 
 lock: ## Resolve the dependencies anew (needs uv)
-	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements/dev.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra speed --extra node --group dev pyproject.toml -o requirements/dev.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra speed --extra node pyproject.toml -o requirements/runtime.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/build.in -o requirements/build.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock

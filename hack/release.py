@@ -2,7 +2,7 @@
 
     python -m hack.release --registry registry.example.com/team [FOLDER]
 
-Wheel, sdist, chart, manifests, definitions, dashboard, the plugin for krew, the bill of materials, the notes
+Wheels, sdist, chart, manifests, definitions, dashboard, the plugin for krew, the bill of materials, the notes
 of the version, and the checksums of all of them. The same commit gives the same bytes: times are those of it.
 `--image` adds the images for all architectures, of Debian's packages. `--push` sends the images, under one
 name for all architectures, and the chart to the registry.
@@ -39,6 +39,7 @@ from vacate.install.manifest import manifests
 from vacate.install.manifests.grafana import dashboard
 
 _ROOT = Path(__file__).resolve().parent.parent
+_EMBEDDED = _ROOT / "distributions/vacate-embedded"
 _KREW = _ROOT / "hack/krew"
 _ARCHITECTURES = ("amd64", "arm64")
 _REGISTRY = re.compile(r"[a-z0-9]+([.:_/-][a-z0-9]+)*")
@@ -89,7 +90,7 @@ def release(
     for name, text in texts.items():
         (folder / name).write_text(text)
     plugin = f"vacate-{__version__}-krew.tar.gz"
-    (folder / plugin).write_bytes(krew_plugin(next(folder.glob("*.whl")), int(made_at)))
+    (folder / plugin).write_bytes(krew_plugin(sorted(folder.glob("*.whl")), int(made_at)))
     if downloads:
         (folder / "krew.yaml").write_text(krew_manifest(folder / plugin, downloads))
     for wanted in images:
@@ -134,9 +135,10 @@ def chart(image: str, made_at: int) -> bytes:
     return _archive({f"vacate/{path}": text.encode() for path, text in found.items()}, made_at)
 
 
-def krew_plugin(wheel: Path, made_at: int) -> bytes:
+def krew_plugin(wheels: Sequence[Path], made_at: int) -> bytes:
     """What krew unpacks: the same for all systems, as the program makes its environment at first use."""
-    parts = {"kubectl-vacate": _KREW / "kubectl-vacate", "LICENSE": _ROOT / "LICENSE", wheel.name: wheel}
+    parts = {"kubectl-vacate": _KREW / "kubectl-vacate", "LICENSE": _ROOT / "LICENSE"}
+    parts |= {wheel.name: wheel for wheel in wheels}
     return _archive({name: path.read_bytes() for name, path in parts.items()}, made_at, {"kubectl-vacate"})
 
 
@@ -190,9 +192,14 @@ def _bill() -> str:
 def _build_distributions(folder: Path, made_at: str) -> None:
     words = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder.resolve())]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": made_at}
-    done = subprocess.run(words, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ReleaseError(f"the wheel cannot be built:\n{done.stdout}{done.stderr}")
+    # The sdist has the whole repository, thus both.
+    for where, targets in ((_ROOT, ()), (_EMBEDDED, ("--target", "wheel"))):
+        command = [*words, *targets]
+        done = subprocess.run(
+            command, cwd=where, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ReleaseError(f"the wheel of {where.name} cannot be built:\n{done.stdout}{done.stderr}")
 
 
 def _image(wanted: str) -> Path:

@@ -3,8 +3,8 @@
     python -m hack.nodelab.image [amd64|arm64]        prints the archive
 
 Nothing of the image runs while it is made, so it can be made for another architecture than this machine's. It
-has the product only: the embedded cluster, and what is built on it, is left out. The same packages of the
-distribution give the same bytes; which they were is in its bill of materials.
+has the distribution vacate only, not vacate-embedded. The same packages of the system give the same bytes;
+which they were is in its bill of materials.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ IMAGE = f"localhost/vacate:{__version__}"
 ARCHIVE = "vacate.oci.tar"
 GIVEN = "VACATE_NODE_ARCHIVE"
 """Names an archive that has the image already; then nothing is built."""
-LEFT_OUT = ("embedded", "sim", "plan", "testing", "cli/up", "cli/demo", "cli/plan")
-"""The embedded cluster and what is built on it, below the package."""
 
 _HOME = Path("opt/vacate")
 _SOURCES = (
@@ -173,8 +171,6 @@ def _install_vacate(site: Path) -> None:
         (wheel,) = Path(made).glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
-    for name in LEFT_OUT:
-        shutil.rmtree(site / "vacate" / name)
 
 
 def _bill(system: Path) -> dict[str, object]:

@@ -100,32 +100,6 @@ def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-_WITHOUT_CEL = """
-import sys
-
-sys.modules["cel_expr_python"] = None
-from click.testing import CliRunner
-from vacate.cli.main import cli
-for typed in (["up", "--help"], ["demo", "--help"], ["up", "--dir", "x"], ["demo"]):
-    done = CliRunner().invoke(cli, typed)
-    print(done.exit_code, (str(done.exception) if done.exception else done.output).splitlines()[0])
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.process
-def test_without_the_extra_the_embedded_cluster_has_help_and_says_how_to_get_it(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_CEL], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    up_help, demo_help, up, demo = done.stdout.splitlines()
-    assert up_help.startswith("0 Usage: ")
-    assert demo_help.startswith("0 Usage: ")
-    assert up == demo
-    assert "pip install 'vacate[embedded]'" in up
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [

@@ -19,6 +19,7 @@ from hack.release import SUMS, ReleaseError, notes_of, release
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.realcluster.helm import helm_or_reason
 from vacate import __version__
+from vacate.cli.common.errors import NOT_EMBEDDED
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = "registry.example.com/team"
@@ -39,9 +40,10 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_whole_and_the_same_each_time(parts: Path, tmp_path: Path) -> None:
     names = {path.name for path in parts.iterdir()}
     ends = ("-py3-none-any.whl", ".tar.gz", ".tgz", "-krew.tar.gz")
-    ours = {f"vacate-{__version__}{end}" for end in ends} | {"krew.yaml"}
     assert names == {
-        *ours,
+        *(f"vacate-{__version__}{end}" for end in ends),
+        f"vacate_embedded-{__version__}-py3-none-any.whl",
+        "krew.yaml",
         "vacate.yaml",
         "vacate-crds.yaml",
         "vacate-dashboard.json",
@@ -77,33 +79,47 @@ def test_helm_takes_the_chart(parts: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_wheel_runs_without_this_checkout(parts: Path, tmp_path: Path) -> None:
-    (wheel,) = parts.glob("*.whl")
+def test_the_product_runs_without_this_checkout_and_without_the_embedded_cluster(
+    parts: Path, tmp_path: Path
+) -> None:
+    (wheel,) = parts.glob("vacate-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     code = "import sys; sys.path.insert(0, '.'); from vacate.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "install", "--image", "x:1", "--print"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    done = run("install", "--image", "x:1", "--print")
     assert done.returncode == 0, done.stderr
     assert "kind: CustomResourceDefinition" in done.stdout
+    for words in (["up"], ["demo"], ["plan", "node-1"], ["drain", "node-1", "--plan"]):
+        done = run(*words)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {NOT_EMBEDDED}\n")
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_two_commands_lead_from_nothing_to_the_first_plan(parts: Path, tmp_path: Path) -> None:
-    """`pip install` into an environment of its own, and a plan of a cluster that others run."""
-    (wheel,) = parts.glob("*.whl")
+    """`pip install` into an environment of its own, and a plan of a cluster that others run.
+
+    Without the embedded cluster the command says how to get it; installed beside it, it is found.
+    """
+    (wheel,) = parts.glob("vacate-*.whl")
     venv.create(tmp_path / "env", with_pip=True)
     programs = tmp_path / "env" / "bin"
     with running_cluster(tmp_path / "cluster", "--nodes", "2", *FAST_PODS) as cluster:
         around = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": "120"}
         around.pop("PYTHONPATH", None)
-        for command in (["pip", "install", "--quiet", f"{wheel}[embedded]"], ["vacate", "plan", "node-1"]):
+        install = ["pip", "install", "--quiet", "--find-links", str(parts)]
+        steps = (
+            ([*install, str(wheel)], 0),
+            (["vacate", "plan", "node-1"], 1),
+            ([*install, f"{wheel}[embedded]"], 0),
+            (["vacate", "plan", "node-1"], 0),
+        )
+        for command, code in steps:
             done = subprocess.run(
                 [str(programs / command[0]), *command[1:]],
                 cwd=tmp_path,
@@ -112,7 +128,8 @@ def test_two_commands_lead_from_nothing_to_the_first_plan(parts: Path, tmp_path:
                 text=True,
                 check=False,
             )
-            assert done.returncode == 0, done.stdout + done.stderr
+            assert done.returncode == code, done.stdout + done.stderr
+            assert not code or done.stderr == f"error: {NOT_EMBEDDED}\n"
     assert "2 nodes, " in done.stdout
     assert "WOULD FINISH in " in done.stdout
 
@@ -127,10 +144,13 @@ def test_krew_gets_a_plugin_that_runs(parts: Path, tmp_path: Path) -> None:
         assert platform["sha256"] == hashlib.sha256(plugin.read_bytes()).hexdigest()
     with tarfile.open(plugin) as archive:
         archive.extractall(tmp_path, filter="data")
-    for _ in range(2):  # the first makes the environment
-        command = [str(tmp_path / spec["platforms"][0]["bin"]), "--version"]
+    for argument in ("--version", "plan"):  # the first makes the environment
+        command = [str(tmp_path / spec["platforms"][0]["bin"]), argument]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (0, f"vacate, version {__version__}\n"), done.stderr
+        if argument == "--version":
+            assert (done.returncode, done.stdout) == (0, f"vacate, version {__version__}\n"), done.stderr
+        else:
+            assert (done.returncode, "name nodes" in done.stderr.lower()) == (2, True), done.stderr
 
 
 @pytest.mark.unit

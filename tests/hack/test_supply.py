@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from hack.audit import Looked, complaints, read_report
-from hack.nodelab.image import LEFT_OUT
 from hack.sbom import sbom
+
+from vacate.cli.main import COMMANDS, EMBEDDED
 
 pytestmark = pytest.mark.unit
 
@@ -39,9 +40,26 @@ def test_the_image_starts_from_a_digest_and_installs_nothing_without_hashes() ->
     assert all("--require-hashes" in one or "--no-index" in one for one in installs)
 
 
-def test_both_ways_to_make_the_image_leave_the_embedded_cluster_out() -> None:
-    assert f"rm -r {' '.join(LEFT_OUT)} " in CONTAINERFILE
-    assert all((ROOT / "src/vacate" / name).is_dir() for name in LEFT_OUT)
+def test_each_part_of_the_package_is_in_one_of_the_two_distributions() -> None:
+    product, embedded = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+        for folder in ("", "distributions/vacate-embedded")
+    )
+    left_out = product["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+    included = embedded["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert all((ROOT / name).is_dir() for name in left_out)
+    assert {f"../../{name}": name.removeprefix("src/") for name in left_out} == included
+    commands = {name for name, (place, _) in COMMANDS.items() if place == EMBEDDED}
+    places = embedded["project"]["entry-points"]["vacate.commands"]
+    assert places == {name: f"vacate.cli.{name}.command:{name}" for name in sorted(commands)}
+
+
+def test_development_has_the_dependencies_of_the_embedded_cluster() -> None:
+    """They are asked for when it is built; the set-up of a checkout installs from its lock only."""
+    asked = (ROOT / "distributions/vacate-embedded/hatch_build.py").read_text()
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
+    (found,) = re.findall(r'"(cel-expr-python[^"]*)"', asked)
+    assert found in named
 
 
 def test_what_builds_is_what_the_package_asks_for() -> None:

@@ -19,7 +19,8 @@ from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objectnames import MANAGER, MUTATING
 from vacate.entropy import system_entropy
 from vacate.install import Settings, objects
-from vacate.install.objectkinds import MUTATING_WEBHOOKS, kind_of, path_of
+from vacate.install.objectkinds import kind_of, path_of
+from vacate.webhook.kinds import MUTATING_WEBHOOKS
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 

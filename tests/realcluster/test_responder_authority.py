@@ -20,6 +20,7 @@ from vacate.api.kinds import LIFECYCLE_EVICTIONS as KIND
 from vacate.api.objectnames import RESPONDER_AUTHORITY
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
+from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.install.manifests.policies import policies
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import Settings
@@ -105,6 +106,17 @@ async def test_only_its_account_reports_for_a_bound_responder(arm: KubeArm) -> N
     for other in (ALICE, MANAGER):
         (await write(arm, "one", other, **report)).refused(403, "Forbidden")
     (await write(arm, "one", BACKUP, **report)).ok()
+    for result in (failed_type, declined_type):
+        condition = make.condition(result(FIRST), reason="HandedOver", message="")
+        (await write(arm, "one", ALICE, conditions=[condition])).refused(403, "Forbidden")
+        (await write(arm, "one", BACKUP, conditions=[condition])).ok()
+        (await write(arm, "one", MANAGER, conditions=[{**condition, "message": "skipped"}])).ok()
+        (await write(arm, "one", ALICE, conditions=[{**condition, "status": "False"}])).refused(
+            403, "Forbidden"
+        )
+        removed = {"$patch": "delete", "type": condition["type"]}
+        (await write(arm, "one", ALICE, conditions=[removed])).refused(403, "Forbidden")
+        (await write(arm, "one", ALICE, conditions=[{**condition, "type": result(EVICTOR)}])).ok()
     done: Obj = {"responders": [{"name": FIRST, "completionTime": now()}]}
     (await write(arm, "one", ALICE, **done)).refused(403, "Forbidden")
     (await write(arm, "one", BACKUP, **done)).ok()

@@ -31,11 +31,12 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
+from vacate.web import feed
 from vacate.web.actions import Outcome
 from vacate.web.components import Page
 from vacate.web.door import OneBrowser
 from vacate.web.feed import ASK_SECONDS, Feed
-from vacate.web.server import ALIVE_SECONDS, WebServer
+from vacate.web.server import ALIVE_SECONDS, WebServer, pause_after
 from vacate.web.site import Query, Site
 from vacate.web.snapshot import Snapshot
 from vacate.wire.message import Peer, Request, Response, Stream
@@ -49,8 +50,10 @@ CLOCK = SystemClock()
 class Interruptible(InProcessTransport):
     """The way to the API server, which can be cut."""
 
-    def __init__(self, server: Any, peer: Peer) -> None:
+    def __init__(self, server: Any, peer: Peer, late: str = "") -> None:
         super().__init__(server, peer)
+        self.late = late  # the end of an address that is not answered until it has arrived
+        self.arrived = asyncio.Event()
         self.cut = asyncio.Event()
         self.thawed = asyncio.Event()
         self.thawed.set()
@@ -60,6 +63,8 @@ class Interruptible(InProcessTransport):
         if self.cut.is_set():
             raise TransportError("the API server does not answer")
         await self.thawed.wait()
+        if self.late and request.path.endswith(self.late):
+            await self.arrived.wait()
         found = await super().send(request)
         if isinstance(found.body, bytes):
             return found
@@ -156,18 +161,18 @@ class Differences:
 
 
 @asynccontextmanager
-async def web(peer: Peer | None = None) -> AsyncIterator[Web]:
+async def web(peer: Peer | None = None, late: str = "") -> AsyncIterator[Web]:
     api = await open_server(ServerParts(MemoryLog(), CLOCK, seeded_entropy(1)))
     admin = Client(InProcessTransport(api, Peer("admin", (MASTERS,))))
-    transport = Interruptible(api, peer or Peer("admin", (MASTERS,)))
+    transport = Interruptible(api, peer or Peer("admin", (MASTERS,)), late)
     client = Client(transport)
-    feed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
-    site = Site(feed, reads_of(Cluster(client, "default", CLOCK), run_at(Connection())))
+    followed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
+    site = Site(followed, reads_of(Cluster(client, "default", CLOCK), run_at(Connection())))
     door = OneBrowser(site, seeded_entropy(3))
     try:
         async with (
             asyncio.timeout(60),
-            feed.running(),
+            followed.running(),
             TestServer(WebServer(door, seeded_entropy(4)).application()) as listening,
             make_browser(listening) as browser,
         ):
@@ -313,6 +318,69 @@ async def test_a_drain_that_is_stuck_says_on_what() -> None:
         assert "ledger-2" in text
         assert HOSTILE not in text
         assert "&lt;img src=x onerror=alert(1)&gt;" in text
+
+
+@pytest.mark.parametrize("late", ["/pods", "/nodemaintenances", "/poddisruptionbudgets"])
+async def test_a_page_is_there_before_all_of_the_cluster_and_says_so(late: str) -> None:
+    """And not that nothing is stuck. It fills by itself, with or without scripts."""
+    async with web(late=late) as page:
+        await page.enter()
+        shown = await page.text("/drains")
+        assert "Reading the cluster" in shown
+        assert late.strip("/") in shown
+        assert "Nothing is stuck" not in shown
+        assert '<meta http-equiv="refresh" content="1">' in shown
+        async with page.stream("/drains") as stream:
+            page.transport.arrived.set()
+            await stream.until("Nothing is stuck")
+        assert '<meta http-equiv="refresh" content="10">' in await page.text("/drains")
+
+
+async def test_what_never_arrives_is_named_and_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "_READING_SECONDS", 2.0)
+    async with web(late="/persistentvolumes") as page:
+        await page.enter()
+        shown = await page.text_with("/drains", "Nothing is stuck")
+        assert "persistentvolumes: they have not arrived yet" in re.sub("<[^>]*>", "", shown)
+
+
+async def test_tabs_share_what_is_made_of_the_cluster_and_all_get_the_last_change() -> None:
+    async with web() as page:
+        await page.enter()
+        followed = page.door.visitor.site.feed
+        async with page.stream("/drains") as one, page.stream("/blockers") as two, page.stream("/") as three:
+            await drain(page.admin, BLOCKED)
+            for stream in (one, two):
+                await stream.until("ledger-2")
+            assert three.answer.status == 200
+        clock = followed.clock = Stopped()
+        clock.seconds = CLOCK.monotonic() + 60
+        first = followed.snapshot()
+        followed.touch()
+        assert followed.snapshot() is first
+        assert first.version < followed.version, "it is known that there is more"
+        clock.seconds += feed._BURST_SECONDS
+        assert followed.snapshot().version == followed.version
+
+
+class Stopped(SystemClock):
+    """Shows the time that it is set to."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("spent", "tabs", "pause"),
+    [
+        (0.0, 1, 0.2), (0.01, 1, 0.2), (0.1, 1, 0.4), (3.0, 1, 0.6),  # one is made again within a second
+        (0.01, 10, 0.2), (0.1, 10, 1.8), (0.1, 100, 19.8),  # many leave half of the time
+    ],
+)  # fmt: skip
+def test_pages_leave_time_for_others(spent: float, tabs: int, pause: float) -> None:
+    assert pause_after(spent, tabs) == pytest.approx(pause)
 
 
 async def test_every_page_can_be_read_in_an_empty_cluster() -> None:

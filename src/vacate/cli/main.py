@@ -11,9 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from vacate import __version__
-from vacate.cli.common.errors import run_command_line
+from vacate.cli.common.errors import NOT_EMBEDDED, run_command_line
 from vacate.cli.common.examples import epilog_of
 from vacate.cli.common.program import program_name
+from vacate.errors import ConfigError
+
+EMBEDDED = ""
+"""The place of commands that vacate-embedded adds, by entry points of this name."""
+_ENTRY_POINTS = "vacate.commands"
 
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Drain nodes and evict pods": {
@@ -22,10 +27,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Drain nodes: cordon them, and evict their pods through interceptors.",
         ),
         "drains": ("vacate.cli.drains:drains", "Show drains and how far they are."),
-        "plan": (
-            "vacate.cli.plan.command:plan",
-            "Plan a drain: would it finish, how long would it take, and what would block it.",
-        ),
+        "plan": (EMBEDDED, "Plan a drain: would it finish, how long would it take, and what would block it."),
         "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
         "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
         "explain": (
@@ -40,7 +42,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "retry": ("vacate.cli.push:retry", "Try blocked evictions again at once."),
         "skip": ("vacate.cli.push:skip", "End the turn of an interceptor that does not respond."),
         "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
-        "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
+        "demo": (EMBEDDED, "Drain a node of a throw-away cluster, live, and clean up."),
     },
     "Operate an installation": {
         "install": (
@@ -94,7 +96,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "node": ("vacate.cli.node.command:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     },
     "Develop and try out": {
-        "up": ("vacate.cli.up.command:up", "Run the embedded cluster until Ctrl-C."),
+        "up": (EMBEDDED, "Run the embedded cluster until Ctrl-C."),
         "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
         "completion": (
             "vacate.cli.completion:completion",
@@ -138,7 +140,7 @@ class LazyGroup(click.Group):
         """Import the subcommand's module."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = (COMMANDS[cmd_name][0] or _place_of_entry_point(cmd_name)).partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         command.epilog = command.epilog or epilog_of(cmd_name)
@@ -168,6 +170,14 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 rows = [(f"{name:<{widest}}", help_text) for name, (_, help_text) in group.items()]
                 formatter.write_dl(rows)
+
+
+def _place_of_entry_point(name: str) -> str:
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow, and for three commands only
+
+    for found in entry_points(group=_ENTRY_POINTS, name=name):
+        return found.value
+    raise ConfigError(NOT_EMBEDDED)
 
 
 def plain_switches(command: click.Command, args: Sequence[str]) -> Iterator[str]:

@@ -101,10 +101,18 @@ class Ahead:
 
     @cached_property
     def by_interceptor(self) -> Mapping[str, Sequence[tuple[str, Pod]]]:
-        """The pods that are to go and name each interceptor."""
+        """The pods that are to go and name each interceptor; pods of one workload name the same ones."""
         found: dict[str, list[tuple[str, Pod]]] = {}
+        known: dict[tuple[_Labels, tuple[str, ...]], set[str]] = {}
         for one in self._going:
-            for name in interceptors_on(one[1]):
+            pod = one[1]
+            if not pod.metadata.annotations and not pod.spec.eviction_interceptors:
+                continue
+            listed = tuple(named.name for named in pod.spec.eviction_interceptors)
+            alike = (frozenset(pod.metadata.annotations.items()), listed)
+            if alike not in known:
+                known[alike] = interceptors_on(pod)
+            for name in known[alike]:
                 found.setdefault(name, []).append(one)
         return found
 

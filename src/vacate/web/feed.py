@@ -38,9 +38,13 @@ from vacate.runtime.dependencies import InformerFactory
 from vacate.web.snapshot import Snapshot, Stall, Unread
 from vacate.wire.message import Request
 
-_FIRST_LOOK_SECONDS = 10.0
+_FIRST_LOOK_SECONDS = 1.5
+_READING_SECONDS = 10.0
+"""For how long the first page waits for all that is on pages, and for how long pages say that it is being
+read. Then they show what there is, and name what is missing."""
 _MAX_TICKS = 40
-_SHARED_SECONDS = 0.5
+_SHARED_SECONDS, _BURST_SECONDS = 0.5, 0.25
+"""For how long tabs share what was made of the cluster: while nothing changes, and while much does."""
 _STALL_AFTER = dt.timedelta(seconds=1)
 ASK_SECONDS, _ANSWER_SECONDS, _MISSED = 2.0, 2.0, 2
 """How often the API server is asked whether it is there, how long that may take, and how many questions
@@ -84,7 +88,8 @@ class Feed:
         self._heartbeats: dict[str, deque[dt.datetime]] = {}
         self._silent: Stall | None = None
         self.version = 0
-        self._last: tuple[int, float, Snapshot] | None = None
+        self._last: tuple[float, Snapshot] | None = None
+        self._began = clock.monotonic()
         for one in self._all:
             if one is not self._leases:  # renewed every few seconds, which is no news
                 one.subscribe(self._note)
@@ -105,11 +110,17 @@ class Feed:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def wait_first(self) -> None:
-        """Return when each kind is there or cannot be read, and after some seconds in any case."""
+        """Return when each kind is there or cannot be read, and after a moment in any case."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_LOOK_SECONDS):
-                while any(not one.reader.synced and one.trouble is None for one in self._all):
+                while self._reading():
                     await self.clock.sleep(0.02)
+
+    def _reading(self) -> list[str]:
+        """What has not arrived yet, soon after the start."""
+        if self.clock.monotonic() - self._began > _READING_SECONDS:
+            return []
+        return [one.kind.plural for one in self._all if not one.reader.synced and one.trouble is None]
 
     async def wait_change(self, since: int, seconds: float) -> int:
         """The version after the next change, or after so many seconds."""
@@ -120,13 +131,15 @@ class Feed:
         return self.version
 
     def snapshot(self) -> Snapshot:
-        """The cluster as it is known now. Tabs that ask within a moment share one, and what is made of it."""
-        now, known = self.clock.monotonic(), self._last
-        if known is not None and known[0] == self.version and now - known[1] < _SHARED_SECONDS:
-            return known[2]
-        made = self._snapshot()
-        self._last = (self.version, now, made)
-        return made
+        """The cluster as it was known a moment ago. Tabs share it, and what is made of it."""
+        now = self.clock.monotonic()
+        if self._last is not None:
+            made, known = self._last
+            if now - made < (_SHARED_SECONDS if known.version == self.version else _BURST_SECONDS):
+                return known
+        found = self._snapshot()
+        self._last = (now, found)
+        return found
 
     def _snapshot(self) -> Snapshot:
         requests = [one for informer in self._requests.values() for one in informer.reader.list()]
@@ -134,6 +147,8 @@ class Feed:
         not_own = isinstance(self._requests[EVICTION_REQUEST].trouble, NotFound)
         return Snapshot(
             now=self.clock.now(),
+            version=self.version,
+            reading=self._reading(),
             **self._named,
             pods=self._pods.reader.list(),
             nodes=self._nodes.reader.list(),

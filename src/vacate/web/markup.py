@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Union
 
 import msgspec
@@ -22,14 +21,14 @@ TICKING = "data-t"
 
 _VOID = frozenset({"img", "meta", "link", "input", "wbr", "br"})
 _OWN_ADDRESSES = ("/", "#", "?")
+_ADDRESSES = frozenset({"href", "src", "action"})
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(msgspec.Struct, frozen=True, gc=False):  # a page has thousands, and no cycles
     """An element, its attributes, and what is inside. With a key it is sent alone when it changes."""
 
     tag: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
     children: tuple[Union[Element, str], ...] = ()  # noqa: UP007  evaluated with the class
     key: str = ""
 
@@ -41,17 +40,20 @@ Content = Child | Iterable["Content"] | None
 def el(tag: str, classes: str = "", *content: Content, key: str = "", **attributes: str | None) -> Element:
     """An element. `aria_label` is the attribute aria-label, `for_` is for; None leaves an attribute out."""
     named = {"class": classes} if classes else {}
-    for name, value in attributes.items():
-        if value is not None:
-            named[name.rstrip("_").replace("_", "-")] = value
-    for name in ("href", "src", "action"):
-        if name in named and not named[name].startswith(_OWN_ADDRESSES):
-            raise ValueError(f"a link leads to a page of this program, not to {named[name]!r}")
-    if any(name.startswith("on") for name in named):
-        raise ValueError(f"an attribute that runs a script: {sorted(named)}")
+    for given, value in attributes.items():
+        if value is None:
+            continue
+        name = given.rstrip("_").replace("_", "-")
+        if name in _ADDRESSES and not value.startswith(_OWN_ADDRESSES):
+            raise ValueError(f"a link leads to a page of this program, not to {value!r}")
+        if name.startswith("on"):
+            raise ValueError(f"an attribute that runs a script: {name}")
+        named[name] = value
     if key:
         named[KEY] = key
-    return Element(tag, named, tuple(flat(content)), key)
+    children: list[Child] = []
+    _flatten(content, children)
+    return Element(tag, named, tuple(children), key)
 
 
 def link_away(address: str, text: str) -> Element:
@@ -61,16 +63,14 @@ def link_away(address: str, text: str) -> Element:
     return Element("a", {"href": address, "rel": "noreferrer noopener", "target": "_blank"}, (text,))
 
 
-def flat(content: Content) -> Iterable[Child]:
+def _flatten(content: Iterable[Content], into: list[Child]) -> None:
     """What is inside, without nesting and without what is not there."""
-    if content is None:
-        return
-    if isinstance(content, Element | str):
-        if content != "":
-            yield content
-        return
     for one in content:
-        yield from flat(one)
+        if isinstance(one, str | Element):
+            if one != "":
+                into.append(one)
+        elif one is not None:
+            _flatten(one, into)
 
 
 def to_html(node: Child) -> str:

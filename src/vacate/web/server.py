@@ -39,6 +39,8 @@ _SHARE_OF_TIME, _MAX_PAUSE_SECONDS = 4.0, 0.6
 """A page that takes long to make is made less often, so that bursts of changes leave time for others, and yet
 often enough for a change to be on it within a second."""
 
+_SHARE_OF_TABS = 2.0  # many tabs together take half of the time, however long that makes each of them wait
+
 _VISITOR: ContextVar[Visitor] = ContextVar("visitor")  # whose request it is
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -49,6 +51,7 @@ class WebServer:
     def __init__(self, door: Door, entropy: Entropy) -> None:
         self._door = door
         self._entropy = entropy
+        self._tabs = 0  # that are followed now, of all visitors
         self._static = {name: _read_static(name) for name in _STATIC}
 
     @contextlib.asynccontextmanager
@@ -163,14 +166,29 @@ class WebServer:
         await out.prepare(request)
         with visitor.following(name):
             alive = asyncio.create_task(_say_alive(out, visitor.site))
+            self._tabs += 1
             try:
                 await out.write(b"retry: 1000\n\n")
-                await _follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
+                await self._follow(out, visitor.site, tab, URL(f"{at.path}?{at.query}"))
             except ConnectionError:
                 pass  # the tab was closed
             finally:
+                self._tabs -= 1
                 alive.cancel()
         return out
+
+    async def _follow(self, out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> None:
+        feed, clock = site.feed, site.feed.clock
+        while True:
+            began = clock.monotonic()
+            snapshot, page, _, parts = await _made(site, at.path, at.query)
+            title, changed = title_of(snapshot, page), difference(tab.parts, parts)
+            if changed or title != tab.title:
+                message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
+                tab.number, tab.parts, tab.title = tab.number + 1, parts, title
+                await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
+            await clock.sleep(pause_after(clock.monotonic() - began, self._tabs))
+            await feed.wait_change(snapshot.version, _LOOK_AGAIN_SECONDS)
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -200,19 +218,10 @@ async def _say_alive(out: web.StreamResponse, site: Site) -> None:
             await out.write(b"event: alive\ndata: 1\n\n")
 
 
-async def _follow(out: web.StreamResponse, site: Site, tab: Tab, at: URL) -> None:
-    feed, clock = site.feed, site.feed.clock
-    while True:
-        version, began = feed.version, clock.monotonic()
-        snapshot, page, _, parts = await _made(site, at.path, at.query)
-        title, changed = title_of(snapshot, page), difference(tab.parts, parts)
-        if changed or title != tab.title:
-            message = {"now": format_time(snapshot.now), "title": title, "parts": changed}
-            tab.number, tab.parts, tab.title = tab.number + 1, parts, title
-            await out.write(b"id: %d\ndata: %b\n\n" % (tab.number, msgspec.json.encode(message)))
-        pause = min(_SHARE_OF_TIME * (clock.monotonic() - began), _MAX_PAUSE_SECONDS)
-        await clock.sleep(max(_COALESCE_SECONDS, pause))
-        await feed.wait_change(version, _LOOK_AGAIN_SECONDS)
+def pause_after(spent: float, tabs: int) -> float:
+    """For how many seconds a page is not made again after it took so long, beside the other tabs."""
+    own = max(_COALESCE_SECONDS, min(_SHARE_OF_TIME * spent, _MAX_PAUSE_SECONDS))
+    return max(own, _SHARE_OF_TABS * spent * (tabs - 1))
 
 
 def _shown(found: tuple[Snapshot, Page]) -> web.Response:

@@ -28,7 +28,7 @@ from vacate.web.actions import (
     Outcome,
     Right,
 )
-from vacate.web.components import OVER, STUCK, Page, crumb, segment, verdict
+from vacate.web.components import OVER, STUCK, WAIT, Page, crumb, segment, verdict
 from vacate.web.feed import Feed
 from vacate.web.markup import Element, el
 from vacate.web.pages.act import Answer, action_button, done_page, preview_page
@@ -96,6 +96,8 @@ class Site:
     async def page(self, path: str, query: Query) -> tuple[Snapshot, Page]:
         """The page, and the state of the cluster that it shows."""
         snapshot = self.feed.snapshot()
+        if snapshot.reading:
+            return snapshot, _reading(snapshot)
         if hidden := snapshot.hidden(_SHOWN.get(path.strip("/").partition("/")[0], "")):
             return snapshot, trouble("What happens here is hidden from you", hidden)
         try:
@@ -329,6 +331,12 @@ def _absent(path: str) -> Page:
     home = crumb(el("a", "", "Drains", href="/drains"))
     text = "It may be gone by now, or its name is another one."
     return Page("Not found", "", (home, verdict(OVER, "There is nothing here", text)))
+
+
+def _reading(snapshot: Snapshot) -> Page:
+    """Until all of it is there: nothing can be said of the cluster, not even that all is well."""
+    missing = f"Still to come: {', '.join(snapshot.reading)}. This page fills by itself."
+    return Page("Reading", "", (verdict(WAIT, "Reading the cluster", missing),))
 
 
 def trouble(headline: str, text: str, *, still: bool = False) -> Page:

@@ -42,6 +42,8 @@ class Snapshot:
     """The cluster at one moment."""
 
     now: dt.datetime
+    version: int = 0  # of the feed: a change after it is not in here
+    reading: Sequence[str] = ()  # the kinds that are being read, soon after the start
     context: str = ""
     program: str = "vacate"
     user: str = ""

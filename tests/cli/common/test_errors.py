@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.cli.common.errors import FAILED, run_command_line
+from vacate.cli.common.errors import FAILED, NOT_EMBEDDED, run_command_line
 from vacate.cli.common.remedies import with_remedy, with_webhook_remedy
 from vacate.errors import ConfigError, ConfigErrors, Forbidden, InternalError
 
@@ -80,4 +80,4 @@ def test_what_the_image_has_not_is_one_line(capsys: pytest.CaptureFixture[str]) 
         raise ModuleNotFoundError("No module named 'vacate.cli.up'", name="vacate.cli.up")
 
     assert run_command_line(run) == 1
-    assert capsys.readouterr().err.startswith("error: Vacate's image has no embedded cluster")
+    assert capsys.readouterr().err.startswith(f"error: {NOT_EMBEDDED}")

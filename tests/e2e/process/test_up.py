@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import signal
 import stat
@@ -9,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from support.https import Obj
 from support.manifests import config_map, pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, cluster_process, running_cluster
 from support.waiting import until
+from vacate.cli.up.command import up
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(beyond=1)]
 
@@ -60,6 +63,33 @@ def test_metrics_are_not(cluster: ClusterProcess) -> None:
     metrics = cluster.https().get("/metrics")
     assert metrics.code == 200
     assert "# TYPE apiserver_request" in metrics.text
+
+
+def test_it_listens_on_one_port_of_loopback(cluster: ClusterProcess) -> None:
+    own = {str(link.readlink()) for link in Path(f"/proc/{cluster.process.pid}/fd").iterdir()}
+    listening = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{cluster.process.pid}/net/{table}").read_text().splitlines()[1:]:
+            local, state, inode = (line.split()[number] for number in (1, 3, 9))
+            if f"socket:[{inode}]" in own and (state == "0A" or table.startswith("udp")):
+                listening.add((table, local))
+    port = int(cluster.address.rpartition(":")[2])
+    assert listening == {("tcp", f"0100007F:{port:04X}")}  # 127.0.0.1, in the order of its bytes
+    options = {one for parameter in up.params for one in parameter.opts}
+    assert {one for one in options if "address" in one or "host" in one} == {"--fencing-allow-address"}
+
+
+def test_its_folder_holds_what_is_kept_as_it_is(cluster: ClusterProcess) -> None:
+    """Whoever reads it is the administrator: nothing in it is encrypted, and there is no audit log."""
+    https = cluster.https()
+    password = "correct horse battery staple"
+    secret = {"metadata": {"name": "s"}, "stringData": {"password": password}}
+    https.call("POST", "/api/v1/namespaces/default/secrets", secret).ok()
+    found = {path.name for path in cluster.folder.iterdir()}
+    assert found - {"cluster.db-wal", "cluster.db-shm"} == {"cluster.db", "kubeconfig", "lock", "pki"}
+    stored = b"".join(path.read_bytes() for path in cluster.folder.glob("cluster.db*"))
+    assert base64.b64encode(password.encode()) in stored
+    load_pem_private_key((cluster.folder / "pki/ca.pem").read_bytes(), password=None)
 
 
 @pytest.mark.thorough(beyond=1)

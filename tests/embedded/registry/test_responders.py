@@ -20,6 +20,7 @@ from vacate.api.objectnames import RESPONDER_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.embedded.cel.policies import Policy, Review
 from vacate.embedded.registry.strategies import strategy_for
+from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.install.manifests.policies import policies, responder_policy
 from vacate.install.settings import Settings
 
@@ -45,6 +46,11 @@ LEFT_OUT = {
     "targetResponders": [{"name": SECOND, "priority": 10_000, "state": "Active"}],
     "responders": [{"name": SECOND, "startTime": at(0)}],
 }
+
+
+def with_conditions(status: Obj, *conditions: Obj) -> Obj:
+    """The status with these conditions."""
+    return {**status, "conditions": list(conditions)}
 
 
 def write(before: Obj, after: Obj, user: str, bound: Mapping[str, tuple[str, ...]]) -> str:
@@ -74,6 +80,23 @@ def write(before: Obj, after: Obj, user: str, bound: Mapping[str, tuple[str, ...
         (RUNNING, {**RUNNING, "conditions": [condition("Backup")]}, (ALICE,), ()),
         (NEXT, {**NEXT, "responders": records(DONE, {**BEGUN, "startTime": at(0), "message": "x"}, {})},
          (ALICE,), ()),
+        # But for those that speak for a bound responder, whenever they are written, changed or removed.
+        *(
+            (with_conditions(status, *before), with_conditions(status, *after), (BACKUP, MANAGER), (ALICE,))
+            for status in ({}, RUNNING, NEXT)
+            for one in (declined_type(FIRST), failed_type(FIRST))
+            for before, after in (
+                ((), (condition(one),)),
+                ((condition(one),), ()),
+                ((condition(one),), (condition(one, status="False", lastTransitionTime=at(1)),)),
+                ((condition(one),), (condition(one, message="x"), condition("Backup"))),
+            )
+        ),
+        *(
+            (with_conditions(RUNNING, *kept), with_conditions(RUNNING, condition(one), *kept), (ALICE,), ())
+            for one in (declined_type(SECOND), f"{FIRST}.Ready", f"{FIRST}x.Failed", f"x.{FIRST}.Declined")
+            for kept in ((), (condition(failed_type(FIRST)), condition(declined_type(FIRST))))
+        ),
     ],
 )  # fmt: skip
 def test_who_writes_what(before: Obj, after: Obj, allowed: tuple[str, ...], refused: tuple[str, ...]) -> None:

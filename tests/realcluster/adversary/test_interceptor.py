@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from vacate.api.types.lifecycle import EVICTOR
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.registry import OWN_DIALECTS, dialect_named
+from vacate.eviction.dialects.turn_conditions import declined_type, failed_type
 from vacate.eviction.requesternames import keyed
 
 pytestmark = ROWS
@@ -61,6 +63,17 @@ def report(who: Account, request: Obj, status: Any, how: str = MERGE, version: s
 
 def _now() -> str:
     return format_time(dt.datetime.now(dt.UTC))
+
+
+def _result(kind: str) -> Obj:
+    return {"conditions": [{**COMPLETE, "type": kind, "reason": "HandedOver"}]}
+
+
+REPORTS: dict[str, Callable[[], Obj]] = {
+    "heartbeat": lambda: {"responders": [{"name": RESPONDER, "heartbeatTime": _now()}]},
+    "failure": lambda: _result(failed_type(RESPONDER)),
+    "nothing to do": lambda: _result(declined_type(RESPONDER)),
+}
 
 
 def _eviction(site: Site) -> str:
@@ -126,11 +139,16 @@ class TestInterceptor:
         report(site.bound, request, {"activeInterceptorCompleted": True}).ok()
 
     @held_by(RESPONDER_AUTHORITY)
-    def test_reports_not_for_a_responder_that_is_bound_to_another_account(self, site: Site) -> None:
+    @pytest.mark.parametrize("report", REPORTS)
+    def test_reports_not_for_a_responder_that_is_bound_to_another_account(
+        self, site: Site, report: str
+    ) -> None:
         """Though it has the right to write the status, as responders of Kubernetes' own API need it."""
+        change = {"status": REPORTS[report]()}
         name = _eviction(site)
-        beat = {"status": {"responders": [{"name": RESPONDER, "heartbeatTime": _now()}]}}
-        refused(site.responder.change(LIFECYCLE_EVICTIONS, name, beat, sub="status", how=STRATEGIC))
+        refused(site.responder.change(LIFECYCLE_EVICTIONS, name, change, sub="status", how=STRATEGIC))
+        query = "?dryRun=All"  # for the other rows the turn stays as it is
+        site.bound.change(LIFECYCLE_EVICTIONS, name, change, sub="status", how=STRATEGIC, query=query).ok()
 
     def test_the_administrator_is_shown_for_whom_anyone_may_report(self, site: Site) -> None:
         for name in (PREPARE, BOUND):

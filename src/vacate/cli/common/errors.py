@@ -15,6 +15,8 @@ from vacate.cli.common import terminal
 from vacate.errors import ConfigErrors, VacateError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+NOT_EMBEDDED = "this needs the embedded cluster, which is not installed here: pip install 'vacate[embedded]'"
+"""The distribution vacate-embedded is absent, as in Vacate's image."""
 
 
 def run_command_line(run: Callable[[], object]) -> int:
@@ -38,7 +40,7 @@ def run_command_line(run: Callable[[], object]) -> int:
         if not (error.name or "").startswith("vacate."):
             terminal.trace(error)
         else:
-            terminal.error("Vacate's image has no embedded cluster, which this needs: install vacate itself")
+            terminal.error(NOT_EMBEDDED)
         return FAILED
     except OSError as error:
         if error.errno == errno.EPIPE:

@@ -1,9 +1,9 @@
 """The evaluator of CEL: the library of the CEL project, with functions that Kubernetes adds to it.
 
 Of those there are `find` and the ones that ask an authorizer. Those for quantities, URLs, IP addresses and
-versions are missing, and selectors and `requestResource` of the authorizer. The library comes with the extra
-`embedded`. `matches` of the library compiles its pattern at every evaluation, so expressions call a function
-of ours in its place, which compiles each pattern once.
+versions are missing, and selectors and `requestResource` of the authorizer. `matches` of the library compiles
+its pattern at every evaluation, so expressions call a function of ours in its place, which compiles each
+pattern once.
 """
 
 from __future__ import annotations
@@ -14,17 +14,10 @@ from contextvars import ContextVar
 from functools import cache, lru_cache, partial
 from typing import Any
 
+from cel_expr_python import cel
+
 from vacate.api.identity import SERVICE_ACCOUNT_PREFIX
 from vacate.crds.schema.formats import matcher, matches
-from vacate.errors import ConfigError
-
-try:
-    from cel_expr_python import cel
-except ImportError:
-    raise ConfigError(
-        "the embedded cluster needs cel-expr-python, which evaluates rules in CEL: "
-        "pip install 'vacate[embedded]', or make setup in a checkout"
-    ) from None
 
 _CONFIG = """
 name: kubernetes

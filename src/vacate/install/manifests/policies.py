@@ -35,7 +35,7 @@ from vacate.install.manifests.policyobjects import (
     validation,
     variables,
 )
-from vacate.install.responder_authority import responder_validations
+from vacate.install.responder_authority import responder_validations, responder_variables
 from vacate.install.settings import Settings
 from vacate.kube.exclusivevolumes import GATE, OPT_IN, OPTED_IN
 
@@ -321,6 +321,7 @@ def _responders(accounts: Mapping[str, Sequence[str]], controllers: Sequence[str
         RESPONDER_AUTHORITY,
         {
             "matchConstraints": matched(rule_about(LIFECYCLE_EVICTIONS, ["UPDATE"], "status")),
-            "validations": responder_validations(accounts, controllers),
+            "variables": responder_variables(accounts),
+            "validations": responder_validations(controllers),
         },
     )

@@ -63,12 +63,11 @@ def title_of(snapshot: Snapshot, page: Page) -> str:
 
 def document(snapshot: Snapshot, page: Page, tab: str, body: Element) -> str:
     """The whole page as HTML."""
+    again = 1 if snapshot.reading else _RESCAN_SECONDS
     head = _head(
         title_of(snapshot, page),
         # The page of an action is not made again: that would run its command again.
-        None
-        if page.still
-        else el("noscript", "", el("meta", http_equiv="refresh", content=str(_RESCAN_SECONDS))),
+        None if page.still else el("noscript", "", el("meta", http_equiv="refresh", content=str(again))),
         el("script", type="module", src="/static/page.js"),
     )
     lost = _band(el("b", "", "Not live. "), el("span", "", id="lost-text"), id="lost", hidden="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.api.types import Pod
 from vacate.eviction.records.reader import has_responded
 from vacate.eviction.registration import registering_part
 from vacate.views.interceptors import UNKNOWN, Bindings, InterceptorSummary, interceptor_summaries
@@ -45,7 +46,7 @@ _WORDS = {
 
 def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | None = None) -> Page:
     """Every interceptor that a pod registers or a request names."""
-    parts = map(registering_part, snapshot.pods)
+    parts = (registering_part(one) for one in snapshot.pods if _names_interceptors(one))
     found = interceptor_summaries(parts, snapshot.requests, bindings)
     shown = [one for one in found if matching(query, one.name.lower(), one.state.lower())]
     silent = [one for one in found if one.silent]
@@ -81,6 +82,11 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
     ]
     title = f"▲ {len(silent)} silent: Interceptors" if silent else "Interceptors"
     return page_of(title, "interceptors", main)
+
+
+def _names_interceptors(pod: Pod) -> bool:
+    """Most pods name nobody, and cost nothing."""
+    return bool(pod.metadata.annotations or pod.spec.eviction_interceptors or pod.spec.eviction_responders)
 
 
 def _table(snapshot: Snapshot, found: list[InterceptorSummary], stuck: set[str]) -> Element:

@@ -29,20 +29,25 @@ const FORMS = {
   whole: (moment) => whole.format(moment),
 };
 
+const formatted = new WeakMap();   // the moment that was written: only durations change with the clock
 function writeTime(element) {
-  const moment = Date.parse(element.getAttribute("datetime"));
-  const form = FORMS[element.dataset.t];
-  if (!form || Number.isNaN(moment)) return;
-  const text = form(moment);
+  const stamp = element.getAttribute("datetime"), form = element.dataset.t;
+  const known = formatted.get(element) === stamp + form && element.firstChild;
+  if (known && form !== "age" && form !== "left") return;
+  const moment = Date.parse(stamp);
+  if (!FORMS[form] || Number.isNaN(moment)) return;
+  const text = FORMS[form](moment);
   if (element.textContent !== text) element.textContent = text;
-  const title = whole.format(moment);
-  if (element.title !== title) element.title = title;
+  if (known) return;
+  element.title = whole.format(moment);
+  formatted.set(element, stamp + form);
 }
 
 function tick() {
   for (const element of document.querySelectorAll("time[data-t]")) writeTime(element);
   for (const element of document.querySelectorAll("text[data-at]")) {
-    element.textContent = (element.dataset.form === "s" ? long : short).format(Number(element.dataset.at) * 1000);
+    const text = (element.dataset.form === "s" ? long : short).format(Number(element.dataset.at) * 1000);
+    if (element.textContent !== text) element.textContent = text;
   }
   const zone = document.getElementById("zone");
   if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;

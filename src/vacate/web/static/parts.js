@@ -51,6 +51,7 @@ export class Parts {
   fill(element, [, attributes, children]) {
     for (const [name, value] of Object.entries(attributes)) {
       if (KEPT.has(name) && element.isConnected) continue;
+      if (name === "title" && "data-t" in attributes && element.title) continue;   // in the reader's zone
       if (element.getAttribute(name) !== value) element.setAttribute(name, value);
     }
     for (const name of element.getAttributeNames()) {
