@@ -73,9 +73,9 @@ class RevisionedController(Generic[W]):
             return Later(self._expectations.expiry(key))
         meta, spec, status = workload.metadata, workload.spec, workload.status
         selector = selector_of(spec.selector)
-        own = self._pods.by_index(CONTROLLER, meta.uid)
-        orphans = self._pods.by_index(CONTROLLER, orphans_of(meta.namespace))
-        candidates = [pod for pod in (*own, *orphans) if self.may_own(workload, pod)]
+        keys = (meta.uid, orphans_of(meta.namespace))
+        found: list[Pod] = [pod for one in keys for pod in self._pods.by_index(CONTROLLER, one)]
+        candidates = [pod for pod in found if self.may_own(workload, pod)]
         pods = await self._claims.claim(meta, selector, candidates)
         try:
             recorded = await self._history.record(meta, selector, spec.template, status.collision_count)
