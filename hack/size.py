@@ -8,6 +8,7 @@ A line counts once, as the first of these that it is: blank, comment, docstring,
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import sys
 import tokenize
@@ -87,4 +88,6 @@ def main(folders: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    with contextlib.suppress(BrokenPipeError):  # nobody reads on, as `head` does not
+        main(sys.argv[1:])
+        sys.stdout.flush()

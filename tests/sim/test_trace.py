@@ -11,14 +11,14 @@ import pytest
 
 from support.simulated.history import digest
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.trace import Trace, first_difference
+from vacate.sim.trace import Trace
 
 TESTS = Path(__file__).parent.parent
 
 
-def trace_of(seed: int, draws: int = 5) -> Trace:
+def trace_of(seed: int) -> Trace:
     async def main(sim: Sim) -> Trace:
-        for _ in range(draws):
+        for _ in range(5):
             await sim.clock.sleep(sim.entropy.uniform(0, 10))
             sim.entropy.uid()
             sim.trace.add("write", sim.entropy.suffix())
@@ -31,16 +31,12 @@ def trace_of(seed: int, draws: int = 5) -> Trace:
 def test_a_seed_repeats_itself() -> None:
     one, other = trace_of(3), trace_of(3)
     assert one.digest == other.digest
-    assert first_difference(one, other) is None
+    assert one.entries == other.entries
 
 
 @pytest.mark.sim
-def test_traces_show_where_they_part() -> None:
+def test_another_seed_gives_another_trace() -> None:
     assert trace_of(3).digest != trace_of(4).digest
-    difference = first_difference(trace_of(3), trace_of(4))
-    assert difference is not None
-    assert difference.startswith("entry 0: '0.000000000 draw ")
-    assert first_difference(trace_of(3), trace_of(3, draws=6)) == "20 entries against 24"
 
 
 @pytest.mark.thorough

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from vacate.admission import metadata as meta
+from vacate.admission.checks import not_negative, same
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_path_segment, name_is_subdomain
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
+from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, metadata
 
 _COMMON_TRAITS = Traits()
@@ -20,6 +22,10 @@ class KindStrategy:
 
     # Whether spec changes are counted in metadata.generation.
     counts_generations: ClassVar[bool] = False
+    # What the status of a new object is; None where the kind has none that this decides.
+    new_status: ClassVar[Obj | None] = None
+    # Numbers of the status, none of which is below zero.
+    counts: ClassVar[tuple[str, ...]] = ()
     # Whether the kind itself looks at metadata, or leaves it to what is common to all.
     checks_metadata: ClassVar[bool] = True
     # Whether finalizers without a prefix must be standard ones.
@@ -79,9 +85,15 @@ class KindStrategy:
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """The kind's part of `prepare_create`."""
+        if self.new_status is not None:
+            obj["status"] = dict(self.new_status)
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """The kind's part of `prepare_update` for the object itself."""
+        if self.new_status is not None:
+            meta.keep(new, old, "status")
+        if self.counts_generations:
+            count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """The kind's part of `prepare_update` for the status subresource."""
@@ -97,7 +109,8 @@ class KindStrategy:
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The kind's part of `validate_update` for the status subresource."""
-        return step
+        status = mapping(new.get("status"))
+        return step + [error for key in self.counts for error in not_negative("status", status, key)]
 
     # --- shared by kinds
 

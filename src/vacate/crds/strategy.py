@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from vacate.admission.checks import same
+from typing import ClassVar
+
 from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError
 from vacate.api.objects import Obj, metadata
 from vacate.crds.declaration import Declaration
@@ -18,6 +19,7 @@ class DeclaredStrategy(KindStrategy):
 
     counts_generations = True
     checks_finalizers = False
+    new_status: ClassVar[Obj | None] = {}
 
     def __init__(self, declaration: Declaration) -> None:
         super().__init__(declaration.kind)
@@ -34,13 +36,8 @@ class DeclaredStrategy(KindStrategy):
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """A status that is given on create is dropped."""
-        obj["status"] = {}
+        super().prepare_new(obj, ctx)
         self.declaration.structure.fill_defaults(obj)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """The status stays as it is."""
-        keep(new, old, "status")
-        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Nothing but the status changes."""

@@ -40,16 +40,6 @@ class Trace:
         return list(self._entries or ())
 
 
-def first_difference(one: Trace, other: Trace) -> str | None:
-    """Where two kept traces part, in words, or None where they are equal."""
-    for number, (left, right) in enumerate(zip(one.entries, other.entries, strict=False)):
-        if left != right:
-            return f"entry {number}: {left.strip()!r} against {right.strip()!r}"
-    if one.count != other.count:
-        return f"{one.count} entries against {other.count}"
-    return None
-
-
 class TracedEntropy:
     """Entropy whose every draw is noted."""
 

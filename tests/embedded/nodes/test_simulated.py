@@ -1,4 +1,4 @@
-"""One simulated node as a process of its own: it watches its own pods only, over a link that can be cut."""
+"""One simulated node with a link of its own, which can be cut."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import dig
 from vacate.embedded.bootstrap.identities import node as node_identity
 from vacate.embedded.nodes.nodeobjects import NodeShape
+from vacate.embedded.nodes.pool import NodePool
 from vacate.embedded.nodes.settings import NodeSettings
-from vacate.embedded.nodes.singlenode import SimulatedNode
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.metrics import Metrics
 from vacate.sim.cluster import World
@@ -28,9 +28,9 @@ async def start(world: World, shape: NodeShape) -> asyncio.Task[None]:
     link = world.network.link(shape.name, node_identity(shape.name))
     around = Environment(world.sim.clock, world.sim.stream(shape.name), Metrics())
     deps, recorder = component_dependencies(link, "kubelet", around)
-    node = SimulatedNode(deps, shape, SETTINGS, recorder)
-    task = asyncio.create_task(node.run(), name=shape.name)
-    await node.wait_ready()
+    manager = NodePool(deps, [shape], SETTINGS).manager(recorder)
+    task = asyncio.create_task(manager.run(), name=shape.name)
+    await manager.wait_ready()
     return task
 
 

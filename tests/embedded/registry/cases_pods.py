@@ -159,12 +159,8 @@ VOLUMES: Cases = (
 _INIT = "may not be set for init containers without restartPolicy=Always"
 _RESTARTS = 'supported values: "Always", "Never", "OnFailure"'
 CONTAINERS: Cases = (
-    _bad(f"{_P}containers/required", {"spec.containers": []}, "spec.containers: Required value"),
     _in_container("name/required", "name", "", "name: Required value"),
     _in_container("name/invalid", "name", "A", f'name: Invalid value: "A": {DNS_LABEL}'),
-    _bad(f"{_CS}name/duplicate", {"spec.containers[1]": {"name": "web", "image": "x"}},
-         'spec.containers[1].name: Duplicate value: "web"'),
-    _in_container("image/required", "image", "", "image: Required value"),
     _in_container("image/invalid", "image", " web",
                   'image: Invalid value: " web": must not have leading or trailing whitespace'),
     _in_container("restartPolicy/unsupported", "restartPolicy", "x",
@@ -289,8 +285,6 @@ SPEC: Cases = (
          f'{_MIRROR}: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set'),
     *(_bad(f"Pod/{_COST}/invalid", {_COST: cost}, f'{_COST}: Invalid value: "{cost}": must be a 32bit integer')
       for cost in ("x", "", "+1", "01", "2147483648", "1.5")),
-    _bad(f"{_P}restartPolicy/unsupported", {"spec.restartPolicy": "x"},
-         'spec.restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'),
     _bad(f"{_P}nodeSelector/invalid", {"spec.nodeSelector": {"a": "!"}},
          f'spec.nodeSelector: Invalid value: "!": {VALUE}'),
     *(_bad(f"{_P}{key}/invalid", {f"spec.{key}": "A"}, f'spec.{key}: Invalid value: "A": {text}')
@@ -298,8 +292,6 @@ SPEC: Cases = (
                         ("subdomain", DNS_LABEL))),
     BrokenStep(f"{_P}priorityClassName/invalid", PODS, {"spec.priorityClassName": "A"},
                f'spec.priorityClassName: Invalid value: "A": {SUBDOMAIN}'),
-    _bad(f"{_P}activeDeadlineSeconds/invalid", {"spec.activeDeadlineSeconds": 0},
-         "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"),
     BrokenStep(f"{_P}preemptionPolicy/unsupported", PODS, {"spec.preemptionPolicy": "x"},
                'spec.preemptionPolicy: Unsupported value: "x": supported values: "PreemptLowerPriority", "Never"'),
 )  # fmt: skip
@@ -380,10 +372,6 @@ PLACEMENT: Cases = (
           ("effect/unsupported", {**_FREE, "effect": "x"},
            'effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'),
       )),
-    _bad(f"{_P}schedulingGates[]/invalid", {"spec.schedulingGates": [{"name": "-"}]},
-         f'spec.schedulingGates[0]: Invalid value: "-": {KEY}'),
-    _bad(f"{_P}schedulingGates[]/duplicate", {"spec.schedulingGates": [{"name": "a"}, {"name": "a"}]},
-         'spec.schedulingGates[1]: Duplicate value: "a"'),
     _bad(f"{_P}readinessGates[].conditionType/invalid", {"spec.readinessGates": [{"conditionType": "-"}]},
          f'spec.readinessGates[0].conditionType: Invalid value: "-": {KEY}'),
     *(_bad(f"Pod/{_SPREAD}[].{rule}", {_SPREAD: [{**_EVEN, **entry}]}, f"{_SPREAD}[0].{field_error}")
@@ -398,10 +386,6 @@ PLACEMENT: Cases = (
             " can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway")),
           ("nodeAffinityPolicy/unsupported", {"nodeAffinityPolicy": "x"},
            'nodeAffinityPolicy: Unsupported value: "x": supported values: "Honor", "Ignore"'),
-          ("matchLabelKeys/forbidden", {"matchLabelKeys": ["a"]},
-           "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set"),
-          ("matchLabelKeys[]/invalid", {"matchLabelKeys": ["-"], "labelSelector": {}},
-           f'matchLabelKeys[0]: Invalid value: "-": {KEY}'),
           ("labelSelector.matchLabels/invalid", {"labelSelector": {"matchLabels": {"a": "!"}}},
            f'labelSelector.matchLabels: Invalid value: "!": {VALUE}'),
       )),

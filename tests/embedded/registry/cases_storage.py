@@ -41,8 +41,6 @@ VOLUME_CASES: Cases = (
            f'spec.persistentVolumeReclaimPolicy: Unsupported value: "x": {_POLICIES}'),
     Broken(f"{_V}spec.volumeMode/unsupported", PERSISTENTVOLUMES, {"spec.volumeMode": "x"},
            'spec.volumeMode: Unsupported value: "x": supported values: "Block", "Filesystem"'),
-    Broken(f"{_V}spec.nodeAffinity.required/required", PERSISTENTVOLUMES, {"spec.nodeAffinity": {}},
-           "spec.nodeAffinity.required: Required value: must specify required node constraints"),
     BrokenStep(f"{_V}{_SOURCE}/forbidden", PERSISTENTVOLUMES, {"spec.nfs.path": "/other"},
                f"{_SOURCE}: Forbidden: {_SOURCE} is immutable after creation"),
     BrokenStep(f"{_V}volumeMode/invalid", PERSISTENTVOLUMES, {"spec.volumeMode": "Block"},

@@ -45,8 +45,6 @@ DEPLOYMENT_CASES: Cases = (
     DoneByStep(f"{_D}spec/kept", DEPLOYMENTS, {"spec.replicas": 3}, "spec.replicas", 1, subresource="status"),
     DoneByStep(f"{_D}metadata.labels/kept", DEPLOYMENTS, {"metadata.labels": {"a": "b"}}, "metadata.labels",
                None, subresource="status"),
-    Broken(f"{_D}spec.replicas/invalid", DEPLOYMENTS, {"spec.replicas": -1},
-           f"spec.replicas: Invalid value: -1: {NEGATIVE}"),
     Broken(f"{_D}spec.strategy/unsupported", DEPLOYMENTS, {"spec.strategy.type": "x"},
            'spec.strategy: Unsupported value: {"Type":"x","RollingUpdate":null}:'
            ' supported values: "Recreate", "RollingUpdate"'),
@@ -86,30 +84,10 @@ TEMPLATE_CASES: Cases = (
     Broken(f"{_T}spec.selector/required", REPLICASETS, {"spec.selector": GONE}, "spec.selector: Required value"),
     Broken(f"{_T}spec.selector.matchLabels/invalid", DEPLOYMENTS, {"spec.selector.matchLabels.app": "!"},
            f'spec.selector.matchLabels: Invalid value: "!": {VALUE}'),
-    Broken(f"{_T}spec.selector/invalid/empty", DEPLOYMENTS, {"spec.selector": {}},
-           "spec.selector: Invalid value: {}: empty selector is invalid for deployment"),
-    Broken(f"{_T}spec.selector/invalid/unreadable", DEPLOYMENTS,
-           {"spec.selector": {"matchExpressions": [{"key": "a", "operator": "?"}]}},
-           'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"?"}]}:'
-           " invalid label selector"),
-    BrokenStep(f"{_T}spec.selector/invalid/fixed", DEPLOYMENTS,
-               {"spec.selector.matchLabels.b": "c", "spec.template.metadata.labels.b": "c"},
-               'spec.selector: Invalid value: {"matchLabels":{"app":"web","b":"c"}}: field is immutable'),
-    BrokenStep(f"{_T}spec.selector/invalid/fixed", REPLICASETS,
-               {"spec.selector.matchLabels.b": "c", "spec.template.metadata.labels.b": "c"},
-               'spec.selector: Invalid value: {"matchLabels":{"app":"web","b":"c"}}: field is immutable'),
-    Broken(f"{_T}spec.template.metadata.labels/invalid", DEPLOYMENTS, {"spec.template.metadata.labels.app": "x"},
-           'spec.template.metadata.labels: Invalid value: {"app":"x"}:'
-           " `selector` does not match template `labels`"),
     Broken(f"{_T}spec.template.labels/invalid", DEPLOYMENTS, {"spec.template.metadata.labels.b": "!"},
            f'spec.template.labels: Invalid value: "!": {VALUE}'),
     Broken(f"{_T}spec.template.annotations/invalid", DEPLOYMENTS, {"spec.template.metadata.annotations": {"-": ""}},
            f'spec.template.annotations: Invalid value: "-": {KEY}'),
-    Broken(f"{_T}spec.template.spec.containers/required", DEPLOYMENTS, {"spec.template.spec.containers": []},
-           "spec.template.spec.containers: Required value"),
-    Broken(f"{_T}spec.template.spec.restartPolicy/unsupported", DEPLOYMENTS,
-           {"spec.template.spec.restartPolicy": "Never"},
-           'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'),
     Broken(f"{_T}spec.template.spec.activeDeadlineSeconds/forbidden", REPLICASETS,
            {"spec.template.spec.activeDeadlineSeconds": 5},
            "spec.template.spec.activeDeadlineSeconds: Forbidden:"
@@ -147,10 +125,6 @@ BUDGET_CASES: Cases = (
     DoneByStep(f"{_P}status/kept", PODDISRUPTIONBUDGETS, {"status.expectedPods": 3}, "status.expectedPods", 0),
     DoneByStep(f"{_P}spec/kept", PODDISRUPTIONBUDGETS, {"spec.minAvailable": 3}, "spec.minAvailable", 1,
                subresource="status"),
-    Broken(f"{_P}spec/invalid", PODDISRUPTIONBUDGETS, {"spec.maxUnavailable": "50%"},
-           'spec: Invalid value: {"MinAvailable":1,"Selector":{"matchLabels":{"app":"web"}},'
-           '"MaxUnavailable":"50%","UnhealthyPodEvictionPolicy":null}:'
-           " minAvailable and maxUnavailable cannot be both set"),
     *(case
       for key, others in (("minAvailable", {}), ("maxUnavailable", {"spec.minAvailable": GONE}))
       for case in (
@@ -176,10 +150,6 @@ BUDGET_CASES: Cases = (
           ("values[]/invalid", {"operator": "In", "values": ["!"]},
            f'values[0]: Invalid value: "!": {VALUE}'),
       )),
-    Broken(f"{_P}spec.unhealthyPodEvictionPolicy/unsupported", PODDISRUPTIONBUDGETS,
-           {"spec.unhealthyPodEvictionPolicy": "x"},
-           'spec.unhealthyPodEvictionPolicy: Unsupported value: "x":'
-           ' supported values: "AlwaysAllow", "IfHealthyBudget"'),
     *(BrokenStep(f"{_P}status.conditions[].{rule}", PODDISRUPTIONBUDGETS,
                  {"status.conditions": [{**_CONDITION, **entry}]}, f"status.conditions[0].{field_error}",
                  subresource="status")

@@ -12,10 +12,8 @@ from embedded.registry import (
     cases_evictionrequests,
     cases_lifecycle,
     cases_metadata,
-    cases_pod_fields,
     cases_pods,
     cases_rbac,
-    cases_security,
     cases_stateful,
     cases_storage,
     cases_workloads,
@@ -33,7 +31,6 @@ CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
     *cases_stateful.CASES, *cases_batch.CASES,
     *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
-    *cases_security.CASES, *cases_pod_fields.CASES, *cases_lifecycle.CASES,
 )  # fmt: skip
 
 

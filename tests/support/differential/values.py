@@ -250,14 +250,7 @@ _AUTOSCALER: Table = [
     (("spec", "scaleTargetRef"), [{}, {"kind": "ReplicaSet", "name": "a", "apiVersion": "apps/v1"}]),
     (("spec", "scaleTargetRef", "apiVersion"), ["v1", "", "a/b/c", None]),
     (("spec", "scaleTargetRef", "name"), ["..", "", "other"]),
-    (
-        ("spec", "metrics"),
-        [[_EXTERNAL], [{**_EXTERNAL, "type": "Pods"}], [{"type": "x"}], [{"type": "Resource"}], [], None],
-    ),
-    (
-        ("spec", "behavior"),
-        [{}, {"scaleUp": {"selectPolicy": "x"}}, {"scaleDown": {"stabilizationWindowSeconds": 60}}, None],
-    ),
+    (("spec", "metrics"), [[_EXTERNAL], [{"type": "x"}], [], None]),
 ]
 _BUDGET: Table = [
     (("spec", "minAvailable"), _BOUND),

@@ -84,10 +84,6 @@ _TAINTS: list[Any] = [
 _NODE: Table = [
     (("spec", "taints"), _TAINTS),
     (("spec", "unschedulable"), [True, False, "x", None]),
-    (("spec", "podCIDR"), ["10.0.0.0/24", "x", ""]),
-    (("spec", "podCIDRs"), [["10.0.0.0/24"], ["10.0.0.0/24", "10.1.0.0/24"], ["x"], []]),
-    (("spec", "providerID"), ["it://one", "it://two", ""]),
-    (("spec", "externalID"), ["old"]),
     (("status", "capacity"), [{"cpu": "4"}, {"cpu": "many"}, {"cpu": "-1"}, {"pods": "1.5"}, None]),
     (("status", "addresses"), [[{"type": "InternalIP", "address": "10.0.0.1"}], [{"type": "x"}]]),
 ]

@@ -36,8 +36,6 @@ class NodePool:
         deps: Deps,
         shapes: Iterable[NodeShape] = (),
         settings: NodeSettings | None = None,
-        *,
-        only: str = "",
     ) -> None:
         settings = settings or NodeSettings()
         self.machines: dict[str, Machine] = {}
@@ -46,10 +44,10 @@ class NodePool:
         pods = deps.informers.informer(
             PODS,
             SimulatedPod,
-            field_selector=f"spec.nodeName={only}" if only else "spec.nodeName!=",
+            field_selector="spec.nodeName!=",
             indexes={BY_NODE: lambda pod: (pod.spec.node_name,)},
         )
-        nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={only}" if only else "")
+        nodes = deps.informers.informer(NODES, Node)
         self.pods = pods.reader
         self._pods = Controller(
             "simulated-pods",

@@ -16,7 +16,7 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.job import events
 from vacate.embedded.controllers.job.conditions import COMPLETE, FAILED
 from vacate.embedded.controllers.job.plan import Plan, plan_job
-from vacate.embedded.controllers.job.pods import PodWriter
+from vacate.embedded.controllers.job.pods import PodWriter, new_pod
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import condition_differences, guarded, status_difference
 from vacate.runtime.controller import Controller, Source
@@ -50,7 +50,7 @@ class JobController:
         self._jobs = deps.informers.informer(JOBS, Job).reader
         self._expectations = Expectations(deps.clock)
         self._written = Expectations(deps.clock)  # counts must not be made on a status from before
-        self._writer = PodWriter(deps, self._expectations)
+        self._writer = PodWriter(deps, self._expectations, JOBS)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Plan on what the caches show, once they show all of the last step's effects."""
@@ -77,7 +77,7 @@ class JobController:
             return Done()
         await self._writer.release(job, plan.release)
         error = await self._writer.delete(job, plan.delete, plan.reason)
-        error = await self._writer.make(job, plan.create) or error
+        error = await self._writer.make(job, plan.create, lambda: new_pod(job)) or error
         if error is not None:
             raise error
         return Done() if plan.at is None else Later(plan.at)

@@ -8,26 +8,6 @@ from vacate.api.types import Condition, Job
 from vacate.embedded.controllers.job.conditions import COMPLETE, FAILURE_TARGET, SUSPENDED
 
 
-def created(job: Job, pod: str) -> EventNote:
-    """A pod was made."""
-    return EventNote(regarding(JOBS, job), NORMAL, "SuccessfulCreate", f"Created pod: {pod}")
-
-
-def create_failed(job: Job, error: Exception) -> EventNote:
-    """A pod could not be made."""
-    return EventNote(regarding(JOBS, job), WARNING, "FailedCreate", f"Error creating: {error}")
-
-
-def deleted(job: Job, pod: str) -> EventNote:
-    """A pod was deleted."""
-    return EventNote(regarding(JOBS, job), NORMAL, "SuccessfulDelete", f"Deleted pod: {pod}")
-
-
-def delete_failed(job: Job, error: Exception) -> EventNote:
-    """A pod could not be deleted."""
-    return EventNote(regarding(JOBS, job), WARNING, "FailedDelete", f"Error deleting: {error}")
-
-
 def indexed(job: Job) -> EventNote:
     """The Job waits for good."""
     message = "The embedded cluster does not run Indexed Jobs. Use completionMode NonIndexed."

@@ -11,11 +11,12 @@ from vacate.api.types import Pod, ReplicaSet
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.claims import Claims
-from vacate.embedded.controllers.replicaset.pods import PodWriter
+from vacate.embedded.controllers.podcontrol import PodControl
 from vacate.embedded.controllers.replicaset.replicas import (
     Failure,
     failure_of,
     missing_replicas,
+    pod_from_template,
     replica_set_status,
 )
 from vacate.embedded.controllers.replicaset.scaledown import scale_down_reason
@@ -67,7 +68,7 @@ class ReplicaSetController:
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
-        self._writer = PodWriter(deps, self._expectations)
+        self._writer = PodControl(deps, self._expectations, REPLICASETS)
 
     def possible_owners(self, pod: Pod) -> Iterable[Key]:
         """The replica sets that would adopt the pod."""
@@ -111,7 +112,7 @@ class ReplicaSetController:
     async def _make_up(self, replica_set: ReplicaSet, active: Sequence[Pod]) -> VacateError | None:
         missing = missing_replicas(replica_set, len(active))
         if missing > 0:
-            return await self._writer.make(replica_set, missing)
+            return await self._writer.make(replica_set, missing, lambda: pod_from_template(replica_set))
         if missing < 0:
             going = surplus(active, self._related(replica_set), -missing, self._deps.clock.now())
             reason = scale_down_reason(replica_set, self._siblings(replica_set))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from vacate.admission.checks import (
     not_negative,
     readable_selector,
@@ -11,27 +13,25 @@ from vacate.admission.checks import (
     unsupported,
 )
 from vacate.admission.context import Context
-from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, metadata
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
-from vacate.embedded.registry.apps.statefulsets import collision_errors
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _ROLLING = "spec.updateStrategy.rollingUpdate"
-_COUNTS = (
-    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-    "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
-)  # fmt: skip
+_NEW = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-class DaemonSetStrategy(KindStrategy):
+class DaemonSetStrategy(podtemplate.WorkloadStrategy):
     """Answers for DaemonSets."""
 
-    counts_generations = True
+    new_status: ClassVar[Obj | None] = dict.fromkeys(_NEW, 0)
+    counts = (
+        *_NEW, "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
+        "collisionCount",
+    )  # fmt: skip
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """Updated one node at a time."""
@@ -48,22 +48,15 @@ class DaemonSetStrategy(KindStrategy):
         spec.setdefault("revisionHistoryLimit", 10)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's; the template is in its first generation."""
-        obj["status"] = dict.fromkeys(
-            ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
-        )
-        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
+        """The template is in its first generation."""
+        super().prepare_new(obj, ctx)
         child(metadata(obj), "annotations")[TEMPLATE_GENERATION] = "1"
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation, and a new template one of its own."""
-        keep(new, old, "status")
-        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        podtemplate.drop_gated_fields(spec, before, ctx)
-        count_generation(new, old, not same(spec, before))
-        number = template_generation(old)
-        if not same(spec.get("template"), before.get("template")):
-            number += 1
+        """A new template is a new generation of its own."""
+        super().prepare_spec(new, old, ctx)
+        templates = (mapping(each.get("spec")).get("template") for each in (new, old))
+        number = template_generation(old) + (not same(*templates))
         child(metadata(new), "annotations")[TEMPLATE_GENERATION] = str(number)
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
@@ -83,20 +76,6 @@ class DaemonSetStrategy(KindStrategy):
         found += not_negative("spec", spec, "minReadySeconds")
         found += _strategy_errors(mapping(spec.get("updateStrategy")))
         return found + not_negative("spec", spec, "revisionHistoryLimit")
-
-    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The spec again, with the same selector."""
-        specs = (mapping(each.get("spec")) for each in (new, old))
-        ctx = podtemplate.tolerating_interceptors(ctx, old)
-        return step + self.field_errors(new, ctx) + podtemplate.selector_change_errors(*specs)
-
-    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """Counts that are none below zero."""
-        status, before = mapping(new.get("status")), mapping(old.get("status"))
-        found = list(step)
-        for key in _COUNTS:
-            found += not_negative("status", status, key)
-        return found + collision_errors(status, before)
 
 
 def template_generation(obj: Obj) -> int:

@@ -7,25 +7,24 @@ from typing import Any
 from vacate.admission.checks import not_negative, same, unsupported
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.admission.strategy import count_generation
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, metadata
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
-from vacate.embedded.registry.apps.replicasets import count_errors
 
 _STRATEGY = "spec.strategy"
-_COUNTS = (
-    "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-    "unavailableReplicas", "terminatingReplicas", "collisionCount",
-)  # fmt: skip
 
 
-class DeploymentStrategy(KindStrategy):
+class DeploymentStrategy(podtemplate.WorkloadStrategy):
     """Answers for Deployments."""
 
-    counts_generations = True
+    parts = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    counts = (
+        "observedGeneration", "replicas", *parts, "unavailableReplicas", "terminatingReplicas",
+        "collisionCount",
+    )  # fmt: skip
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """One replica, rolled out a quarter at a time."""
@@ -42,18 +41,12 @@ class DeploymentStrategy(KindStrategy):
         spec.setdefault("revisionHistoryLimit", 10)
         spec.setdefault("progressDeadlineSeconds", 600)
 
-    def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's."""
-        obj["status"] = {}
-        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
-
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation, and so are new annotations."""
-        keep(new, old, "status")
-        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        podtemplate.drop_gated_fields(spec, before, ctx)
+        """New annotations are a new generation too."""
+        super().prepare_spec(new, old, ctx)
         annotations = (metadata(each).get("annotations") for each in (new, old))
-        count_generation(new, old, not same(spec, before) or not same(*annotations))
+        if not same(*annotations):
+            count_generation(new, old, changed=True)
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Spec and labels stay."""
@@ -69,24 +62,6 @@ class DeploymentStrategy(KindStrategy):
         found += not_negative("spec", spec, "minReadySeconds")
         found += not_negative("spec", spec, "revisionHistoryLimit")
         return found + _deadline_errors(spec)
-
-    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The spec again, with the same selector."""
-        specs = (mapping(each.get("spec")) for each in (new, old))
-        ctx = podtemplate.tolerating_interceptors(ctx, old)
-        return step + self.field_errors(new, ctx) + podtemplate.selector_change_errors(*specs)
-
-    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """Counts that fit together."""
-        status, before = mapping(new.get("status")), mapping(old.get("status"))
-        found = list(step)
-        for key in _COUNTS:
-            found += not_negative("status", status, key)
-        found += count_errors(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))
-        collisions = integer(status.get("collisionCount"))
-        if before.get("collisionCount") is not None and collisions < integer(before["collisionCount"]):
-            found.append(invalid("status.collisionCount", collisions, "cannot be decremented"))
-        return found
 
 
 def _strategy_errors(strategy: Obj) -> list[FieldError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from vacate.admission.checks import (
     IMMUTABLE,
@@ -18,15 +18,62 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import annotation_errors
 from vacate.admission.pods import reasondelivery
 from vacate.admission.pods.interceptors import drop_where_gated, tolerating
+from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
-from vacate.api.lenient import child, mapping, text
+from vacate.api.lenient import child, integer, mapping, text
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector
 from vacate.embedded.registry.core.pods.defaults.pod import default_spec
 from vacate.embedded.registry.core.pods.validation import spec as pod_spec
 
 _PATH = "spec.template"
+
+
+class WorkloadStrategy(KindStrategy):
+    """Base of the kinds that make pods of a template."""
+
+    counts_generations = True
+    new_status: ClassVar[Obj | None] = {}
+    # Counts of the status that are parts of `replicas`.
+    parts: ClassVar[tuple[str, ...]] = ()
+
+    def owner_of_template(self, obj: Obj) -> Obj:
+        """What has the template in it."""
+        return mapping(obj.get("spec"))
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The status is the controller's."""
+        super().prepare_new(obj, ctx)
+        drop_gated_fields(self.owner_of_template(obj), None, ctx)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation."""
+        drop_gated_fields(self.owner_of_template(new), self.owner_of_template(old), ctx)
+        super().prepare_spec(new, old, ctx)
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The spec again, with the same selector."""
+        spec, before = self.owner_of_template(new), self.owner_of_template(old)
+        ctx = tolerating(ctx, mapping(mapping(before.get("template")).get("spec")))
+        return step + self.field_errors(new, ctx) + selector_change_errors(spec, before)
+
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """Counts that fit together; the number of hash collisions only grows."""
+        status, before = mapping(new.get("status")), mapping(old.get("status"))
+        found = super().status_errors(new, old, step, ctx)
+        whole, available = integer(status.get("replicas")), integer(status.get("availableReplicas"))
+        for key in self.parts:
+            if (count := integer(status.get(key))) > whole:
+                found.append(invalid(f"status.{key}", count, "cannot be greater than status.replicas"))
+        if self.parts and available > integer(status.get("readyReplicas")):
+            found.append(
+                invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")
+            )
+        if integer(status.get("collisionCount")) < integer(before.get("collisionCount")):
+            count = integer(status.get("collisionCount"))
+            found.append(invalid("status.collisionCount", count, "cannot be decremented"))
+        return found
 
 
 def default_template(spec: Obj, kind: Kind) -> None:
@@ -41,11 +88,6 @@ def drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
     drop_where_gated(mapping(template.get("spec")), old, ctx)
     reasondelivery.drop_where_gated(mapping(template.get("spec")), old, ctx)
     mapping(template.get("metadata")).pop("reason", None)  # pods get theirs when they are deleted
-
-
-def tolerating_interceptors(ctx: Context, old: Obj) -> Context:
-    """The context of an update, in which interceptors that the old template names are allowed."""
-    return tolerating(ctx, mapping(mapping(mapping(old.get("spec")).get("template")).get("spec")))
 
 
 def selector_and_template_errors(spec: Obj, ctx: Context) -> list[FieldError]:

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from vacate.admission.checks import (
     not_negative,
     readable_selector,
-    same,
     selector_errors,
     shown_selector,
     unchanged,
     unsupported,
 )
 from vacate.admission.context import Context
-from vacate.admission.metadata import keep
 from vacate.admission.nameformats import dns_label, name_is_label
-from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
-from vacate.api.lenient import child, integer, mapping, maps, text
+from vacate.api.lenient import child, mapping, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
 
 _UPDATE = "spec.updateStrategy"
 _POLICY = "spec.persistentVolumeClaimRetentionPolicy"
-_FIXED = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
-_COUNTS = (
-    "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
-    "observedGeneration", "collisionCount",
-)  # fmt: skip
+_FIXED = ("volumeClaimTemplates", "serviceName", "podManagementPolicy")
 
 
-class StatefulSetStrategy(KindStrategy):
+class StatefulSetStrategy(podtemplate.WorkloadStrategy):
     """Answers for StatefulSets."""
 
-    counts_generations = True
+    new_status: ClassVar[Obj | None] = {"replicas": 0, "availableReplicas": 0}
+    parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    counts = ("replicas", *parts, "observedGeneration", "collisionCount")
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:
         """The pods' host names begin with it, so that it is a DNS label."""
@@ -66,18 +61,6 @@ class StatefulSetStrategy(KindStrategy):
             child(claim, "spec").setdefault("volumeMode", "Filesystem")
             child(claim, "status").setdefault("phase", "Pending")
 
-    def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's."""
-        obj["status"] = {"replicas": 0, "availableReplicas": 0}
-        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation."""
-        keep(new, old, "status")
-        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        podtemplate.drop_gated_fields(spec, before, ctx)
-        count_generation(new, old, not same(spec, before))
-
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""
         spec = mapping(obj.get("spec"))
@@ -91,38 +74,13 @@ class StatefulSetStrategy(KindStrategy):
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again; identity and storage stay."""
         spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        found = step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, old))
+        found = super().update_errors(new, old, step, ctx)
         for key in _FIXED:
             found += unchanged(f"spec.{key}", spec.get(key), before.get(key))
         return found
 
-    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """Counts that fit together."""
-        status, before = mapping(new.get("status")), mapping(old.get("status"))
-        found = list(step)
-        for key in _COUNTS:
-            found += not_negative("status", status, key)
-        whole, ready = integer(status.get("replicas")), integer(status.get("readyReplicas"))
-        for key in ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"):
-            count = integer(status.get(key))
-            if count > whole:
-                found.append(invalid(f"status.{key}", count, "cannot be greater than status.replicas"))
-        available = integer(status.get("availableReplicas"))
-        if available > ready:
-            detail = "cannot be greater than status.readyReplicas"
-            found.append(invalid("status.availableReplicas", available, detail))
-        return found + collision_errors(status, before)
-
 
 _DOTS = "must not contain dots"
-
-
-def collision_errors(status: Obj, before: Obj) -> list[FieldError]:
-    """The number of hash collisions only grows."""
-    collisions = integer(status.get("collisionCount"))
-    if before.get("collisionCount") is None or collisions >= integer(before["collisionCount"]):
-        return []
-    return [invalid("status.collisionCount", collisions, "cannot be decremented")]
 
 
 def _policy_errors(spec: Obj) -> list[FieldError]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from vacate.admission.checks import (
-    not_negative,
     readable_selector,
-    same,
     selector_errors,
     shown_selector,
     unchanged,
 )
 from vacate.admission.context import Context
-from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata, name_of
@@ -22,15 +18,14 @@ from vacate.embedded.registry.batch import jobspec
 JOB_NAME, CONTROLLER_UID = "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"
 _OLD_JOB_NAME, _OLD_CONTROLLER_UID = "job-name", "controller-uid"
 _FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-_COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
 # What may change in the template of a Job that is suspended and has not begun.
 _PLACEMENT = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
 
 
-class JobStrategy(KindStrategy):
+class JobStrategy(podtemplate.WorkloadStrategy):
     """Answers for Jobs."""
 
-    counts_generations = True
+    counts = ("active", "succeeded", "failed", "ready", "terminating")
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """One pod that succeeds once."""
@@ -47,21 +42,13 @@ class JobStrategy(KindStrategy):
         spec.setdefault("podReplacementPolicy", policy)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's; pods are distinguished by the Job's UID."""
-        obj["status"] = {}
+        """Pods are distinguished by the Job's UID."""
+        super().prepare_new(obj, ctx)
         spec = child(obj, "spec")
-        podtemplate.drop_gated_fields(spec, None, ctx)
         if spec.get("manualSelector") is not True:
             _generate_selector(obj, spec)
         if not metadata(obj).get("labels") and (labels := dig(spec, "template", "metadata", "labels")):
             metadata(obj)["labels"] = copied(labels)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation."""
-        keep(new, old, "status")
-        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        podtemplate.drop_gated_fields(spec, before, ctx)
-        count_generation(new, old, not same(spec, before))
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec, and labels by which the Job finds its own pods only."""
@@ -80,20 +67,11 @@ class JobStrategy(KindStrategy):
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again; what was begun goes on as it is."""
         spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
-        found = step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, old))
+        found = super().update_errors(new, old, step, ctx)
         found += unchanged("spec.completions", spec.get("completions"), before.get("completions"))
-        found += podtemplate.selector_change_errors(spec, before)
         found += _template_change_errors(spec, before, old)
         for key in _FIXED:
             found += unchanged(f"spec.{key}", spec.get(key), before.get(key))
-        return found
-
-    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """Counts that are none below zero."""
-        status = mapping(new.get("status"))
-        found = list(step)
-        for key in _COUNTS:
-            found += not_negative("status", status, key)
         return found
 
 

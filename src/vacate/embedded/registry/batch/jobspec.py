@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.checks import not_negative, unsupported
 from vacate.admission.context import Context
-from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import mapping, maps, text
+from vacate.api.fielderrors import FieldError, required
+from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.apps import podtemplate
 
@@ -35,8 +35,6 @@ def spec_errors(spec: Obj, ctx: Context, path: str = "spec") -> list[FieldError]
         found.append(required(where, 'valid values: "OnFailure", "Never"'))
     elif policy not in ("OnFailure", "Never"):
         found.append(unsupported(where, policy, ("OnFailure", "Never")))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        found.append(invalid(where, policy, 'only "Never" is supported when podFailurePolicy is specified'))
     return found
 
 
@@ -61,9 +59,5 @@ def _mode_errors(spec: Obj, path: str) -> list[FieldError]:
 
 def _replacement_errors(spec: Obj, path: str) -> list[FieldError]:
     given = spec.get("podReplacementPolicy")
-    if given is None:
-        return []
     where = f"{path}.podReplacementPolicy"
-    if mapping(spec.get("podFailurePolicy")) and maps(mapping(spec["podFailurePolicy"]).get("rules")):
-        return [] if given == "Failed" else [unsupported(where, given, ("Failed",))]
-    return [] if given in _REPLACEMENTS else [unsupported(where, given, _REPLACEMENTS)]
+    return [] if given in (None, *_REPLACEMENTS) else [unsupported(where, given, _REPLACEMENTS)]

@@ -9,10 +9,9 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, label_value
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.podcidrs import range_errors, settle_ranges
 from vacate.embedded.registry.core.quantities import canonical_list, count_errors
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -26,7 +25,6 @@ class NodeStrategy(KindStrategy):
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What can be allocated is all there is, where the node does not say."""
-        settle_ranges(mapping(obj.get("spec")))
         status = obj.get("status")
         if type(status) is not dict:
             return
@@ -51,7 +49,7 @@ class NodeStrategy(KindStrategy):
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Taints and amounts."""
         spec = mapping(obj.get("spec"))
-        return taint_errors(spec.get("taints")) + _amount_errors(obj) + range_errors(spec)
+        return taint_errors(spec.get("taints")) + _amount_errors(obj)
 
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, then the step."""
@@ -62,10 +60,7 @@ class NodeStrategy(KindStrategy):
         """What the real server checks on any update of a node, through whichever door."""
         spec = mapping(new.get("spec"))
         found = step + _amount_errors(new) + _address_errors(new)
-        found += _settled_errors(spec, mapping(old.get("spec")))
         found += taint_errors(spec.get("taints"))
-        if text(spec.get("externalID")) != text(mapping(old.get("spec")).get("externalID")):
-            found.append(forbidden("spec.externalID", "may not be updated"))
         return found
 
 
@@ -134,16 +129,4 @@ def _address_errors(node: Obj) -> list[FieldError]:
             shown = {"Type": pair[0], "Address": pair[1]}
             found.append(FieldError(f"status.addresses[{index}]", ErrorType.DUPLICATE, "", shown))
         seen.add(pair)
-    return found
-
-
-def _settled_errors(spec: Obj, before: Obj) -> list[FieldError]:
-    found: list[FieldError] = []
-    old_ranges, ranges = sequence(before.get("podCIDRs")), sequence(spec.get("podCIDRs"))
-    if old_ranges and old_ranges != ranges:
-        detail = 'node updates may not change podCIDR except from "" to valid'
-        found.append(forbidden("spec.podCIDRs", detail))
-    if before.get("providerID") and before["providerID"] != spec.get("providerID"):
-        detail = 'node updates may not change providerID except from "" to valid'
-        found.append(forbidden("spec.providerID", detail))
     return found

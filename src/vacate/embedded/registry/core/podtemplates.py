@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vacate.admission.checks import same
 from vacate.admission.context import Context
+from vacate.admission.pods.interceptors import tolerating
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError
 from vacate.api.lenient import mapping
@@ -35,4 +36,6 @@ class PodTemplateStrategy(KindStrategy):
 
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The template again."""
-        return step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, {"spec": old}))
+        return step + self.field_errors(
+            new, tolerating(ctx, mapping(mapping(old.get("template")).get("spec")))
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from vacate.admission.checks import IMMUTABLE, same, unsupported
 from vacate.admission.conditions import condition_errors
 from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, invalid, required, too_many
 from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import dns1123_subdomain
@@ -23,21 +25,13 @@ class LifecycleStrategy(KindStrategy):
     """What both kinds of the group have in common: a target that never changes, conditions, a generation."""
 
     counts_generations = True
+    new_status: ClassVar[Obj | None] = {}
     checks_finalizers = False
 
     @property
     def traits(self) -> Traits:
         """They are never overwritten blindly."""
         return _TRAITS
-
-    def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's."""
-        obj["status"] = {}
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation."""
-        keep(new, old, "status")
-        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Spec and metadata stay."""

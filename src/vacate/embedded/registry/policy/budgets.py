@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from vacate.admission.checks import not_negative, same, selector_errors, shown_selector
+from typing import ClassVar
+
+from vacate.admission.checks import selector_errors, shown_selector
 from vacate.admission.conditions import condition_errors
 from vacate.admission.context import Context, Traits
-from vacate.admission.metadata import keep
-from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, invalid, not_supported
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
@@ -14,7 +15,6 @@ from vacate.embedded.registry.apps.percentages import int_or_percent_errors, ove
 
 _TRAITS = Traits(unconditional_update=False)
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
-_COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
 class BudgetStrategy(KindStrategy):
@@ -23,20 +23,13 @@ class BudgetStrategy(KindStrategy):
     counts_generations = True
     checks_metadata = False
     checks_finalizers = False
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    new_status: ClassVar[Obj | None] = dict.fromkeys(counts, 0)
 
     @property
     def traits(self) -> Traits:
         """Budgets are never overwritten blindly."""
         return _TRAITS
-
-    def prepare_new(self, obj: Obj, ctx: Context) -> None:
-        """The status is the controller's."""
-        obj["status"] = dict.fromkeys(_COUNTS, 0)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays; a new spec is a new generation."""
-        keep(new, old, "status")
-        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""
@@ -50,11 +43,8 @@ class BudgetStrategy(KindStrategy):
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Conditions and counts."""
-        status = mapping(new.get("status"))
-        found = condition_errors(status, "status.conditions")
-        for key in _COUNTS:
-            found += not_negative("status", status, key)
-        return found
+        found = condition_errors(mapping(new.get("status")), "status.conditions")
+        return found + super().status_errors(new, old, [], ctx)
 
 
 def _spec_errors(spec: Obj, *, lenient_values: bool) -> list[FieldError]:

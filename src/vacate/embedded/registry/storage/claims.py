@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from vacate.admission.checks import same, selector_errors
 from vacate.admission.context import Context
-from vacate.admission.metadata import keep
 from vacate.admission.nameformats import name_is_subdomain
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, forbidden, required
@@ -27,6 +26,8 @@ _REQUESTED = "spec.resources[storage]"
 class ClaimStrategy(KindStrategy):
     """Answers for PersistentVolumeClaims."""
 
+    new_status: ClassVar[Obj | None] = {"phase": "Pending"}
+
     def default(self, obj: Obj, ctx: Context) -> None:
         """A file system."""
         spec = child(obj, "spec")
@@ -37,12 +38,8 @@ class ClaimStrategy(KindStrategy):
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Nothing is bound yet, and nobody removes it while pods use it."""
-        obj["status"] = {"phase": "Pending"}
+        super().prepare_new(obj, ctx)
         protect(obj, PROTECTION)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays."""
-        keep(new, old, "status")
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Modes, size, class and selector."""

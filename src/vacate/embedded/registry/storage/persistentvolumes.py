@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from vacate.admission.checks import same, unchanged, unsupported
 from vacate.admission.context import Context
@@ -30,6 +30,8 @@ _SOURCE = "spec.persistentvolumesource"
 class PersistentVolumeStrategy(KindStrategy):
     """Answers for PersistentVolumes."""
 
+    new_status: ClassVar[Obj | None] = {"phase": "Pending"}
+
     def default(self, obj: Obj, ctx: Context) -> None:
         """Data is kept, on a file system."""
         spec = child(obj, "spec")
@@ -41,12 +43,9 @@ class PersistentVolumeStrategy(KindStrategy):
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Nobody uses it yet, and nobody removes it while it is used."""
-        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(ctx.now)}
+        super().prepare_new(obj, ctx)
+        obj["status"]["lastPhaseTransitionTime"] = format_time(ctx.now)
         protect(obj, PROTECTION)
-
-    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Status stays."""
-        keep(new, old, "status")
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Spec stays; a new phase has a time."""
@@ -62,7 +61,6 @@ class PersistentVolumeStrategy(KindStrategy):
             *_mode_errors(spec),
             *_capacity_errors(spec),
             *_source_errors(spec),
-            *_affinity_errors(spec),
             *volume_mode_errors(spec),
         ]
 
@@ -127,10 +125,3 @@ def _source_errors(spec: Obj) -> list[FieldError]:
     if policy and policy not in RECLAIM_POLICIES:
         found.append(unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES))
     return found
-
-
-def _affinity_errors(spec: Obj) -> list[FieldError]:
-    affinity = spec.get("nodeAffinity")
-    if type(affinity) is not dict or affinity.get("required") is not None:
-        return []
-    return [required("spec.nodeAffinity.required", "must specify required node constraints")]

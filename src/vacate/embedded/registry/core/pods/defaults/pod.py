@@ -47,7 +47,7 @@ def default_spec(spec: Obj, kind: Kind) -> None:
             default_container(container, kind)
     if volumes := spec.get("volumes"):
         for volume in maps(volumes):
-            default_volume(volume, kind)
+            default_volume(volume)
     if "overhead" in spec:
         canonical_list(spec["overhead"], kind)
     if "resources" in spec:

@@ -9,7 +9,6 @@ from vacate.admission.nameformats import dns_label, label_key, label_value, name
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_errors
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -60,7 +59,6 @@ def _pod_term_errors(term: Obj, path: str) -> list[FieldError]:
     found += selector_errors(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for namespace in sequence(term.get("namespaces")):
         found += complaints(f"{path}.namespace", namespace, dns_label(text(namespace)))
-    found += label_key_errors(term, path)
     key = text(term.get("topologyKey"))
     if not key:
         found.append(required(f"{path}.topologyKey", "can not be empty"))

@@ -10,7 +10,6 @@ from vacate.api.fielderrors import FieldError, complaints, duplicate, invalid, r
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.nodes import effect_errors
-from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_errors
 
 _POSITIVE = "must be greater than zero"
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
@@ -97,5 +96,4 @@ def _constraint_detail_errors(constraint: Obj, path: str, action: str) -> list[F
     for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if (policy := constraint.get(key)) is not None and policy not in _POLICIES:
             found.append(unsupported(f"{path}.{key}", policy, _POLICIES))
-    found += label_key_errors(constraint, path)
     return found + selector_errors(constraint.get("labelSelector"), f"{path}.labelSelector")
