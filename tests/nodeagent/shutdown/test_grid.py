@@ -44,7 +44,7 @@ STAGES = {  # by what is done to the agent: what has happened before it, and how
     "clock set back": ("preStop begins", 1),
 }
 KUBELET_SECONDS = 3.0
-"""A kubelet gives 2 seconds to a container after a hook that took all the time; grace periods are whole ones."""
+"""A kubelet gives 2 seconds to a container after a hook that took all its time; grace periods are whole."""
 LATE = ("SIGKILL", "ended", "reported")
 SERVERS = ("up", "away", "back later")
 BUCKETS = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import msgspec
+
 from vacate.api.kinds import LIFECYCLE_REQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
